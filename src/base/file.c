@@ -1,0 +1,235 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#ifdef _WIN32
+#include <io.h>
+#include <windows.h>
+#else
+#include <sys/mman.h>
+#define O_BINARY 0
+#endif
+
+enum { OUTPUT_PIECE = 256 * 1024 };
+
+int file_write_all(int fd, const void *bytes, size_t size) {
+	const char *at = bytes;
+	while (size) {
+		ssize_t written = write(fd, at, size > (1u << 30) ? 1u << 30 : (unsigned)size);
+		if (written < 0) {
+			if (errno == EINTR)
+				continue;
+			return -errno;
+		}
+		at += written;
+		size -= (size_t)written;
+	}
+	return 0;
+}
+
+// A name of our own beside the final one, made with O_EXCL: an existing file
+// or planted link is never opened.
+static int open_temporary(const char *path, char **name) {
+	for (unsigned try = 0; try < 1000; try++) {
+		*name = memory_format("%s.%d-%u.tmp", path, (int)getpid(), try);
+		int fd = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_BINARY
+#ifdef O_CLOEXEC
+					    | O_CLOEXEC
+#endif
+			      ,
+			      0666);
+		if (fd >= 0)
+			return fd;
+		int error = errno;
+		free(*name);
+		*name = NULL;
+		if (error != EEXIST)
+			return -error;
+	}
+	return -EEXIST;
+}
+
+int output_open(struct output *output, const char *path, enum output_mode mode) {
+	*output = (struct output){.fd = STDOUT_FILENO, .mode = mode};
+	if (strcmp(path, "-") == 0) {
+#ifdef _WIN32
+		setmode(STDOUT_FILENO, O_BINARY);
+#endif
+		return 0;
+	}
+	struct stat status;
+	if (mode == OUTPUT_REPLACE && stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
+		// A device or pipe (/dev/null, a fifo) is written to, not replaced.
+		if (S_ISDIR(status.st_mode))
+			return -EISDIR;
+		output->fd = open(path, O_WRONLY | O_BINARY);
+		return output->fd < 0 ? -errno : 0;
+	}
+	output->fd = open_temporary(path, &output->temporary);
+	if (output->fd < 0)
+		return output->fd;
+	output->path = memory_string(path);
+	return 0;
+}
+
+static int flush(struct output *output, const void *bytes, size_t size) {
+	if (!output->error && size) {
+		output->error = file_write_all(output->fd, bytes, size);
+		if (!output->error)
+			output->written += size;
+	}
+	return output->error;
+}
+
+static void flush_pending(struct output *output) {
+	flush(output, output->pending.data, output->pending.size);
+	output->pending.size = 0;
+}
+
+int output_write(struct output *output, const void *bytes, size_t size) {
+	if (output->error)
+		return output->error;
+	buffer_append(&output->pending, bytes, size);
+	if (output->pending.size >= OUTPUT_PIECE)
+		flush_pending(output);
+	return output->error;
+}
+
+int output_take(struct output *output, struct buffer *buffer) {
+	if (buffer->size >= OUTPUT_PIECE) {
+		flush_pending(output);
+		flush(output, buffer->data, buffer->size);
+	} else {
+		output_write(output, buffer->data, buffer->size);
+	}
+	buffer->size = 0;
+	return output->error;
+}
+
+// link() fails where a file of that name exists, rename() would replace it.
+static int rename_to(const char *from, const char *to, enum output_mode mode) {
+#ifdef _WIN32
+	if (!MoveFileExA(from, to, mode == OUTPUT_REPLACE ? MOVEFILE_REPLACE_EXISTING : 0))
+		return GetLastError() == ERROR_ALREADY_EXISTS ? -EEXIST : -EIO;
+	return 0;
+#else
+	if (mode == OUTPUT_REPLACE)
+		return rename(from, to) ? -errno : 0;
+	if (link(from, to) == 0) {
+		unlink(from);
+		return 0;
+	}
+	if (errno == EEXIST)
+		return -EEXIST;
+	// A file system without hard links: the name was free a moment ago.
+	struct stat status;
+	if (lstat(to, &status) == 0)
+		return -EEXIST;
+	return rename(from, to) ? -errno : 0;
+#endif
+}
+
+int output_commit(struct output *output) {
+	flush_pending(output);
+	int error = output->error;
+	if (output->fd >= 0 && output->fd != STDOUT_FILENO && close(output->fd) && !error)
+		error = -errno;
+	output->fd = -1;
+	if (!error && output->temporary)
+		error = rename_to(output->temporary, output->path, output->mode);
+	if (!error) {
+		free(output->temporary);
+		output->temporary = NULL;
+	}
+	output_abandon(output);
+	return error;
+}
+
+void output_abandon(struct output *output) {
+	if (output->fd >= 0 && output->fd != STDOUT_FILENO)
+		close(output->fd);
+	output->fd = -1;
+	if (output->temporary)
+		unlink(output->temporary);
+	free(output->temporary);
+	free(output->path);
+	output->temporary = output->path = NULL;
+	buffer_free(&output->pending);
+}
+
+static int read_whole(struct input *input, int fd) {
+	struct buffer content = {0};
+	for (;;) {
+		ssize_t got = read(fd, buffer_room(&content, 1 << 16), 1 << 16);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0) {
+			int error = -errno;
+			buffer_free(&content);
+			return error;
+		}
+		if (got == 0)
+			break;
+		content.size += (size_t)got;
+	}
+	*input = (struct input){.data = content.data, .size = content.size};
+	return 0;
+}
+
+int input_open(struct input *input, const char *path) {
+	*input = (struct input){0};
+	if (strcmp(path, "-") == 0) {
+#ifdef _WIN32
+		setmode(STDIN_FILENO, O_BINARY);
+#endif
+		return read_whole(input, STDIN_FILENO);
+	}
+	int fd = open(path, O_RDONLY | O_BINARY);
+	if (fd < 0)
+		return -errno;
+	struct stat status;
+	int error = fstat(fd, &status) ? -errno : 0;
+	if (!error && S_ISDIR(status.st_mode))
+		error = -EISDIR;
+#ifndef _WIN32
+	if (!error && S_ISREG(status.st_mode) && status.st_size > 0) {
+		void *data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (data != MAP_FAILED) {
+			*input = (struct input){.data = data, .size = (size_t)status.st_size, .mapped = true};
+			close(fd);
+			return 0;
+		}
+	}
+#endif
+	if (!error)
+		error = read_whole(input, fd);
+	close(fd);
+	return error;
+}
+
+void input_close(struct input *input) {
+#ifndef _WIN32
+	if (input->mapped)
+		munmap((void *)(uintptr_t)input->data, input->size);
+	else
+#endif
+		free((void *)(uintptr_t)input->data);
+	*input = (struct input){0};
+}
+
+char *file_size_words(uint64_t size, char *text) {
+	static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
+	double value = (double)size;
+	unsigned unit = 0;
+	for (; value >= 999.5 && unit + 1 < ARRAY_SIZE(units); unit++)
+		value /= 1000;
+	snprintf(text, 16, unit && value < 10 ? "%.1f %s" : "%.0f %s", value, units[unit]);
+	return text;
+}
+
+bool file_is_terminal(const char *path) {
+	return strcmp(path, "-") == 0 && isatty(STDOUT_FILENO);
+}

@@ -1,0 +1,74 @@
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static enum log_level current_level = LOG_NORMAL;
+static bool progress_shown;
+
+void log_set_level(enum log_level level) {
+	current_level = level;
+}
+
+enum log_level log_get_level(void) {
+	return current_level;
+}
+
+bool log_colours(void) {
+	const char *terminal = getenv("TERM");
+	return isatty(STDERR_FILENO) && !getenv("NO_COLOR") && terminal && strcmp(terminal, "dumb") != 0;
+}
+
+// One write per line, so that lines of parallel runs do not mix.
+static void say(const char *colour, const char *word, const char *format, va_list arguments) {
+	char line[4096];
+	bool colours = log_colours();
+	int size = snprintf(line, sizeof(line), "%stracelet: %s%s%s", progress_shown ? "\r\033[K" : "",
+			    colours ? colour : "", word, colours && *word ? "\033[0m" : "");
+	int room = (int)sizeof(line) - size - 1;
+	int length = vsnprintf(line + size, (size_t)room, format, arguments);
+	size += length < room ? length : room - 1;
+	line[size++] = '\n';
+	progress_shown = false;
+	fflush(stderr);
+	if (write(STDERR_FILENO, line, (size_t)size) < 0)
+		return; // there is nobody to tell
+}
+
+#define SAY(colour, word)                                                                          \
+	do {                                                                                       \
+		va_list arguments;                                                                 \
+		va_start(arguments, format);                                                       \
+		say(colour, word, format, arguments);                                              \
+		va_end(arguments);                                                                 \
+	} while (0)
+
+void log_error(const char *format, ...) {
+	SAY("\033[31m", "");
+}
+
+void log_warning(const char *format, ...) {
+	SAY("\033[33m", "warning: ");
+}
+
+void log_verbose(const char *format, ...) {
+	if (current_level >= LOG_VERBOSE)
+		SAY("", "");
+}
+
+void log_progress(const char *format, ...) {
+	if (current_level == LOG_QUIET || !isatty(STDERR_FILENO) || (!format && !progress_shown))
+		return;
+	fputs("\r\033[K", stderr);
+	progress_shown = format != NULL;
+	if (format) {
+		va_list arguments;
+		va_start(arguments, format);
+		vfprintf(stderr, format, arguments);
+		va_end(arguments);
+	}
+	fflush(stderr);
+}

@@ -1,0 +1,79 @@
+#include "base/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#ifndef _WIN32
+#define O_BINARY 0
+#endif
+
+enum { STREAM_PIECE = 256 * 1024 };
+
+int stream_open(struct stream *stream, const char *path) {
+	*stream = (struct stream){.fd = STDIN_FILENO};
+	if (strcmp(path, "-") == 0) {
+#ifdef _WIN32
+		setmode(STDIN_FILENO, O_BINARY);
+#endif
+		return 0;
+	}
+	stream->fd = open(path, O_RDONLY | O_BINARY);
+	if (stream->fd < 0)
+		return -errno;
+	struct stat status;
+	int error = fstat(stream->fd, &status) ? -errno : S_ISDIR(status.st_mode) ? -EISDIR : 0;
+	if (error) {
+		close(stream->fd);
+		return error;
+	}
+	if (S_ISREG(status.st_mode))
+		stream->total = (uint64_t)status.st_size;
+	return 0;
+}
+
+void stream_of_memory(struct stream *stream, const void *bytes, size_t size) {
+	*stream = (struct stream){.fd = -1, .at_end = true, .end = size, .capacity = size, .total = size};
+	stream->data = memory_alloc(size);
+	if (size)
+		memcpy(stream->data, bytes, size);
+}
+
+void stream_close(struct stream *stream) {
+	if (stream->fd > STDIN_FILENO)
+		close(stream->fd);
+	free(stream->data);
+	*stream = (struct stream){.fd = -1};
+}
+
+// Memory grows with what has been read, never with what was asked for: a
+// hostile length in a short file costs nothing.
+static void read_more(struct stream *stream, size_t wanted) {
+	if (stream->begin) {
+		memmove(stream->data, stream->data + stream->begin, stream_available(stream));
+		stream->end -= stream->begin;
+		stream->begin = 0;
+	}
+	while (stream->end < wanted && !stream->at_end) {
+		if (stream->capacity - stream->end < STREAM_PIECE) {
+			stream->capacity = stream->end + stream->end / 2 + STREAM_PIECE;
+			stream->data = memory_resize(stream->data, stream->capacity);
+		}
+		ssize_t got = read(stream->fd, stream->data + stream->end, STREAM_PIECE);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			stream->error = -errno;
+		if (got <= 0)
+			stream->at_end = true;
+		else
+			stream->end += (size_t)got;
+	}
+}
+
+const uint8_t *stream_need(struct stream *stream, size_t size) {
+	if (stream_available(stream) < size)
+		read_more(stream, size);
+	return stream_available(stream) < size ? NULL : stream->data + stream->begin;
+}

@@ -1,0 +1,35 @@
+// Sequential input of any size in bounded memory: a file or standard input,
+// read in pieces. A reader asks for the bytes it needs next, looks at them in
+// place, and consumes them.
+#pragma once
+
+#include "base/memory.h"
+
+struct stream {
+	uint8_t *data;
+	size_t begin, end, capacity; // data[begin, end) is read and not consumed
+	uint64_t offset;             // of data[begin] in the input
+	uint64_t total;              // size of the input, 0 if not known
+	int fd;
+	int error;   // -errno of a failed read
+	bool at_end; // no more behind data[end)
+};
+
+int stream_open(struct stream *stream, const char *path); // "-" is standard input
+void stream_of_memory(struct stream *stream, const void *bytes, size_t size); // the bytes are copied
+void stream_close(struct stream *stream);
+
+// The next `size` bytes, or NULL when fewer are left (or reading failed). The
+// caller has checked `size` against what its format allows.
+const uint8_t *stream_need(struct stream *stream, size_t size);
+
+// How many bytes are there without reading more: what is left after a NULL.
+static inline size_t stream_available(const struct stream *stream) {
+	return stream->end - stream->begin;
+}
+
+// Past `size` bytes that stream_need() has given.
+static inline void stream_consume(struct stream *stream, size_t size) {
+	stream->begin += size;
+	stream->offset += size;
+}

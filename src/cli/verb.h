@@ -1,0 +1,23 @@
+// A verb of the command line: one file each, listed in main.c.
+#pragma once
+
+// Exit statuses of our own (a traced test's own status comes before these).
+enum {
+	EXIT_FOUND = 1,       // the thing looked for (a defect, a difference) is there
+	EXIT_USAGE = 2,       // bad options or input that cannot be read
+	EXIT_NO_TRACE = 125,  // --strict: tracing was not possible
+	EXIT_NOT_EXECUTABLE = 126,
+	EXIT_NOT_FOUND = 127,
+};
+
+struct verb {
+	const char *name;
+	const char *summary; // one line in the list of verbs
+	const char *help;    // the whole of --help
+	int (*run)(int argc, char **argv, const struct verb *verb); // argv[0] is the verb
+};
+
+extern const struct verb verb_run, verb_convert, verb_check, verb_doctor;
+
+int verb_print_help(const struct verb *verb); // on stdout; returns 0
+int verb_bad_usage(const struct verb *verb);  // after getopt's own line; returns EXIT_USAGE

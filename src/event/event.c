@@ -1,0 +1,7 @@
+#include "event/event.h"
+
+const char *const event_source_names[SOURCE_COUNT] = {
+	[SOURCE_SCHED] = "sched",
+	[SOURCE_PROCESS] = "process",
+	[SOURCE_IRQ] = "irq",
+};

@@ -1,0 +1,141 @@
+// Everything is an event; events flow one way.
+//
+// A reader pushes events into a sink. A writer is a sink; the orderer is a sink
+// that holds the next one. Nothing else connects readers and writers: a new
+// format is one file on one side.
+//
+// Times are nanoseconds of the trace's clock (on Linux CLOCK_BOOTTIME). Tasks
+// are named by the kernel's global thread id, and `pid` is the process (thread
+// group). Strings are ids in the pipeline's string table.
+#pragma once
+
+#include "event/strings.h"
+
+enum event_kind {
+	EVENT_WATERMARK, // nothing earlier than this time will be pushed any more
+	EVENT_META,      // a fact about the whole trace
+	EVENT_CLOCK,     // the trace's clock and the wall clock, read together
+	EVENT_TASK,      // a task that was there before the trace began
+	EVENT_SWITCH,
+	EVENT_WAKING,
+	EVENT_FORK,
+	EVENT_EXEC,
+	EVENT_RENAME,
+	EVENT_EXIT,
+	EVENT_IRQ_ENTRY,
+	EVENT_IRQ_EXIT,
+	EVENT_SOFTIRQ_ENTRY,
+	EVENT_SOFTIRQ_EXIT,
+	EVENT_LOST, // events that are missing here, and how many
+	EVENT_KIND_COUNT
+};
+
+// Where an event comes from, for counting losses.
+enum event_source { SOURCE_SCHED, SOURCE_PROCESS, SOURCE_IRQ, SOURCE_COUNT };
+extern const char *const event_source_names[SOURCE_COUNT];
+
+enum {
+	CPU_NONE = UINT32_MAX,
+	// The rest of a CPU's time, when a trace follows one test: "(not this
+	// test)". The kernel's largest possible pid is one less.
+	TID_OUTSIDE = 4194304,
+};
+
+// The state in which a task left the CPU, numbered as the kernel's
+// sched_switch tracepoint prints it (since 4.14).
+enum task_state {
+	STATE_RUNNING = 0,
+	STATE_SLEEPING = 0x01,
+	STATE_DISK = 0x02,
+	STATE_STOPPED = 0x04,
+	STATE_TRACED = 0x08,
+	STATE_DEAD = 0x10,
+	STATE_ZOMBIE = 0x20,
+	STATE_PARKED = 0x40,
+	STATE_IDLE = 0x80,
+	STATE_PREEMPTED = 0x100,
+};
+
+// In what context a wakeup happened; the bits of ftrace's common_flags.
+enum { CONTEXT_HARDIRQ = 0x08, CONTEXT_SOFTIRQ = 0x10 };
+
+struct event {
+	uint64_t time;
+	uint32_t cpu;
+	uint16_t kind;
+	uint32_t tid, pid; // the task it happened in; pid 0 where the source does not say
+	union {
+		struct {
+			uint32_t key, value; // strings
+		} meta;
+		struct {
+			uint64_t wall; // nanoseconds since 1970
+			uint64_t monotonic;
+		} clock;
+		struct {
+			uint32_t parent_pid;
+			uint32_t name, command_line; // arguments separated by NUL
+		} task;
+		struct { // tid leaves, next_tid comes
+			uint32_t next_tid;
+			uint32_t next_name; // 0: the name the task is known by
+			uint16_t state;     // enum task_state, of the one that leaves
+			int16_t priority, next_priority;
+			bool next_outside; // next_tid does not belong to this trace's test
+		} switched;
+		struct { // tid wakes wakee_tid
+			uint32_t wakee_tid;
+			uint32_t waker_name; // 0: as known
+			uint32_t target_cpu;
+			int16_t priority;
+			uint16_t context; // CONTEXT_ bits
+			bool waker_outside;
+		} waking;
+		struct { // tid makes child_tid
+			uint32_t child_tid, child_pid;
+			uint32_t name;
+		} fork;
+		struct {
+			uint32_t old_tid; // differs when another thread than the first one calls exec
+			uint32_t name, file, arguments; // arguments separated by NUL
+			bool truncated;                 // the arguments were longer
+		} exec;
+		struct {
+			uint32_t name;
+		} rename;
+		struct {
+			int32_t code; // as wait() gives it: exit status << 8, or the signal
+			bool last;    // of its process
+		} exit;
+		struct {
+			uint32_t number; // interrupt, or softirq vector
+			uint32_t name;   // handler
+			int32_t result;  // at exit: 1 handled
+		} irq;
+		struct {
+			uint64_t count;
+			uint16_t source; // enum event_source
+		} lost;
+	};
+};
+
+// Whatever takes events. push() and finish() return 0 or -errno; after an error
+// the pipeline stops. finish() says that everything has been pushed.
+struct sink {
+	int (*push)(struct sink *sink, const struct event *event);
+	int (*finish)(struct sink *sink);
+	void (*destroy)(struct sink *sink);
+};
+
+static inline int sink_push(struct sink *sink, const struct event *event) {
+	return sink->push(sink, event);
+}
+
+static inline int sink_finish(struct sink *sink) {
+	return sink->finish(sink);
+}
+
+static inline void sink_destroy(struct sink *sink) {
+	if (sink)
+		sink->destroy(sink);
+}

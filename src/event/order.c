@@ -1,0 +1,154 @@
+// Each CPU has a queue that is all but sorted already: an event that comes a
+// little late (an interrupt inside a record being written) moves back a few
+// places. At a watermark the queues are merged up to its time. The merge looks
+// at the heads of all queues for the earliest, and then takes from that queue
+// as long as it stays the earliest: traces have long runs of one CPU.
+#include "event/order.h"
+
+#include <string.h>
+
+struct queue {
+	ARRAY(struct event) events;
+	size_t head;
+	bool unsorted; // an event came so late that moving it back would cost too much
+};
+
+enum { MOST_STEPS_BACK = 256 };
+
+struct order {
+	struct sink sink;
+	struct sink *next;
+	ARRAY(struct queue) queues; // by CPU + 1; the first is for events of no CPU
+	uint64_t watermark;
+	uint64_t late;
+};
+
+static void queue_insert(struct queue *queue, const struct event *event) {
+	array_push(&queue->events, *event);
+	struct event *events = queue->events.items;
+	size_t last = queue->events.count - 1;
+	size_t at = last;
+	while (at > queue->head && events[at - 1].time > event->time && last - at < MOST_STEPS_BACK)
+		at--;
+	if (last - at == MOST_STEPS_BACK) {
+		queue->unsorted = true;
+		return;
+	}
+	if (at < last) {
+		memmove(&events[at + 1], &events[at], (last - at) * sizeof(*events));
+		events[at] = *event;
+	}
+}
+
+static int compare_times(const void *a, const void *b) {
+	uint64_t left = ((const struct event *)a)->time, right = ((const struct event *)b)->time;
+	return (left > right) - (left < right);
+}
+
+static void queue_sort(struct queue *queue) {
+	if (queue->unsorted)
+		qsort(queue->events.items + queue->head, queue->events.count - queue->head,
+		      sizeof(struct event), compare_times);
+	queue->unsorted = false;
+}
+
+static bool queue_empty(const struct queue *queue) {
+	return queue->head == queue->events.count;
+}
+
+static uint64_t queue_time(const struct queue *queue) {
+	return queue_empty(queue) ? UINT64_MAX : queue->events.items[queue->head].time;
+}
+
+// Gives back the room of what has been pushed on.
+static void queue_compact(struct queue *queue) {
+	size_t left = queue->events.count - queue->head;
+	if (queue->head && left <= queue->head) {
+		memmove(queue->events.items, queue->events.items + queue->head, left * sizeof(struct event));
+		queue->events.count = left;
+		queue->head = 0;
+	}
+}
+
+// The queue with the earliest head, and the earliest time of all the others.
+static struct queue *earliest(struct order *order, uint64_t *others) {
+	struct queue *first = NULL;
+	*others = UINT64_MAX;
+	for (size_t i = 0; i < order->queues.count; i++) {
+		struct queue *queue = &order->queues.items[i];
+		if (queue_empty(queue))
+			continue;
+		if (!first || queue_time(queue) < queue_time(first)) {
+			if (first)
+				*others = MIN(*others, queue_time(first));
+			first = queue;
+		} else {
+			*others = MIN(*others, queue_time(queue));
+		}
+	}
+	return first;
+}
+
+// Pushes on what is earlier than `limit`, or all when `limit` is the largest.
+static int release(struct order *order, uint64_t limit) {
+	uint64_t others;
+	struct queue *queue;
+	for (size_t i = 0; i < order->queues.count; i++)
+		queue_sort(&order->queues.items[i]);
+	while ((queue = earliest(order, &others)) && (queue_time(queue) < limit || limit == UINT64_MAX)) {
+		do {
+			int error = sink_push(order->next, &queue->events.items[queue->head++]);
+			if (error)
+				return error;
+		} while (!queue_empty(queue) && queue_time(queue) < others && queue_time(queue) < limit);
+	}
+	for (size_t i = 0; i < order->queues.count; i++)
+		queue_compact(&order->queues.items[i]);
+	return 0;
+}
+
+static int push(struct sink *sink, const struct event *event) {
+	struct order *order = CONTAINER_OF(sink, struct order, sink);
+	if (event->kind == EVENT_WATERMARK) {
+		if (event->time <= order->watermark)
+			return 0;
+		int error = release(order, event->time);
+		order->watermark = event->time;
+		return error ? error : sink_push(order->next, event);
+	}
+	if (event->time < order->watermark) {
+		order->late++;
+		return sink_push(order->next, event);
+	}
+	size_t index = event->cpu == CPU_NONE ? 0 : (size_t)event->cpu + 1;
+	while (order->queues.count <= index)
+		array_push(&order->queues, (struct queue){0});
+	queue_insert(&order->queues.items[index], event);
+	return 0;
+}
+
+static int finish(struct sink *sink) {
+	struct order *order = CONTAINER_OF(sink, struct order, sink);
+	int error = release(order, UINT64_MAX);
+	return error ? error : sink_finish(order->next);
+}
+
+static void destroy(struct sink *sink) {
+	struct order *order = CONTAINER_OF(sink, struct order, sink);
+	for (size_t i = 0; i < order->queues.count; i++)
+		array_free(&order->queues.items[i].events);
+	array_free(&order->queues);
+	sink_destroy(order->next);
+	free(order);
+}
+
+struct sink *order_new(struct sink *next) {
+	struct order *order = memory_alloc(sizeof(*order));
+	order->sink = (struct sink){.push = push, .finish = finish, .destroy = destroy};
+	order->next = next;
+	return &order->sink;
+}
+
+uint64_t order_late(const struct sink *sink) {
+	return CONTAINER_OF(sink, struct order, sink)->late;
+}

@@ -1,0 +1,30 @@
+#include "read/reader.h"
+
+#include <string.h>
+
+static const struct reader *const readers[] = {
+	&spool_reader,
+	NULL,
+};
+
+enum { PROBE_SIZE = 4096 };
+
+const struct reader *reader_by_name(const char *name) {
+	for (size_t i = 0; readers[i]; i++)
+		if (strcmp(readers[i]->name, name) == 0)
+			return readers[i];
+	return NULL;
+}
+
+const struct reader *reader_by_content(struct stream *input) {
+	const uint8_t *head = stream_need(input, PROBE_SIZE);
+	size_t size = head ? PROBE_SIZE : stream_available(input);
+	for (size_t i = 0; readers[i]; i++)
+		if (size && readers[i]->probe(input->data + input->begin, size))
+			return readers[i];
+	return NULL;
+}
+
+const struct reader *const *reader_list(void) {
+	return readers;
+}
