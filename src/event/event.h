@@ -9,7 +9,7 @@
 // group). Strings are ids in the pipeline's string table.
 #pragma once
 
-#include "event/strings.h"
+#include "event/tables.h"
 
 enum event_kind {
 	EVENT_WATERMARK, // nothing earlier than this time will be pushed any more
@@ -26,6 +26,8 @@ enum event_kind {
 	EVENT_IRQ_EXIT,
 	EVENT_SOFTIRQ_ENTRY,
 	EVENT_SOFTIRQ_EXIT,
+	EVENT_SAMPLE,  // where a task was when it was sampled
+	EVENT_GENERIC, // an event with fields of its own
 	EVENT_LOST, // events that are missing here, and how many
 	EVENT_KIND_COUNT
 };
@@ -58,6 +60,21 @@ enum task_state {
 
 // In what context a wakeup happened; the bits of ftrace's common_flags.
 enum { CONTEXT_HARDIRQ = 0x08, CONTEXT_SOFTIRQ = 0x10 };
+
+// A field of a generic event. Strings are not interned: most occur once.
+struct event_field {
+	const char *name;
+	enum { FIELD_UINT, FIELD_INT, FIELD_HEX, FIELD_DOUBLE, FIELD_BOOL, FIELD_TEXT } type;
+	union {
+		uint64_t uint;
+		int64_t sint;
+		double real;
+		struct {
+			const char *text; // UTF-8, not terminated
+			size_t size;
+		};
+	};
+};
 
 struct event {
 	uint64_t time;
@@ -112,6 +129,16 @@ struct event {
 			uint32_t name;   // handler
 			int32_t result;  // at exit: 1 handled
 		} irq;
+		struct {
+			uint64_t weight; // period, or nanoseconds
+			uint32_t stack;
+			uint32_t name; // the sampled event's
+		} sample;
+		struct { // the fields live as long as the push
+			uint32_t provider, name;
+			uint32_t field_count;
+			const struct event_field *fields;
+		} generic;
 		struct {
 			uint64_t count;
 			uint16_t source; // enum event_source

@@ -11,7 +11,7 @@ struct reader {
 	bool (*probe)(const uint8_t *head, size_t size); // the first bytes (up to 4096) look like it
 	// Pushes all events into `sink`; does not finish it. `name` is the input's, for messages. A
 	// failure has been said in one line; events before it have been pushed. 0 or -errno.
-	int (*read)(struct stream *input, const char *name, struct strings *strings, struct sink *sink);
+	int (*read)(struct stream *input, const char *name, struct tables *tables, struct sink *sink);
 };
 
 extern const struct reader spool_reader;

@@ -10,7 +10,7 @@ struct writer {
 	const char *extension; // without the dot
 	const char *description;
 	bool binary; // not for a terminal
-	struct sink *(*open)(struct output *output, struct strings *strings);
+	struct sink *(*open)(struct output *output, struct tables *tables);
 };
 
 extern const struct writer perfetto_writer;

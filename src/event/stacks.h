@@ -1,0 +1,37 @@
+// Interned frames and stacks. A stack is its innermost frame and the id of the
+// stack of its caller, so that stacks with common callers share them: id 0 is
+// the empty stack (the caller of the outermost frame).
+#pragma once
+
+#include "event/strings.h"
+
+enum frame_kind { FRAME_USER, FRAME_KERNEL, FRAME_INLINED, FRAME_JIT };
+
+struct frame {
+	uint64_t address;  // 0 where only a name is known
+	uint32_t symbol;   // strings; 0: no name is known
+	uint32_t module;   // file or module that holds the code
+	uint32_t file;     // source file
+	uint32_t line;
+	uint32_t offset;   // of the address in the symbol
+	uint32_t kind;     // enum frame_kind
+};
+
+struct stack {
+	uint32_t frame;
+	uint32_t caller; // id of a stack
+};
+
+struct stacks {
+	ARRAY(struct frame) frames;
+	ARRAY(struct stack) stacks;
+	struct map frame_ids, stack_ids;
+};
+
+struct stacks *stacks_new(void);
+void stacks_free(struct stacks *stacks);
+
+uint32_t stacks_add_frame(struct stacks *stacks, const struct frame *frame);
+uint32_t stacks_add(struct stacks *stacks, uint32_t caller, uint32_t frame); // a frame on top of a stack
+const struct frame *stacks_frame(const struct stacks *stacks, uint32_t frame);
+const struct stack *stacks_get(const struct stacks *stacks, uint32_t stack); // NULL for the empty one
