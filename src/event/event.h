@@ -13,6 +13,7 @@
 
 enum event_kind {
 	EVENT_WATERMARK, // nothing earlier than this time will be pushed any more
+	EVENT_START,     // recording began
 	EVENT_META,      // a fact about the whole trace
 	EVENT_CLOCK,     // the trace's clock and the wall clock, read together
 	EVENT_TASK,      // a task that was there before the trace began
@@ -98,7 +99,7 @@ struct event {
 			uint32_t next_name; // 0: the name the task is known by
 			uint16_t state;     // enum task_state, of the one that leaves
 			int16_t priority, next_priority;
-			bool next_outside; // next_tid does not belong to this trace's test
+			bool outside, next_outside; // does not belong to this trace's test
 		} switched;
 		struct { // tid wakes wakee_tid
 			uint32_t wakee_tid;
@@ -110,6 +111,7 @@ struct event {
 		} waking;
 		struct { // tid makes child_tid
 			uint32_t child_tid, child_pid;
+			uint32_t parent_pid; // the child's
 			uint32_t name;
 		} fork;
 		struct {
@@ -123,6 +125,7 @@ struct event {
 		struct {
 			int32_t code; // as wait() gives it: exit status << 8, or the signal
 			bool last;    // of its process
+			bool unknown; // the code is not known
 		} exit;
 		struct {
 			uint32_t number; // interrupt, or softirq vector

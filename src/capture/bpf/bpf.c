@@ -1,0 +1,278 @@
+// Loads the BPF programs, marks the test as a session's, and moves batches from
+// the session's ring to the spool.
+//
+// One object holds all programs, because reading the kernel's BTF is nearly all
+// of the load time and happens once per object; programs that were not asked
+// for are not loaded. Everything is held by file descriptors: when this process
+// ends, however it ends, nothing stays attached.
+#include "base/log.h"
+#include "capture/bpf/lane.h"
+#include "capture/capture.h"
+#include "tracelet.skel.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+struct capture {
+	struct tracelet *programs;
+	struct ring_buffer *ring;
+	struct spool *spool; // while draining
+	struct slot *slot;
+	struct lane *lanes;
+	size_t slot_bytes, lane_bytes;
+	uint32_t cpu_count;
+	int ring_fd, stats_fd;
+};
+
+enum { SLOT = 1 }; // one run is one session
+
+// ---- libbpf's own words: kept, and shown with --verbose or when loading fails ----
+
+static int print_libbpf(enum libbpf_print_level level, const char *format, va_list arguments) {
+	if (level == LIBBPF_DEBUG || log_get_level() < LOG_VERBOSE)
+		return 0;
+	char line[1024];
+	vsnprintf(line, sizeof(line), format, arguments);
+	line[strcspn(line, "\n")] = 0;
+	log_verbose("%s", line);
+	return 0;
+}
+
+// ---- opening ----
+
+// The source each program serves; programs not listed are always there.
+static const struct {
+	const char *program;
+	int source;
+} program_sources[] = {
+	{"on_switch", RECORD_SOURCE_SCHED},
+	{"on_waking", RECORD_SOURCE_SCHED},
+	{"on_irq_entry", RECORD_SOURCE_IRQ},
+	{"on_irq_exit", RECORD_SOURCE_IRQ},
+	{"on_softirq_entry", RECORD_SOURCE_IRQ},
+	{"on_softirq_exit", RECORD_SOURCE_IRQ},
+	{"on_timer_entry", RECORD_SOURCE_IRQ},
+	{"on_timer_exit", RECORD_SOURCE_IRQ},
+};
+
+static bool kernel_at_least(unsigned major, unsigned minor) {
+	struct utsname name;
+	unsigned have_major = 0, have_minor = 0;
+	uname(&name);
+	sscanf(name.release, "%u.%u", &have_major, &have_minor);
+	return have_major > major || (have_major == major && have_minor >= minor);
+}
+
+static int load(struct capture *capture, const struct capture_options *options, bool switch_has_state) {
+	capture->programs = tracelet__open();
+	if (!capture->programs)
+		return -errno;
+	struct tracelet *programs = capture->programs;
+	for (size_t i = 0; i < ARRAY_SIZE(program_sources); i++)
+		if (!options->sources[program_sources[i].source])
+			bpf_program__set_autoload(
+				bpf_object__find_program_by_name(programs->obj, program_sources[i].program), false);
+	bpf_program__set_autoattach(programs->progs.flush_lane, false);
+	bpf_map__set_max_entries(programs->maps.lanes, capture->cpu_count);
+	programs->rodata->cpu_count = capture->cpu_count;
+	programs->rodata->system_slot = options->scope == SCOPE_SYSTEM ? SLOT : NO_SLOT;
+	programs->rodata->switch_has_state = switch_has_state;
+	int error = tracelet__load(programs);
+	if (error) {
+		tracelet__destroy(programs);
+		capture->programs = NULL;
+	}
+	return error;
+}
+
+// A few megabytes per CPU: enough for the bursts of a busy machine while the
+// drain waits for its turn, little enough to be allocated in a millisecond.
+static size_t ring_size(const struct capture *capture, size_t wanted) {
+	size_t size = wanted ? wanted : MIN((size_t)capture->cpu_count * (4 << 20), (size_t)64 << 20);
+	size_t power = (size_t)sysconf(_SC_PAGESIZE);
+	while (power < size && power < ((size_t)1 << 30))
+		power *= 2;
+	return power;
+}
+
+static int take_batch(void *context, void *data, size_t size) {
+	struct capture *capture = context;
+	const struct batch *batch = data;
+	// An exec's room in the ring is larger than what it used.
+	if (size >= sizeof(*batch) && batch->size <= size - sizeof(*batch))
+		spool_append(capture->spool, SPOOL_BATCH, batch, sizeof(*batch) + batch->size);
+	return 0;
+}
+
+static int make_ring(struct capture *capture, size_t size) {
+	capture->ring_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tracelet_ring", 0, 0, (uint32_t)size, NULL);
+	if (capture->ring_fd < 0)
+		return -errno;
+	uint32_t index = SLOT - 1;
+	if (bpf_map_update_elem(bpf_map__fd(capture->programs->maps.rings), &index, &capture->ring_fd, BPF_ANY))
+		return -errno;
+	capture->ring = ring_buffer__new(capture->ring_fd, take_batch, capture, NULL);
+	return capture->ring ? 0 : -errno;
+}
+
+static size_t page_multiple(size_t size) {
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	return (size + page - 1) / page * page;
+}
+
+static void *map_memory(struct bpf_map *map, size_t size) {
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static int map_lanes(struct capture *capture) {
+	// The kernel rounds the elements of such an array up to 8 bytes.
+	_Static_assert(sizeof(struct lane) % 8 == 0 && sizeof(struct slot) % 8 == 0, "array elements");
+	capture->slot_bytes = page_multiple(sizeof(struct slot));
+	capture->lane_bytes = page_multiple(capture->cpu_count * sizeof(struct lane));
+	capture->slot = map_memory(capture->programs->maps.slots, capture->slot_bytes);
+	capture->lanes = map_memory(capture->programs->maps.lanes, capture->lane_bytes);
+	return capture->slot && capture->lanes ? 0 : -errno;
+}
+
+static void bpf_close(struct capture *capture) {
+	if (!capture)
+		return;
+	ring_buffer__free(capture->ring);
+	if (capture->slot)
+		munmap(capture->slot, capture->slot_bytes);
+	if (capture->lanes)
+		munmap(capture->lanes, capture->lane_bytes);
+	if (capture->stats_fd >= 0)
+		close(capture->stats_fd);
+	tracelet__destroy(capture->programs);
+	if (capture->ring_fd >= 0)
+		close(capture->ring_fd);
+	free(capture);
+}
+
+static void explain(int error, char *why) {
+	if (error == -EPERM || error == -EACCES)
+		snprintf(why, 256, "BPF is not permitted (run as root, or give CAP_BPF and CAP_PERFMON)");
+	else if (access("/sys/kernel/btf/vmlinux", R_OK) != 0)
+		snprintf(why, 256, "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)");
+	else
+		snprintf(why, 256, "the BPF programs could not be loaded: %s ('tracelet doctor' tells more)",
+			 strerror(-error));
+}
+
+static int bpf_open(const struct capture_options *options, struct capture **result, char *why) {
+	libbpf_set_print(print_libbpf);
+	struct capture *capture = memory_alloc(sizeof(*capture));
+	capture->ring_fd = capture->stats_fd = -1;
+	capture->cpu_count = (uint32_t)libbpf_num_possible_cpus();
+	// sched_switch got its fourth argument in 5.18, and some older kernels by a backport.
+	bool has_state = kernel_at_least(5, 18);
+	int error = load(capture, options, has_state);
+	if (error && error != -EPERM && !kernel_at_least(6, 0))
+		error = load(capture, options, !has_state);
+	size_t ring = ring_size(capture, options->buffer_size);
+	if (!error)
+		error = make_ring(capture, ring);
+	if (!error)
+		error = map_lanes(capture);
+	if (error) {
+		explain(error, why);
+		bpf_close(capture);
+		return error;
+	}
+	capture->slot->wakeup_bytes = (uint32_t)(ring / 4);
+	capture->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	*result = capture;
+	return 0;
+}
+
+// ---- recording ----
+
+static int bpf_follow(struct capture *capture, pid_t pid, int pidfd) {
+	uint32_t slot = SLOT;
+	int map = bpf_map__fd(capture->programs->maps.task_slots);
+	return bpf_map_update_elem(map, &pidfd, &slot, BPF_ANY) ? -errno : 0;
+}
+
+static int bpf_start(struct capture *capture, char *why) {
+	capture->slot->recording = 1;
+	int error = tracelet__attach(capture->programs);
+	if (error)
+		explain(error, why);
+	return error;
+}
+
+static int bpf_wait_fd(const struct capture *capture) {
+	return ring_buffer__epoll_fd(capture->ring);
+}
+
+static void bpf_drain(struct capture *capture, struct spool *spool) {
+	capture->spool = spool;
+	ring_buffer__consume(capture->ring);
+}
+
+// Empties one CPU's lane into the ring by running a program there. It fails
+// only while another program is in the middle of a record on that CPU.
+static void flush_lane(struct capture *capture, uint32_t cpu) {
+	uint64_t arguments[] = {SLOT};
+	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = arguments, .ctx_size_in = sizeof(arguments),
+		    .flags = BPF_F_TEST_RUN_ON_CPU, .cpu = cpu);
+	int program = bpf_program__fd(capture->programs->progs.flush_lane);
+	for (int try = 0; try < 100; try++)
+		if (bpf_prog_test_run_opts(program, &run) || run.retval == 0)
+			return;
+}
+
+static void bpf_sync(struct capture *capture, struct spool *spool) {
+	uint64_t now = clock_boot_now();
+	for (uint32_t cpu = 0; cpu < capture->cpu_count; cpu++)
+		if (__atomic_load_n(&capture->lanes[cpu].batch.size, __ATOMIC_RELAXED))
+			flush_lane(capture, cpu);
+	bpf_drain(capture, spool);
+	spool_watermark(spool, now);
+}
+
+static void read_program_stats(struct capture *capture, struct capture_totals *totals) {
+	struct bpf_program *program;
+	totals->program_stats = capture->stats_fd >= 0;
+	bpf_object__for_each_program(program, capture->programs->obj) {
+		struct bpf_prog_info info = {0};
+		uint32_t size = sizeof(info);
+		int fd = bpf_program__fd(program);
+		if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &size))
+			continue;
+		totals->program_ns += info.run_time_ns;
+		totals->program_runs += info.run_cnt;
+		if (info.run_cnt)
+			log_verbose("%s ran %llu times, %llu ns each", bpf_program__name(program),
+				    (unsigned long long)info.run_cnt, (unsigned long long)(info.run_time_ns / info.run_cnt));
+	}
+}
+
+static void bpf_stop(struct capture *capture, struct spool *spool, struct capture_totals *totals) {
+	__atomic_store_n(&capture->slot->recording, 0, __ATOMIC_SEQ_CST);
+	bpf_sync(capture, spool);
+	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
+		totals->lost[source] = capture->slot->lost[source];
+	totals->unfollowed = capture->slot->unfollowed;
+	read_program_stats(capture, totals);
+}
+
+const struct capture_backend capture_bpf = {
+	.name = "bpf",
+	.open = bpf_open,
+	.follow = bpf_follow,
+	.start = bpf_start,
+	.wait_fd = bpf_wait_fd,
+	.drain = bpf_drain,
+	.sync = bpf_sync,
+	.stop = bpf_stop,
+	.close = bpf_close,
+};

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+// What every program does with an event: find the session of a task, put a
+// record into the session's lane on this CPU, hand a full lane to the ring.
+//
+// A program may be interrupted by another one on the same CPU (an interrupt
+// inside a process's fork). The first takes the lane by raising `busy` from 0;
+// whoever finds it taken sends its record to the ring by itself. The reader
+// orders by time, so nothing depends on who came first.
+#pragma once
+
+#include "capture/bpf/kernel.h"
+
+// ---- maps and settings, defined in session.bpf.c ----
+
+// The session of a task. Children inherit it in process.bpf.c.
+struct task_slots {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, uint32_t);
+};
+
+struct slots {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct slot);
+};
+
+struct lanes { // slot * CPUs + CPU
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct lane);
+};
+
+struct ring {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+};
+
+struct rings {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__array(values, struct ring);
+};
+
+// What the programs remember of a CPU.
+struct cpu_state {
+	uint32_t follower; // the session that lost this CPU with the last switch
+	uint32_t hardirqs, softirqs; // being handled right now
+};
+
+struct cpu_states {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct cpu_state);
+};
+
+extern struct task_slots task_slots SEC(".maps");
+extern struct slots slots SEC(".maps");
+extern struct lanes lanes SEC(".maps");
+extern struct rings rings SEC(".maps");
+extern struct cpu_states cpu_states SEC(".maps");
+
+extern const volatile uint32_t cpu_count;   // possible CPUs
+extern const volatile uint32_t system_slot; // the session that sees every task, or NO_SLOT
+
+// ---- sessions ----
+
+static __always_inline struct slot *slot_get(uint32_t slot) {
+	uint32_t index = slot - 1;
+	return bpf_map_lookup_elem(&slots, &index);
+}
+
+// The session that records what this task does, or NO_SLOT.
+static __always_inline uint32_t slot_of(struct task_struct *task) {
+	if (system_slot != NO_SLOT)
+		return system_slot;
+	uint32_t *slot = bpf_task_storage_get(&task_slots, task, 0, 0);
+	return slot ? *slot : NO_SLOT;
+}
+
+static __always_inline uint32_t slot_of_current(void) {
+	return slot_of(bpf_get_current_task_btf());
+}
+
+static __always_inline struct cpu_state *this_cpu(void) {
+	uint32_t zero = 0;
+	return bpf_map_lookup_elem(&cpu_states, &zero);
+}
+
+static __always_inline void count_loss(uint32_t slot, uint32_t source, uint64_t count) {
+	struct slot *session = slot_get(slot);
+	if (session && source < RECORD_SOURCE_COUNT)
+		__sync_fetch_and_add(&session->lost[source], count);
+}
+
+// ---- records ----
+
+// Hands the lane's batch to the ring; full ring: the batch is dropped, counted.
+__attribute__((noinline)) int lane_flush(struct lane *lane, uint32_t slot);
+
+// One record past a busy lane, in a batch of its own.
+static __always_inline void emit_alone(struct lane *lane, uint32_t slot, uint64_t now, const struct record *record,
+				       uint32_t size, uint32_t source) {
+	struct {
+		struct batch batch;
+		uint8_t record[56];
+	} alone = {};
+	uint32_t index = slot - 1;
+	void *ring = bpf_map_lookup_elem(&rings, &index);
+	if (!ring)
+		return;
+	alone.batch.base = now;
+	alone.batch.cpu = bpf_get_smp_processor_id();
+	alone.batch.size = size;
+	__builtin_memcpy(alone.record, record, size);
+	if (bpf_ringbuf_output(ring, &alone, sizeof(struct batch) + size, BPF_RB_NO_WAKEUP)) {
+		__sync_fetch_and_add(&lane->lost[source], 1);
+		count_loss(slot, source, 1);
+	}
+}
+
+// Appends a record of `size` bytes (a constant) for the session. The record's
+// delta and size are filled in here.
+static __always_inline void emit(uint32_t slot, uint64_t now, struct record *record, uint32_t size,
+				 uint32_t source) {
+	struct slot *session = slot_get(slot);
+	if (!session || !session->recording)
+		return;
+	uint32_t index = (slot - 1) * cpu_count + bpf_get_smp_processor_id();
+	struct lane *lane = bpf_map_lookup_elem(&lanes, &index);
+	if (!lane)
+		return;
+	record->delta = 0;
+	record->size = size;
+	if (__sync_fetch_and_add(&lane->busy, 1) == 0) {
+		uint32_t used = lane->batch.size;
+		uint64_t since = now - lane->batch.base;
+		if (used > LANE_RECORDS - size || (used && since > 0xffffffff)) {
+			lane_flush(lane, slot);
+			used = 0;
+		}
+		if (used == 0) {
+			lane->batch.base = now;
+			since = 0;
+		}
+		record->delta = since;
+		if (used <= LANE_RECORDS - size)
+			__builtin_memcpy(lane->records + used, record, size);
+		lane->batch.size = used + size;
+		lane->counts[source]++;
+	} else {
+		emit_alone(lane, slot, now, record, size, source);
+	}
+	__sync_fetch_and_add(&lane->busy, -1);
+}

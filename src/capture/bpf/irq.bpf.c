@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+// Hard interrupts and softirqs that took time from a session's task; and, for
+// the wakeups, whether a CPU is inside one. (The kernel's own preempt count is
+// out of a program's reach on many kernels.) Timers that fire in their interrupt
+// have no handler of their own: they are watched for that alone.
+#include "capture/bpf/emit.h"
+
+static __always_inline void enter(uint32_t *depth) {
+	*depth += 1;
+}
+
+// An interrupt that was under way when we came has an end only.
+static __always_inline void leave(uint32_t *depth) {
+	if (*depth)
+		*depth -= 1;
+}
+
+SEC("tp_btf/irq_handler_entry")
+int on_irq_entry(uint64_t *context) {
+	struct cpu_state *cpu = this_cpu();
+	if (cpu)
+		enter(&cpu->hardirqs);
+	struct task_struct *task = bpf_get_current_task_btf();
+	uint32_t slot = slot_of(task);
+	if (slot == NO_SLOT)
+		return 0;
+	struct irqaction *action = (void *)context[1];
+	struct record_irq_named record = {
+		.base = {.head = {.kind = RECORD_IRQ_ENTRY}, .tid = task->pid, .number = context[0]}};
+	bpf_probe_read_kernel_str(record.name, sizeof(record.name), action->name);
+	emit(slot, bpf_ktime_get_boot_ns(), &record.base.head, sizeof(record), RECORD_SOURCE_IRQ);
+	return 0;
+}
+
+SEC("tp_btf/irq_handler_exit")
+int on_irq_exit(uint64_t *context) {
+	struct cpu_state *cpu = this_cpu();
+	if (cpu)
+		leave(&cpu->hardirqs);
+	struct task_struct *task = bpf_get_current_task_btf();
+	uint32_t slot = slot_of(task);
+	if (slot == NO_SLOT)
+		return 0;
+	struct record_irq_exit record = {
+		.base = {.head = {.kind = RECORD_IRQ_EXIT}, .tid = task->pid, .number = context[0]},
+		.result = context[2]};
+	emit(slot, bpf_ktime_get_boot_ns(), &record.base.head, sizeof(record), RECORD_SOURCE_IRQ);
+	return 0;
+}
+
+static __always_inline int on_softirq(uint64_t *context, uint8_t kind) {
+	struct task_struct *task = bpf_get_current_task_btf();
+	uint32_t slot = slot_of(task);
+	if (slot == NO_SLOT)
+		return 0;
+	struct record_irq record = {.head = {.kind = kind}, .tid = task->pid, .number = context[0]};
+	emit(slot, bpf_ktime_get_boot_ns(), &record.head, sizeof(record), RECORD_SOURCE_IRQ);
+	return 0;
+}
+
+SEC("tp_btf/softirq_entry")
+int on_softirq_entry(uint64_t *context) {
+	struct cpu_state *cpu = this_cpu();
+	if (cpu)
+		enter(&cpu->softirqs);
+	return on_softirq(context, RECORD_SOFTIRQ_ENTRY);
+}
+
+SEC("tp_btf/softirq_exit")
+int on_softirq_exit(uint64_t *context) {
+	struct cpu_state *cpu = this_cpu();
+	if (cpu)
+		leave(&cpu->softirqs);
+	return on_softirq(context, RECORD_SOFTIRQ_EXIT);
+}
+
+SEC("tp_btf/hrtimer_expire_entry")
+int on_timer_entry(uint64_t *context) {
+	struct cpu_state *cpu = this_cpu();
+	if (cpu)
+		enter(&cpu->hardirqs);
+	return 0;
+}
+
+SEC("tp_btf/hrtimer_expire_exit")
+int on_timer_exit(uint64_t *context) {
+	struct cpu_state *cpu = this_cpu();
+	if (cpu)
+		leave(&cpu->hardirqs);
+	return 0;
+}

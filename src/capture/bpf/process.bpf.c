@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+// The life of processes and threads, and how a session follows them: a new
+// task gets the slot of the task that made it, before it can run.
+#include "capture/bpf/emit.h"
+
+enum { SIGNAL_GROUP_EXIT = 4 };
+
+// Behind copy_process(), which all of fork, clone and io_uring's workers pass.
+SEC("tp_btf/task_newtask")
+int on_newtask(uint64_t *context) {
+	struct task_struct *child = (void *)context[0];
+	struct task_struct *creator = bpf_get_current_task_btf();
+	uint32_t slot = slot_of(creator);
+	if (slot == NO_SLOT)
+		return 0;
+	if (system_slot == NO_SLOT &&
+	    !bpf_task_storage_get(&task_slots, child, &slot, BPF_LOCAL_STORAGE_GET_F_CREATE)) {
+		struct slot *session = slot_get(slot);
+		if (session)
+			__sync_fetch_and_add(&session->unfollowed, 1);
+	}
+	struct record_fork record = {
+		.head = {.kind = RECORD_FORK},
+		.tid = creator->pid,
+		.pid = creator->tgid,
+		.child_tid = child->pid,
+		.child_pid = child->tgid,
+		.parent_pid = child->real_parent->tgid,
+	};
+	bpf_probe_read_kernel(record.name, sizeof(record.name), &child->comm);
+	emit(slot, bpf_ktime_get_boot_ns(), &record.head, sizeof(record), RECORD_SOURCE_PROCESS);
+	return 0;
+}
+
+// An exec is long and rare: it gets room in the ring directly, `room` bytes of
+// it for the arguments (a constant; what was not needed stays out of the spool).
+static __always_inline bool emit_exec(void *ring, uint32_t room, uint64_t *context) {
+	struct task_struct *task = (void *)context[0];
+	struct linux_binprm *program = (void *)context[2];
+	struct batch *batch =
+		bpf_ringbuf_reserve(ring, sizeof(*batch) + sizeof(struct record_exec) + EXEC_FILE_SIZE + room + 8, 0);
+	if (!batch)
+		return false;
+	struct record_exec *record = (void *)(batch + 1);
+	char *text = (void *)(record + 1);
+	long file_size = bpf_probe_read_kernel_str(text, EXEC_FILE_SIZE, program->filename);
+	if (file_size < 1) {
+		file_size = 1;
+		text[0] = 0;
+	}
+	unsigned long begin = task->mm->arg_start;
+	uint64_t arguments_size = task->mm->arg_end - begin;
+	uint8_t flags = 0;
+	if (arguments_size > room) {
+		arguments_size = room;
+		flags = EXEC_TRUNCATED;
+	}
+	file_size &= EXEC_FILE_SIZE * 2 - 1;
+	if (file_size > EXEC_FILE_SIZE)
+		file_size = EXEC_FILE_SIZE;
+	if (bpf_probe_read_user(text + file_size, arguments_size, (void *)begin))
+		arguments_size = 0;
+	uint32_t size = (sizeof(*record) + file_size + arguments_size + 7) & ~7u;
+	*batch = (struct batch){
+		.base = bpf_ktime_get_boot_ns(), .cpu = bpf_get_smp_processor_id(), .size = size};
+	record->head = (struct record){.kind = RECORD_EXEC, .flags = flags, .size = size};
+	record->tid = task->pid;
+	record->pid = task->tgid;
+	record->old_tid = context[1];
+	record->file_size = file_size;
+	record->arguments_size = arguments_size;
+	bpf_probe_read_kernel(record->name, sizeof(record->name), &task->comm);
+	bpf_ringbuf_submit(batch, BPF_RB_NO_WAKEUP);
+	return true;
+}
+
+SEC("tp_btf/sched_process_exec")
+int on_exec(uint64_t *context) {
+	struct task_struct *task = (void *)context[0];
+	uint32_t slot = slot_of(task);
+	if (slot == NO_SLOT)
+		return 0;
+	uint32_t index = slot - 1;
+	struct slot *session = slot_get(slot);
+	void *ring = bpf_map_lookup_elem(&rings, &index);
+	if (!session || !session->recording || !ring)
+		return 0;
+	bool shorter = task->mm->arg_end - task->mm->arg_start <= EXEC_ARGUMENTS_SHORT;
+	if (!(shorter ? emit_exec(ring, EXEC_ARGUMENTS_SHORT, context) :
+			emit_exec(ring, EXEC_ARGUMENTS_LONG, context)))
+		count_loss(slot, RECORD_SOURCE_PROCESS, 1);
+	return 0;
+}
+
+SEC("tp_btf/task_rename")
+int on_rename(uint64_t *context) {
+	struct task_struct *task = (void *)context[0];
+	uint32_t slot = slot_of(task);
+	if (slot == NO_SLOT)
+		return 0;
+	struct record_rename record = {.head = {.kind = RECORD_RENAME}, .tid = task->pid, .pid = task->tgid};
+	bpf_probe_read_kernel_str(record.name, sizeof(record.name), (void *)context[1]);
+	emit(slot, bpf_ktime_get_boot_ns(), &record.head, sizeof(record), RECORD_SOURCE_PROCESS);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int on_exit(uint64_t *context) {
+	struct task_struct *task = (void *)context[0];
+	uint32_t slot = slot_of(task);
+	if (slot == NO_SLOT)
+		return 0;
+	struct signal_struct *signal = task->signal;
+	struct record_exit record = {
+		.head = {.kind = RECORD_EXIT, .flags = signal->live.counter == 0 ? EXIT_LAST : 0},
+		.tid = task->pid,
+		.pid = task->tgid,
+		.code = signal->flags & SIGNAL_GROUP_EXIT ? signal->group_exit_code : task->exit_code,
+	};
+	emit(slot, bpf_ktime_get_boot_ns(), &record.head, sizeof(record), RECORD_SOURCE_PROCESS);
+	return 0;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+// The maps, and handing batches to the ring.
+#include "capture/bpf/emit.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+struct task_slots task_slots SEC(".maps");
+struct slots slots SEC(".maps");
+struct lanes lanes SEC(".maps");
+struct rings rings SEC(".maps");
+struct cpu_states cpu_states SEC(".maps");
+
+const volatile uint32_t cpu_count = 1;
+const volatile uint32_t system_slot = NO_SLOT;
+
+__attribute__((noinline)) int lane_flush(struct lane *lane, uint32_t slot) {
+	if (!lane)
+		return 0;
+	uint32_t index = slot - 1;
+	struct slot *session = bpf_map_lookup_elem(&slots, &index);
+	void *ring = bpf_map_lookup_elem(&rings, &index);
+	uint32_t size = lane->batch.size;
+	if (!session || !ring || size > LANE_RECORDS)
+		return 0;
+	lane->batch.cpu = bpf_get_smp_processor_id();
+	lane->batch.sequence = ++lane->sequence;
+	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
+		lane->batch.lost[source] = lane->lost[source];
+	uint64_t waiting = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
+	uint64_t wake = waiting >= session->wakeup_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	long dropped = bpf_ringbuf_output(ring, &lane->batch, sizeof(struct batch) + size, wake);
+	for (int source = 0; source < RECORD_SOURCE_COUNT; source++) {
+		if (dropped) {
+			__sync_fetch_and_add(&session->lost[source], lane->counts[source]);
+			__sync_fetch_and_add(&lane->lost[source], lane->counts[source]);
+		} else {
+			__sync_fetch_and_add(&lane->lost[source], -lane->batch.lost[source]);
+		}
+		lane->counts[source] = 0;
+	}
+	lane->batch.size = 0;
+	return 0;
+}
+
+// Run by the loader on a given CPU (never attached): empties its lane.
+// Returns 1 when a program was just writing there.
+SEC("raw_tp/flush_lane")
+int flush_lane(struct bpf_raw_tracepoint_args *context) {
+	uint32_t slot = context->args[0];
+	uint32_t index = (slot - 1) * cpu_count + bpf_get_smp_processor_id();
+	struct lane *lane = bpf_map_lookup_elem(&lanes, &index);
+	if (!lane)
+		return 0;
+	int was_busy = __sync_fetch_and_add(&lane->busy, 1) != 0;
+	if (!was_busy && lane->batch.size)
+		lane_flush(lane, slot);
+	__sync_fetch_and_add(&lane->busy, -1);
+	return was_busy;
+}

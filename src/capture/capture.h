@@ -1,0 +1,44 @@
+// Capture: where events come from on this machine. One backend is chosen when
+// it opens: BPF, else perf_event_open. A backend is open, follow, start, drain,
+// stop, close, and has one door: it appends to the spool.
+#pragma once
+
+#include "capture/spool.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum capture_scope { SCOPE_TREE, SCOPE_SYSTEM };
+
+struct capture_options {
+	enum capture_scope scope;
+	size_t buffer_size; // bytes of ring, 0: sized to the machine
+	bool sources[RECORD_SOURCE_COUNT];
+};
+
+// What the capture cost and missed, known after stop.
+struct capture_totals {
+	uint64_t lost[RECORD_SOURCE_COUNT];
+	uint64_t unfollowed;
+	uint64_t program_ns, program_runs; // the kernel's own statistics of our programs
+	bool program_stats;                // they could be had
+};
+
+struct capture;
+
+struct capture_backend {
+	const char *name;
+	// On failure `why` (room for 256 bytes) says why in words for a user.
+	int (*open)(const struct capture_options *options, struct capture **capture, char *why);
+	int (*follow)(struct capture *capture, pid_t pid, int pidfd); // this process and all it starts
+	int (*start)(struct capture *capture, char *why);
+	int (*wait_fd)(const struct capture *capture); // readable when there is much to drain
+	void (*drain)(struct capture *capture, struct spool *spool);
+	// As drain, and everything that has happened by now is in the spool afterwards.
+	void (*sync)(struct capture *capture, struct spool *spool);
+	void (*stop)(struct capture *capture, struct spool *spool, struct capture_totals *totals);
+	void (*close)(struct capture *capture);
+	const char *missing; // what this backend cannot see, for the summary; NULL: nothing
+};
+
+extern const struct capture_backend capture_bpf, capture_perf;

@@ -1,0 +1,356 @@
+// Recording where BPF is not permitted: perf events tell when the test's
+// threads got and left a CPU, and the life of its processes. An ordinary user
+// may do that for processes of his own (perf_event_paranoid up to 2).
+//
+// One event per CPU on the test's process, inherited by all it starts; each has
+// a ring of its own. Its records are turned into ours while draining, so that
+// the spool has one language.
+#include "base/cursor.h"
+#include "capture/capture.h"
+#include "capture/tasks.h"
+#include "event/event.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+struct perf_ring {
+	struct perf_event_mmap_page *page;
+	size_t size; // of the data behind the page
+	uint32_t cpu;
+	int fd;
+};
+
+struct capture {
+	ARRAY(struct perf_ring) rings;
+	struct capture_options options;
+	struct buffer wrapped; // a record that goes over the ring's end
+	struct buffer batch;   // records of the ring being drained
+	uint64_t base;         // time of the batch's first
+	uint64_t lost;
+	uint32_t lost_here;
+	int epoll;
+};
+
+enum { BATCH_BYTES = 64 * 1024, EXIT_STATE_DEAD = 0x10 };
+
+// ---- opening ----
+
+static struct perf_event_attr attributes(void) {
+	return (struct perf_event_attr){
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.size = sizeof(struct perf_event_attr),
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
+		.sample_id_all = 1,
+		.disabled = 1,
+		.inherit = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.context_switch = 1,
+		.watermark = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_BOOTTIME,
+	};
+}
+
+static int open_event(pid_t pid, int cpu, uint32_t watermark) {
+	struct perf_event_attr attribute = attributes();
+	attribute.wakeup_watermark = watermark;
+	int fd = (int)syscall(SYS_perf_event_open, &attribute, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static void perf_close(struct capture *capture) {
+	if (!capture)
+		return;
+	for (size_t i = 0; i < capture->rings.count; i++) {
+		struct perf_ring *ring = &capture->rings.items[i];
+		munmap(ring->page, ring->size + (size_t)sysconf(_SC_PAGESIZE));
+		close(ring->fd);
+	}
+	array_free(&capture->rings);
+	buffer_free(&capture->wrapped);
+	buffer_free(&capture->batch);
+	if (capture->epoll >= 0)
+		close(capture->epoll);
+	free(capture);
+}
+
+static int perf_open(const struct capture_options *options, struct capture **result, char *why) {
+	if (options->scope == SCOPE_SYSTEM) {
+		snprintf(why, 256, "--scope system needs BPF");
+		return -EPERM;
+	}
+	int probe = open_event(0, -1, 1);
+	if (probe < 0) {
+		snprintf(why, 256, "perf events are not permitted either (kernel.perf_event_paranoid above 2)");
+		return probe;
+	}
+	close(probe);
+	struct capture *capture = memory_alloc(sizeof(*capture));
+	capture->options = *options;
+	capture->epoll = epoll_create1(EPOLL_CLOEXEC);
+	*result = capture;
+	return 0;
+}
+
+// What a user may lock is limited: take as large a ring as is allowed.
+static int add_ring(struct capture *capture, pid_t pid, uint32_t cpu) {
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t wanted = capture->options.buffer_size ? capture->options.buffer_size : 1 << 20;
+	size_t size = page;
+	while (size < wanted)
+		size *= 2;
+	for (; size >= page; size /= 2) {
+		int fd = open_event(pid, (int)cpu, (uint32_t)(size / 4));
+		if (fd < 0)
+			return fd == -ENODEV ? 0 : fd; // a CPU that is off
+		void *memory = mmap(NULL, page + size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (memory != MAP_FAILED) {
+			array_push(&capture->rings, (struct perf_ring){.page = memory, .size = size, .cpu = cpu, .fd = fd});
+			struct epoll_event wake = {.events = EPOLLIN};
+			epoll_ctl(capture->epoll, EPOLL_CTL_ADD, fd, &wake);
+			return 0;
+		}
+		close(fd);
+	}
+	return -EPERM;
+}
+
+static int perf_follow(struct capture *capture, pid_t pid, int pidfd) {
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	int error = 0;
+	for (uint32_t cpu = 0; !error && cpu < (uint32_t)cpus; cpu++)
+		error = add_ring(capture, pid, cpu);
+	return error;
+}
+
+static int perf_start(struct capture *capture, char *why) {
+	for (size_t i = 0; i < capture->rings.count; i++)
+		if (ioctl(capture->rings.items[i].fd, PERF_EVENT_IOC_ENABLE, 0)) {
+			snprintf(why, 256, "perf events cannot be enabled: %s", strerror(errno));
+			return -errno;
+		}
+	return 0;
+}
+
+static int perf_wait_fd(const struct capture *capture) {
+	return capture->epoll;
+}
+
+// ---- from perf's records to ours ----
+
+struct sample_id {
+	uint32_t pid, tid;
+	uint64_t time;
+};
+
+static void flush_batch(struct capture *capture, struct spool *spool, uint32_t cpu) {
+	struct batch head = {.base = capture->base, .cpu = cpu, .size = (uint32_t)(capture->batch.size - sizeof(head))};
+	if (capture->batch.size <= sizeof(head) && !capture->lost_here)
+		return;
+	if (!capture->batch.size)
+		buffer_append(&capture->batch, &head, sizeof(head));
+	head.size = (uint32_t)(capture->batch.size - sizeof(head));
+	head.lost[RECORD_SOURCE_SCHED] = capture->lost_here;
+	memcpy(capture->batch.data, &head, sizeof(head));
+	spool_append(spool, SPOOL_BATCH, capture->batch.data, capture->batch.size);
+	capture->batch.size = 0;
+	capture->lost_here = 0;
+}
+
+// Begins a record of `size` bytes at this time, in a new batch where the time does not fit.
+static struct record *append(struct capture *capture, struct spool *spool, uint32_t cpu, uint64_t time, uint8_t kind,
+			     uint8_t flags, size_t size) {
+	if (capture->batch.size && (time < capture->base || time - capture->base > UINT32_MAX ||
+				    capture->batch.size + size > BATCH_BYTES))
+		flush_batch(capture, spool, cpu);
+	if (!capture->batch.size) {
+		capture->base = time;
+		buffer_append(&capture->batch, &(struct batch){0}, sizeof(struct batch));
+	}
+	struct record *record = (struct record *)buffer_room(&capture->batch, size);
+	memset(record, 0, size);
+	capture->batch.size += size;
+	*record = (struct record){.delta = (uint32_t)(time - capture->base), .kind = kind, .flags = flags,
+				  .size = (uint16_t)size};
+	return record;
+}
+
+#define APPEND(type, id, kind, flags) \
+	((struct type *)append(capture, spool, ring->cpu, (id)->time, kind, flags, sizeof(struct type)))
+
+static void take_switch(struct capture *capture, struct spool *spool, const struct perf_ring *ring, uint16_t misc,
+			const struct sample_id *id) {
+	bool out = misc & PERF_RECORD_MISC_SWITCH_OUT;
+	uint8_t flags = out ? SWITCH_NEXT_OUTSIDE : SWITCH_PREV_OUTSIDE;
+	if (misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT)
+		flags |= SWITCH_PREEMPTED;
+	struct record_switch *record = APPEND(record_switch, id, RECORD_SWITCH, flags);
+	record->prev_tid = out ? id->tid : TID_OUTSIDE;
+	record->next_tid = out ? TID_OUTSIDE : id->tid;
+	record->prev_state = STATE_SLEEPING;
+	record->prev_priority = record->next_priority = 120;
+}
+
+static void take_comm(struct capture *capture, struct spool *spool, const struct perf_ring *ring, uint16_t misc,
+		      struct cursor *in, const struct sample_id *id) {
+	char name[RECORD_NAME_SIZE] = "";
+	cursor_take(in, 8); // pid and tid, which the sample id has too
+	const char *text = cursor_string(in);
+	strncpy(name, text ? text : "", sizeof(name) - 1);
+	struct record_rename *rename = APPEND(record_rename, id, RECORD_RENAME, 0);
+	rename->tid = id->tid;
+	rename->pid = id->pid;
+	memcpy(rename->name, name, sizeof(name));
+	if (!(misc & PERF_RECORD_MISC_COMM_EXEC))
+		return;
+	// perf does not say what was executed; while the process lives, /proc does.
+	struct buffer arguments = {0};
+	task_command_line((pid_t)id->pid, &arguments);
+	arguments.size = MIN(arguments.size, (size_t)EXEC_ARGUMENTS_LONG);
+	const char *file = arguments.size && memchr(arguments.data, 0, arguments.size) ? (char *)arguments.data : name;
+	uint16_t file_size = (uint16_t)MIN(strlen(file) + 1, (size_t)EXEC_FILE_SIZE);
+	size_t size = (sizeof(struct record_exec) + file_size + arguments.size + 7) & ~(size_t)7;
+	struct record_exec *exec =
+		(struct record_exec *)append(capture, spool, ring->cpu, id->time + 1, RECORD_EXEC, 0, size);
+	exec->tid = exec->old_tid = id->tid;
+	exec->pid = id->pid;
+	exec->file_size = file_size;
+	exec->arguments_size = (uint16_t)arguments.size;
+	memcpy(exec->name, name, sizeof(name));
+	memcpy(exec + 1, file, file_size);
+	if (arguments.size)
+		memcpy((char *)(exec + 1) + file_size, arguments.data, arguments.size);
+	buffer_free(&arguments);
+}
+
+struct lineage {
+	uint32_t pid, parent_pid, tid, parent_tid;
+};
+
+static void take_fork(struct capture *capture, struct spool *spool, const struct perf_ring *ring, struct cursor *in,
+		      const struct sample_id *id) {
+	struct lineage who;
+	cursor_copy(in, &who, sizeof(who));
+	struct record_fork *record = APPEND(record_fork, id, RECORD_FORK, 0);
+	record->tid = who.parent_tid;
+	record->pid = record->parent_pid = who.parent_pid;
+	record->child_tid = who.tid;
+	record->child_pid = who.pid;
+}
+
+// After its exit perf does not see a task any more: its last switch is made here.
+static void take_exit(struct capture *capture, struct spool *spool, const struct perf_ring *ring, struct cursor *in,
+		      const struct sample_id *id) {
+	struct lineage who;
+	cursor_copy(in, &who, sizeof(who));
+	uint8_t flags = EXIT_CODE_UNKNOWN | (who.tid == who.pid ? EXIT_LAST : 0);
+	struct record_exit *record = APPEND(record_exit, id, RECORD_EXIT, flags);
+	record->tid = who.tid;
+	record->pid = who.pid;
+	struct record_switch *last = (struct record_switch *)append(capture, spool, ring->cpu, id->time + 1, RECORD_SWITCH,
+								    SWITCH_NEXT_OUTSIDE, sizeof(*last));
+	last->prev_tid = who.tid;
+	last->next_tid = TID_OUTSIDE;
+	last->prev_state = EXIT_STATE_DEAD;
+	last->prev_priority = last->next_priority = 120;
+}
+
+static void take_record(struct capture *capture, struct spool *spool, const struct perf_ring *ring,
+			const struct perf_event_header *header, struct cursor in) {
+	enum { SAMPLE_ID_SIZE = 24 }; // pid, tid, time, cpu, reserved
+	if (cursor_left(&in) < SAMPLE_ID_SIZE)
+		return;
+	struct cursor tail = cursor_of(in.end - SAMPLE_ID_SIZE, SAMPLE_ID_SIZE);
+	struct sample_id id = {.pid = cursor_u32(&tail), .tid = cursor_u32(&tail)};
+	id.time = cursor_u64(&tail);
+	switch (header->type) {
+	case PERF_RECORD_SWITCH:
+		take_switch(capture, spool, ring, header->misc, &id);
+		break;
+	case PERF_RECORD_COMM:
+		take_comm(capture, spool, ring, header->misc, &in, &id);
+		break;
+	case PERF_RECORD_FORK:
+		take_fork(capture, spool, ring, &in, &id);
+		break;
+	case PERF_RECORD_EXIT:
+		take_exit(capture, spool, ring, &in, &id);
+		break;
+	case PERF_RECORD_LOST:
+		cursor_u64(&in);
+		uint64_t lost = cursor_u64(&in);
+		capture->lost += lost;
+		capture->lost_here += (uint32_t)lost;
+		break;
+	}
+}
+
+// ---- draining ----
+
+static void drain_ring(struct capture *capture, struct spool *spool, struct perf_ring *ring) {
+	const uint8_t *data = (const uint8_t *)ring->page + sysconf(_SC_PAGESIZE);
+	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	uint64_t tail = ring->page->data_tail;
+	while (tail < head) {
+		size_t at = tail & (ring->size - 1);
+		struct perf_event_header header;
+		memcpy(&header, data + at, sizeof(header)); // 8-aligned: never wraps
+		const uint8_t *record = data + at;
+		if (header.size < sizeof(header))
+			break;
+		if (at + header.size > ring->size) {
+			capture->wrapped.size = 0;
+			buffer_append(&capture->wrapped, record, ring->size - at);
+			buffer_append(&capture->wrapped, data, header.size - (ring->size - at));
+			record = capture->wrapped.data;
+		}
+		take_record(capture, spool, ring, &header,
+			    cursor_of(record + sizeof(header), header.size - sizeof(header)));
+		tail += header.size;
+	}
+	flush_batch(capture, spool, ring->cpu);
+	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
+}
+
+static void perf_drain(struct capture *capture, struct spool *spool) {
+	for (size_t i = 0; i < capture->rings.count; i++)
+		drain_ring(capture, spool, &capture->rings.items[i]);
+}
+
+static void perf_sync(struct capture *capture, struct spool *spool) {
+	uint64_t now = clock_boot_now();
+	perf_drain(capture, spool);
+	spool_watermark(spool, now);
+}
+
+static void perf_stop(struct capture *capture, struct spool *spool, struct capture_totals *totals) {
+	for (size_t i = 0; i < capture->rings.count; i++)
+		ioctl(capture->rings.items[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+	perf_sync(capture, spool);
+	totals->lost[RECORD_SOURCE_SCHED] = capture->lost;
+}
+
+const struct capture_backend capture_perf = {
+	.name = "perf",
+	.open = perf_open,
+	.follow = perf_follow,
+	.start = perf_start,
+	.wait_fd = perf_wait_fd,
+	.drain = perf_drain,
+	.sync = perf_sync,
+	.stop = perf_stop,
+	.close = perf_close,
+	.missing = "wakeups, interrupts, exit codes, who else ran",
+};

@@ -1,0 +1,29 @@
+// Writing the spool: cheap binary appends while the test runs. After the first
+// failed write (a full disk) nothing more is written and `error` says why; what
+// is there stays readable.
+#pragma once
+
+#include "base/buffer.h"
+#include "event/spool_format.h"
+
+struct spool {
+	struct buffer pending;
+	uint64_t written;
+	int fd;
+	int error;
+};
+
+void spool_open(struct spool *spool, int fd, uint64_t start); // takes over the descriptor
+void spool_close(struct spool *spool);
+
+void spool_append(struct spool *spool, enum spool_block_type type, const void *content, size_t size);
+void spool_meta(struct spool *spool, const char *key, const char *value);
+void spool_task(struct spool *spool, const struct spool_task *task, const char *name, const char *command_line,
+		size_t command_line_size);
+void spool_clock(struct spool *spool);
+void spool_watermark(struct spool *spool, uint64_t time);
+
+// Hands what is pending to the system, so that it survives this process.
+int spool_flush(struct spool *spool);
+
+uint64_t clock_boot_now(void); // nanoseconds of CLOCK_BOOTTIME

@@ -1,0 +1,86 @@
+#include "base/file.h"
+#include "base/log.h"
+#include "cli/verb.h"
+#include "session/convert.h"
+
+#include <getopt.h>
+#include <string.h>
+
+static void list_formats(void) {
+	struct buffer names = {0};
+	for (const struct reader *const *reader = reader_list(); *reader; reader++)
+		buffer_printf(&names, " %s", (*reader)->name);
+	buffer_printf(&names, "; it writes:");
+	for (const struct writer *const *writer = writer_list(); *writer; writer++)
+		buffer_printf(&names, " %s", (*writer)->name);
+	log_error("tracelet reads:%.*s", (int)names.size, (char *)names.data);
+	buffer_free(&names);
+}
+
+static int run(int argc, char **argv, const struct verb *verb) {
+	static const struct option options[] = {
+		{"from", required_argument, NULL, 'f'},
+		{"to", required_argument, NULL, 't'},
+		{"quiet", no_argument, NULL, 'q'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	const char *from = NULL, *to = NULL;
+	for (int option; (option = getopt_long(argc, argv, "qh", options, NULL)) != -1;) {
+		switch (option) {
+		case 'f':
+			from = optarg;
+			break;
+		case 't':
+			to = optarg;
+			break;
+		case 'q':
+			log_set_level(LOG_QUIET);
+			break;
+		case 'h':
+			return verb_print_help(verb);
+		default:
+			return verb_bad_usage(verb);
+		}
+	}
+	if (argc - optind != 2) {
+		log_error("convert needs an input and an output");
+		return verb_bad_usage(verb);
+	}
+	struct conversion conversion = {.input = argv[optind], .output = argv[optind + 1], .progress = true};
+	if (from && !(conversion.reader = reader_by_name(from))) {
+		log_error("there is no input format '%s'", from);
+		list_formats();
+		return EXIT_USAGE;
+	}
+	conversion.writer = to ? writer_by_name(to) : writer_by_extension(conversion.output);
+	if (!conversion.writer) {
+		if (to)
+			log_error("there is no output format '%s'", to);
+		else
+			log_error("%s: its name does not tell the output format; say it with --to", conversion.output);
+		list_formats();
+		return EXIT_USAGE;
+	}
+	if (conversion.writer->binary && file_is_terminal(conversion.output)) {
+		log_error("this is a terminal; a %s trace is not for reading: name a file", conversion.writer->name);
+		return EXIT_USAGE;
+	}
+	struct conversion_result result;
+	return convert(&conversion, &result) ? EXIT_USAGE : 0;
+}
+
+const struct verb verb_convert = {
+	.name = "convert",
+	.summary = "turn a recording into another format",
+	.help = "Usage: tracelet convert [OPTIONS] INPUT OUTPUT\n\n"
+		"Reads a recording and writes it in another format. INPUT is told by its content,\n"
+		"OUTPUT by its extension; '-' is standard input or output.\n\n"
+		"  --from FORMAT  the input's format: spool\n"
+		"  --to FORMAT    the output's format: perfetto\n"
+		"  --quiet        no progress line\n"
+		"  --help         this text\n\n"
+		"Example: a run whose tracer was killed left its spool:\n"
+		"  tracelet convert tracelet-out/test_20260102_030405.spool test.pb\n",
+	.run = run,
+};

@@ -1,0 +1,145 @@
+// The binary form in which capture hands over events: what the kernel programs
+// write, what the spool keeps, what the spool reader takes apart. Included by
+// BPF programs, so only fixed-width types and no functions.
+//
+// Records travel in batches. A batch belongs to one CPU and has one full time;
+// its records carry the nanoseconds since then. All sizes are multiples of 8.
+#pragma once
+
+#ifdef __bpf__
+#include <linux/types.h>
+typedef __u8 uint8_t;
+typedef __u16 uint16_t;
+typedef __u32 uint32_t;
+typedef __u64 uint64_t;
+typedef __s16 int16_t;
+typedef __s32 int32_t;
+#else
+#include <stdint.h>
+#endif
+
+enum record_kind {
+	RECORD_SWITCH = 1,
+	RECORD_WAKING,
+	RECORD_FORK,
+	RECORD_EXEC,
+	RECORD_RENAME,
+	RECORD_EXIT,
+	RECORD_IRQ_ENTRY,
+	RECORD_IRQ_EXIT,
+	RECORD_SOFTIRQ_ENTRY,
+	RECORD_SOFTIRQ_EXIT,
+	RECORD_KIND_COUNT
+};
+
+// Losses are counted for each of these (enum event_source has the same order).
+enum { RECORD_SOURCE_SCHED, RECORD_SOURCE_PROCESS, RECORD_SOURCE_IRQ, RECORD_SOURCE_COUNT };
+
+enum { RECORD_NAME_SIZE = 16 }; // the kernel's TASK_COMM_LEN
+
+struct batch {
+	uint64_t base; // time of the first record, nanoseconds of CLOCK_BOOTTIME
+	uint32_t cpu;
+	uint32_t size;                        // bytes of records behind this header
+	uint32_t lost[RECORD_SOURCE_COUNT];   // since the batch before, on this CPU
+	uint32_t sequence;                    // of batches of this CPU; nested ones have 0
+};
+
+struct record {
+	uint32_t delta; // nanoseconds since the batch's base
+	uint8_t kind;   // enum record_kind
+	uint8_t flags;
+	uint16_t size; // with this header
+};
+
+// ---- sched ----
+
+enum {
+	SWITCH_PREEMPTED = 1,
+	SWITCH_NEXT_OUTSIDE = 2, // the next task is not the session's: its name follows
+	SWITCH_PREV_OUTSIDE = 4,
+};
+
+struct record_switch {
+	struct record head;
+	uint32_t prev_tid, next_tid;
+	uint16_t prev_state; // the kernel's __state and exit_state
+	int16_t prev_priority, next_priority;
+	uint16_t unused;
+};
+
+struct record_switch_named {
+	struct record_switch base;
+	char next_name[RECORD_NAME_SIZE];
+};
+
+enum { WAKING_OUTSIDE = 1, WAKING_HARDIRQ = 2, WAKING_SOFTIRQ = 4 }; // of the waker
+
+struct record_waking {
+	struct record head;
+	uint32_t waker_tid, wakee_tid;
+	uint32_t target_cpu;
+	int16_t priority;
+	uint16_t unused;
+};
+
+struct record_waking_named {
+	struct record_waking base;
+	char waker_name[RECORD_NAME_SIZE];
+};
+
+// ---- process ----
+
+struct record_fork {
+	struct record head;
+	uint32_t tid, pid; // who forks
+	uint32_t child_tid, child_pid;
+	uint32_t parent_pid; // the child's, which CLONE_PARENT makes differ from pid
+	uint32_t unused;
+	char name[RECORD_NAME_SIZE];
+};
+
+enum { EXEC_TRUNCATED = 1 };
+enum { EXEC_FILE_SIZE = 256, EXEC_ARGUMENTS_SHORT = 512, EXEC_ARGUMENTS_LONG = 4096 };
+
+// Behind it: the file name, then the arguments, then zeros up to 8 bytes.
+struct record_exec {
+	struct record head;
+	uint32_t tid, pid, old_tid;
+	uint16_t file_size, arguments_size;
+	char name[RECORD_NAME_SIZE];
+};
+
+struct record_rename {
+	struct record head;
+	uint32_t tid, pid;
+	char name[RECORD_NAME_SIZE];
+};
+
+enum { EXIT_LAST = 1, EXIT_CODE_UNKNOWN = 2 }; // the last thread of its process
+
+struct record_exit {
+	struct record head;
+	uint32_t tid, pid;
+	int32_t code;
+	uint32_t unused;
+};
+
+// ---- irq ----
+
+struct record_irq {
+	struct record head;
+	uint32_t tid; // whom it interrupted
+	uint32_t number;
+};
+
+struct record_irq_exit {
+	struct record_irq base;
+	int32_t result;
+	uint32_t unused;
+};
+
+struct record_irq_named {
+	struct record_irq base;
+	char name[RECORD_NAME_SIZE]; // of the handler
+};

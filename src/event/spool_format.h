@@ -1,0 +1,44 @@
+// The spool: the raw capture file. A header, then blocks, appended as they come.
+// Whatever was written can be read: a block that is cut off ends the spool, and
+// everything before it counts.
+#pragma once
+
+#include "event/record.h"
+
+#define SPOOL_MAGIC "tracelet spool\n" // and its NUL: 16 bytes
+enum { SPOOL_VERSION = 1, SPOOL_LARGEST_BLOCK = 1 << 20 };
+
+struct spool_header {
+	char magic[16];
+	uint32_t version;
+	uint32_t header_size;
+	uint64_t start; // when recording began, CLOCK_BOOTTIME
+};
+
+enum spool_block_type {
+	SPOOL_BATCH = 1,  // struct batch and its records
+	SPOOL_WATERMARK,  // uint64_t: everything before this time has been written
+	SPOOL_CLOCK,      // struct spool_clock
+	SPOOL_META,       // key, NUL, value, NUL
+	SPOOL_TASK,       // struct spool_task, name, NUL, command line (arguments with NULs)
+	SPOOL_LOST,       // struct spool_lost: the totals, at the end
+};
+
+struct spool_block {
+	uint32_t type;
+	uint32_t size; // of the content behind, without padding; the next block is 8-aligned
+};
+
+struct spool_clock {
+	uint64_t boot, wall, monotonic;
+};
+
+struct spool_task {
+	uint32_t tid, pid, parent_pid, unused;
+};
+
+struct spool_lost {
+	uint64_t time;
+	uint64_t count[RECORD_SOURCE_COUNT];
+	uint64_t unfollowed; // tasks of the test that could not be followed
+};

@@ -1,0 +1,27 @@
+#include "event/tally.h"
+
+static int push(struct sink *sink, const struct event *event) {
+	struct tally *tally = CONTAINER_OF(sink, struct tally, sink);
+	tally->kinds[event->kind]++;
+	if (event->kind == EVENT_LOST)
+		tally->lost[event->lost.source] += event->lost.count;
+	if (event->kind > EVENT_TASK && event->kind != EVENT_LOST) {
+		if (!tally->events++)
+			tally->first = event->time;
+		tally->last = event->time;
+	}
+	return sink_push(tally->next, event);
+}
+
+static int finish(struct sink *sink) {
+	return sink_finish(CONTAINER_OF(sink, struct tally, sink)->next);
+}
+
+static void destroy(struct sink *sink) {
+	sink_destroy(CONTAINER_OF(sink, struct tally, sink)->next);
+}
+
+struct sink *tally_init(struct tally *tally, struct sink *next) {
+	*tally = (struct tally){.sink = {.push = push, .finish = finish, .destroy = destroy}, .next = next};
+	return &tally->sink;
+}

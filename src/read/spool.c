@@ -1,0 +1,321 @@
+// Reads a spool: blocks, batches, records; each becomes an event. A spool may
+// end anywhere (its tracer was killed, the disk was full): what is cut off is
+// said in a warning, and everything before it counts.
+#include "base/cursor.h"
+#include "base/log.h"
+#include "event/spool_format.h"
+#include "read/reader.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+enum { MOST_CPUS = 65536 };
+
+struct decoder {
+	struct strings *strings;
+	struct sink *sink;
+	uint64_t lost[RECORD_SOURCE_COUNT]; // told by batches so far
+	uint64_t time;                      // of the latest record
+	uint64_t bad_records;
+};
+
+static uint32_t name_string(struct decoder *decoder, const char *name) {
+	return strings_add_bytes(decoder->strings, name, strnlen(name, RECORD_NAME_SIZE));
+}
+
+// ---- sched ----
+
+// The kernel's own translation of a state for the tracepoint's reader: the
+// highest of the reported bits; an idle kernel thread has one of its own.
+static uint16_t reported_state(uint16_t state, uint8_t flags) {
+	enum { UNINTERRUPTIBLE = 0x02, REPORTED = 0x7f, NO_LOAD = 0x400, RT_LOCK = 0x1000, FROZEN = 0x8000 };
+	if (flags & SWITCH_PREEMPTED)
+		return STATE_PREEMPTED;
+	if ((state & (UNINTERRUPTIBLE | NO_LOAD)) == (UNINTERRUPTIBLE | NO_LOAD))
+		return STATE_IDLE;
+	if (state & (RT_LOCK | FROZEN))
+		return STATE_DISK;
+	state &= REPORTED;
+	while (state & (state - 1))
+		state &= (uint16_t)(state - 1);
+	return state;
+}
+
+static bool decode_switch(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
+	struct record_switch_named record = {0};
+	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record.base) - sizeof(struct record));
+	bool named = cursor_left(in) >= RECORD_NAME_SIZE;
+	if (named)
+		cursor_copy(in, record.next_name, RECORD_NAME_SIZE);
+	event->kind = EVENT_SWITCH;
+	event->tid = record.base.prev_tid;
+	event->switched.next_tid = record.base.next_tid;
+	event->switched.next_name = named ? name_string(decoder, record.next_name) : 0;
+	event->switched.state = reported_state(record.base.prev_state, head->flags);
+	event->switched.priority = record.base.prev_priority;
+	event->switched.next_priority = record.base.next_priority;
+	event->switched.next_outside = head->flags & SWITCH_NEXT_OUTSIDE;
+	event->switched.outside = head->flags & SWITCH_PREV_OUTSIDE;
+	return !in->failed;
+}
+
+static bool decode_waking(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
+	struct record_waking_named record = {0};
+	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record.base) - sizeof(struct record));
+	bool named = cursor_left(in) >= RECORD_NAME_SIZE;
+	if (named)
+		cursor_copy(in, record.waker_name, RECORD_NAME_SIZE);
+	event->kind = EVENT_WAKING;
+	event->tid = record.base.waker_tid;
+	event->waking.wakee_tid = record.base.wakee_tid;
+	event->waking.waker_name = named ? name_string(decoder, record.waker_name) : 0;
+	event->waking.target_cpu = record.base.target_cpu;
+	event->waking.priority = record.base.priority;
+	event->waking.context = (head->flags & WAKING_HARDIRQ ? CONTEXT_HARDIRQ : 0) |
+				(head->flags & WAKING_SOFTIRQ ? CONTEXT_SOFTIRQ : 0);
+	event->waking.waker_outside = head->flags & WAKING_OUTSIDE;
+	return !in->failed;
+}
+
+// ---- process ----
+
+static bool decode_fork(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
+	struct record_fork record = {0};
+	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record) - sizeof(struct record));
+	event->kind = EVENT_FORK;
+	event->tid = record.tid;
+	event->pid = record.pid;
+	event->fork.child_tid = record.child_tid;
+	event->fork.child_pid = record.child_pid;
+	event->fork.parent_pid = record.parent_pid;
+	event->fork.name = name_string(decoder, record.name);
+	return !in->failed;
+}
+
+static bool decode_exec(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
+	struct record_exec record = {0};
+	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record) - sizeof(struct record));
+	struct cursor file = cursor_slice(in, record.file_size);
+	struct cursor arguments = cursor_slice(in, record.arguments_size);
+	if (in->failed)
+		return false;
+	event->kind = EVENT_EXEC;
+	event->tid = record.tid;
+	event->pid = record.pid;
+	event->exec.old_tid = record.old_tid;
+	event->exec.name = name_string(decoder, record.name);
+	event->exec.file = strings_add_bytes(decoder->strings, file.at, strnlen((const char *)file.at, cursor_left(&file)));
+	event->exec.arguments = strings_add_bytes(decoder->strings, arguments.at, cursor_left(&arguments));
+	event->exec.truncated = head->flags & EXEC_TRUNCATED;
+	return true;
+}
+
+static bool decode_rename(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
+	struct record_rename record = {0};
+	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record) - sizeof(struct record));
+	event->kind = EVENT_RENAME;
+	event->tid = record.tid;
+	event->pid = record.pid;
+	event->rename.name = name_string(decoder, record.name);
+	return !in->failed;
+}
+
+static bool decode_exit(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
+	struct record_exit record = {0};
+	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record) - sizeof(struct record));
+	event->kind = EVENT_EXIT;
+	event->tid = record.tid;
+	event->pid = record.pid;
+	event->exit.code = record.code;
+	event->exit.last = head->flags & EXIT_LAST;
+	event->exit.unknown = head->flags & EXIT_CODE_UNKNOWN;
+	return !in->failed;
+}
+
+// ---- irq ----
+
+static bool decode_irq(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
+	static const uint16_t kinds[RECORD_KIND_COUNT] = {
+		[RECORD_IRQ_ENTRY] = EVENT_IRQ_ENTRY,
+		[RECORD_IRQ_EXIT] = EVENT_IRQ_EXIT,
+		[RECORD_SOFTIRQ_ENTRY] = EVENT_SOFTIRQ_ENTRY,
+		[RECORD_SOFTIRQ_EXIT] = EVENT_SOFTIRQ_EXIT,
+	};
+	event->kind = kinds[head->kind];
+	event->tid = cursor_u32(in);
+	event->irq.number = cursor_u32(in);
+	if (head->kind == RECORD_IRQ_EXIT)
+		event->irq.result = (int32_t)cursor_u32(in);
+	if (head->kind == RECORD_IRQ_ENTRY) {
+		char name[RECORD_NAME_SIZE];
+		cursor_copy(in, name, sizeof(name));
+		event->irq.name = name_string(decoder, name);
+	}
+	return !in->failed;
+}
+
+static bool (*const record_decoders[RECORD_KIND_COUNT])(struct decoder *, struct cursor *, const struct record *,
+							struct event *) = {
+	[RECORD_SWITCH] = decode_switch,      [RECORD_WAKING] = decode_waking,
+	[RECORD_FORK] = decode_fork,          [RECORD_EXEC] = decode_exec,
+	[RECORD_RENAME] = decode_rename,      [RECORD_EXIT] = decode_exit,
+	[RECORD_IRQ_ENTRY] = decode_irq,      [RECORD_IRQ_EXIT] = decode_irq,
+	[RECORD_SOFTIRQ_ENTRY] = decode_irq,  [RECORD_SOFTIRQ_EXIT] = decode_irq,
+};
+
+// ---- blocks ----
+
+static int push_lost(struct decoder *decoder, uint64_t time, uint32_t cpu, int source, uint64_t count) {
+	if (!count)
+		return 0;
+	decoder->lost[source] += count;
+	return sink_push(decoder->sink, &(struct event){.kind = EVENT_LOST, .time = time, .cpu = cpu,
+							.lost = {.count = count, .source = (uint16_t)source}});
+}
+
+static int decode_batch(struct decoder *decoder, struct cursor *in) {
+	struct batch batch;
+	cursor_copy(in, &batch, sizeof(batch));
+	if (in->failed || batch.cpu >= MOST_CPUS || batch.base > UINT64_MAX / 2) {
+		decoder->bad_records++;
+		return 0;
+	}
+	int error = 0;
+	for (int source = 0; !error && source < RECORD_SOURCE_COUNT; source++)
+		error = push_lost(decoder, batch.base, batch.cpu, source, batch.lost[source]);
+	while (!error && cursor_left(in)) {
+		struct record head;
+		cursor_copy(in, &head, sizeof(head));
+		struct cursor body = cursor_slice(in, (size_t)head.size - sizeof(head));
+		if (head.size < sizeof(head) || body.failed) {
+			decoder->bad_records++;
+			return 0; // the rest of this batch has no beginning
+		}
+		struct event event = {.time = batch.base + head.delta, .cpu = batch.cpu};
+		if (head.kind >= RECORD_KIND_COUNT || !record_decoders[head.kind] ||
+		    !record_decoders[head.kind](decoder, &body, &head, &event)) {
+			decoder->bad_records++;
+			continue;
+		}
+		decoder->time = event.time;
+		error = sink_push(decoder->sink, &event);
+	}
+	return error;
+}
+
+static int decode_watermark(struct decoder *decoder, struct cursor *in) {
+	struct event event = {.kind = EVENT_WATERMARK, .cpu = CPU_NONE, .time = cursor_u64(in)};
+	return in->failed ? 0 : sink_push(decoder->sink, &event);
+}
+
+static int decode_clock(struct decoder *decoder, struct cursor *in) {
+	struct spool_clock clock;
+	cursor_copy(in, &clock, sizeof(clock));
+	struct event event = {.kind = EVENT_CLOCK, .cpu = CPU_NONE, .time = clock.boot,
+			      .clock = {.wall = clock.wall, .monotonic = clock.monotonic}};
+	return in->failed ? 0 : sink_push(decoder->sink, &event);
+}
+
+static int decode_meta(struct decoder *decoder, struct cursor *in) {
+	const char *key = cursor_string(in);
+	const char *value = cursor_string(in);
+	if (in->failed)
+		return 0;
+	struct event event = {.kind = EVENT_META, .cpu = CPU_NONE, .time = decoder->time,
+			      .meta = {.key = strings_add(decoder->strings, key),
+				       .value = strings_add(decoder->strings, value)}};
+	return sink_push(decoder->sink, &event);
+}
+
+static int decode_task(struct decoder *decoder, struct cursor *in) {
+	struct spool_task task;
+	cursor_copy(in, &task, sizeof(task));
+	const char *name = cursor_string(in);
+	if (in->failed)
+		return 0;
+	struct event event = {.kind = EVENT_TASK, .cpu = CPU_NONE, .time = decoder->time, .tid = task.tid, .pid = task.pid,
+			      .task = {.parent_pid = task.parent_pid,
+				       .name = strings_add(decoder->strings, name),
+				       .command_line = strings_add_bytes(decoder->strings, in->at, cursor_left(in))}};
+	return sink_push(decoder->sink, &event);
+}
+
+// The totals: what the batches have not told about is told here.
+static int decode_lost(struct decoder *decoder, struct cursor *in) {
+	struct spool_lost lost;
+	cursor_copy(in, &lost, sizeof(lost));
+	int error = 0;
+	for (int source = 0; !in->failed && !error && source < RECORD_SOURCE_COUNT; source++)
+		if (lost.count[source] > decoder->lost[source])
+			error = push_lost(decoder, lost.time, CPU_NONE, source, lost.count[source] - decoder->lost[source]);
+	return error ? error : push_lost(decoder, lost.time, CPU_NONE, RECORD_SOURCE_PROCESS, lost.unfollowed);
+}
+
+static int (*const block_decoders[])(struct decoder *, struct cursor *) = {
+	[SPOOL_BATCH] = decode_batch, [SPOOL_WATERMARK] = decode_watermark, [SPOOL_CLOCK] = decode_clock,
+	[SPOOL_META] = decode_meta,   [SPOOL_TASK] = decode_task,           [SPOOL_LOST] = decode_lost,
+};
+
+static bool spool_probe(const uint8_t *head, size_t size) {
+	return size >= sizeof(SPOOL_MAGIC) && memcmp(head, SPOOL_MAGIC, sizeof(SPOOL_MAGIC)) == 0;
+}
+
+static int read_header(struct stream *input, const char *name, struct decoder *decoder) {
+	struct spool_header header;
+	const uint8_t *bytes = stream_need(input, sizeof(header));
+	if (!bytes || !spool_probe(bytes, sizeof(header))) {
+		log_error("%s: not a tracelet spool%s", name, bytes ? "" : " (too short)");
+		return -EINVAL;
+	}
+	memcpy(&header, bytes, sizeof(header));
+	if (header.version != SPOOL_VERSION || header.header_size != sizeof(header)) {
+		log_error("%s: a spool of version %" PRIu32 "; this tracelet reads version %d", name, header.version,
+			  SPOOL_VERSION);
+		return -EINVAL;
+	}
+	decoder->time = header.start;
+	stream_consume(input, sizeof(header));
+	return sink_push(decoder->sink, &(struct event){.kind = EVENT_START, .cpu = CPU_NONE, .time = header.start});
+}
+
+static int spool_read(struct stream *input, const char *name, struct tables *tables, struct sink *sink) {
+	struct decoder decoder = {.strings = tables->strings, .sink = sink};
+	int error = read_header(input, name, &decoder);
+	const uint8_t *bytes;
+	while (!error && (bytes = stream_need(input, sizeof(struct spool_block)))) {
+		struct spool_block block;
+		memcpy(&block, bytes, sizeof(block));
+		size_t padded = sizeof(block) + (((size_t)block.size + 7) & ~(size_t)7);
+		if (block.size > SPOOL_LARGEST_BLOCK) {
+			log_warning("%s: not a block at offset %" PRIu64 "; the rest is left out", name, input->offset);
+			return input->error;
+		}
+		bytes = stream_need(input, padded);
+		if (!bytes)
+			break;
+		struct cursor content = cursor_of(bytes + sizeof(block), block.size);
+		if (block.type < ARRAY_SIZE(block_decoders) && block_decoders[block.type])
+			error = block_decoders[block.type](&decoder, &content);
+		else
+			decoder.bad_records++;
+		stream_consume(input, padded);
+	}
+	if (!error && input->error) {
+		error = input->error;
+		log_error("%s: cannot be read: %s", name, strerror(-error));
+	}
+	if (!error && stream_available(input))
+		log_warning("%s: ends in the middle of a block; its last %zu bytes are left out", name,
+			    stream_available(input));
+	if (decoder.bad_records)
+		log_warning("%s: %" PRIu64 " records could not be understood", name, decoder.bad_records);
+	return error;
+}
+
+const struct reader spool_reader = {
+	.name = "spool",
+	.extension = "spool",
+	.description = "what a tracelet run recorded",
+	.probe = spool_probe,
+	.read = spool_read,
+};

@@ -1,0 +1,108 @@
+#include "session/artifact.h"
+#include "base/memory.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <nettle/sha2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static bool fit_for_a_name(unsigned char byte) {
+	return byte >= 0x80 || isalnum(byte) || (byte && strchr("-_.+=@,%~", byte));
+}
+
+void artifact_safe_name(const char *wanted, char name[ARTIFACT_NAME_SIZE]) {
+	enum { LONGEST = 120 }; // leaves room for the time, a number and an extension in 255 bytes
+	size_t length = 0;
+	for (; *wanted && length < LONGEST; wanted++)
+		name[length++] = fit_for_a_name((unsigned char)*wanted) ? *wanted : '_';
+	// A character of several bytes is not cut in half.
+	if (*wanted && ((unsigned char)*wanted & 0xc0) == 0x80) {
+		while (length && ((unsigned char)name[length - 1] & 0xc0) == 0x80)
+			length--;
+		length -= length > 0;
+	}
+	name[length] = 0;
+	// Not hidden, not "..", not taken for an option.
+	for (size_t i = 0; name[i] == '.' || name[i] == '-'; i++)
+		name[i] = '_';
+	if (!length)
+		strcpy(name, "test");
+}
+
+int artifact_make_dir(const char *path) {
+	CLEANUP_FREE char *copy = memory_string(path);
+	for (char *slash = copy + 1; *copy && (slash = strchr(slash, '/')); slash++) {
+		*slash = 0;
+		if (mkdir(copy, 0777) && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	if (mkdir(copy, 0777) && errno != EEXIST)
+		return -errno;
+	struct stat status;
+	if (stat(path, &status))
+		return -errno;
+	return S_ISDIR(status.st_mode) ? 0 : -ENOTDIR;
+}
+
+static bool name_is_free(const char *stem, const char *extension) {
+	CLEANUP_FREE char *path = memory_format("%s%s", stem, extension);
+	struct stat status;
+	return lstat(path, &status) != 0 && errno == ENOENT;
+}
+
+int artifact_reserve(const char *dir, const char *name, char **stem) {
+	char when[32];
+	time_t now = time(NULL);
+	struct tm local;
+	strftime(when, sizeof(when), "%Y%m%d_%H%M%S", localtime_r(&now, &local));
+	for (unsigned number = 0; number < 100000; number++) {
+		char suffix[16] = "";
+		if (number)
+			snprintf(suffix, sizeof(suffix), "_%u", number);
+		*stem = memory_format("%s/%s_%s%s", dir, name, when, suffix);
+		CLEANUP_FREE char *spool = memory_format("%s.spool", *stem);
+		if (name_is_free(*stem, ".pb")) {
+			int fd = open(spool, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+			if (fd >= 0) {
+				// Another run may have finished with this very stem in between.
+				if (name_is_free(*stem, ".pb"))
+					return fd;
+				close(fd);
+				unlink(spool);
+			} else if (errno != EEXIST && errno != ELOOP) {
+				int error = -errno;
+				free(*stem);
+				*stem = NULL;
+				return error;
+			}
+		}
+		free(*stem);
+		*stem = NULL;
+	}
+	return -EEXIST;
+}
+
+int artifact_sha256(const char *path, char digits[65]) {
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	CLEANUP_FREE uint8_t *piece = memory_alloc(1 << 18);
+	struct sha256_ctx context;
+	sha256_init(&context);
+	ssize_t size;
+	while ((size = read(fd, piece, 1 << 18)) > 0)
+		sha256_update(&context, (size_t)size, piece);
+	int error = size < 0 ? -errno : 0;
+	close(fd);
+	uint8_t digest[SHA256_DIGEST_SIZE];
+	sha256_digest(&context, sizeof(digest), digest);
+	for (size_t i = 0; i < sizeof(digest); i++)
+		snprintf(digits + 2 * i, 3, "%02x", digest[i]);
+	return error;
+}

@@ -1,0 +1,22 @@
+// Where a session's files go: safe names, never one that exists.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ARTIFACT_NAME_SIZE = 160 };
+
+// A name that is one path component and plain to type: `::` becomes `__`, and
+// so does each byte that is a separator or a control character become `_`.
+void artifact_safe_name(const char *wanted, char name[ARTIFACT_NAME_SIZE]);
+
+// Makes the folder (and its parents). 0 or -errno.
+int artifact_make_dir(const char *path);
+
+// Creates DIR/NAME_YYYYmmdd_HHMMSS[_N].spool for a name that no file of any kind
+// has, together with its .pb: parallel runs get different ones. The descriptor,
+// or -errno. The stem is the path without extension.
+int artifact_reserve(const char *dir, const char *name, char **stem);
+
+// The SHA-256 of a file as 64 hexadecimal digits. 0 or -errno.
+int artifact_sha256(const char *path, char digits[65]);

@@ -1,0 +1,111 @@
+#include "session/convert.h"
+#include "base/log.h"
+#include "event/order.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <time.h>
+
+// ---- a sink that shows how far the input has been read ----
+
+struct progress {
+	struct sink sink;
+	struct sink *next;
+	const struct stream *input;
+	const char *name;
+	struct timespec begun;
+	uint64_t pushed;
+};
+
+enum { PROGRESS_EVERY = 1 << 16 };
+
+static int progress_push(struct sink *sink, const struct event *event) {
+	struct progress *progress = CONTAINER_OF(sink, struct progress, sink);
+	if (++progress->pushed % PROGRESS_EVERY == 0 && progress->input->total) {
+		struct timespec now;
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		if (now.tv_sec - progress->begun.tv_sec > 1)
+			log_progress("converting %s: %" PRIu64 " %%", progress->name,
+				     progress->input->offset * 100 / progress->input->total);
+	}
+	return sink_push(progress->next, event);
+}
+
+static int progress_finish(struct sink *sink) {
+	log_progress(NULL);
+	return sink_finish(CONTAINER_OF(sink, struct progress, sink)->next);
+}
+
+static void progress_destroy(struct sink *sink) {
+	sink_destroy(CONTAINER_OF(sink, struct progress, sink)->next);
+}
+
+// ---- the pipeline ----
+
+static int run_pipeline(const struct conversion *conversion, const struct reader *reader, struct stream *input,
+			struct output *output, struct conversion_result *result) {
+	struct tables tables = tables_new();
+	struct sink *writer = conversion->writer->open(output, &tables);
+	struct sink *order = order_new(writer);
+	struct progress progress = {
+		.sink = {.push = progress_push, .finish = progress_finish, .destroy = progress_destroy},
+		.next = tally_init(&result->tally, order),
+		.input = input,
+		.name = conversion->input,
+	};
+	clock_gettime(CLOCK_MONOTONIC, &progress.begun);
+	struct sink *first = conversion->progress ? &progress.sink : progress.next;
+	int error = reader->read(input, conversion->input, &tables, first);
+	if (!error)
+		error = sink_finish(first);
+	result->late = order_late(order);
+	sink_destroy(first);
+	tables_free(&tables);
+	return error;
+}
+
+static int convert_stream(const struct conversion *conversion, struct stream *input, struct conversion_result *result) {
+	const struct reader *reader = conversion->reader ? conversion->reader : reader_by_content(input);
+	if (!reader) {
+		if (input->error)
+			log_error("%s: cannot be read: %s", conversion->input, strerror(-input->error));
+		else
+			log_error("%s: %s", conversion->input,
+				  stream_available(input) ? "of no format that tracelet reads" : "is empty");
+		return -EINVAL;
+	}
+	struct output output;
+	int error = output_open(&output, conversion->output, conversion->mode);
+	if (error) {
+		log_error("%s: cannot be written: %s", conversion->output, strerror(-error));
+		return error;
+	}
+	error = run_pipeline(conversion, reader, input, &output, result);
+	if (output.error) {
+		error = output.error;
+	} else if (error) {
+		output_abandon(&output);
+		return error; // the reader has said why
+	} else {
+		result->size = output.written + output.pending.size;
+		error = output_commit(&output);
+	}
+	if (error) {
+		output_abandon(&output);
+		log_error("%s: cannot be written: %s", conversion->output, strerror(-error));
+	}
+	return error;
+}
+
+int convert(const struct conversion *conversion, struct conversion_result *result) {
+	*result = (struct conversion_result){0};
+	struct stream input;
+	int error = stream_open(&input, conversion->input);
+	if (error) {
+		log_error("%s: cannot be read: %s", conversion->input, strerror(-error));
+		return error;
+	}
+	error = convert_stream(conversion, &input, result);
+	stream_close(&input);
+	return error;
+}

@@ -1,0 +1,23 @@
+// From one format to another: a reader, the orderer, a writer.
+#pragma once
+
+#include "event/tally.h"
+#include "read/reader.h"
+#include "write/writer.h"
+
+struct conversion {
+	const char *input, *output; // "-" for standard input and output
+	const struct reader *reader; // NULL: by content
+	const struct writer *writer; // NULL: by the output's extension
+	enum output_mode mode;
+	bool progress; // a line on the terminal for anything over a second
+};
+
+struct conversion_result {
+	struct tally tally;
+	uint64_t size; // of the output
+	uint64_t late; // events that could not be put in order
+};
+
+// 0 or -errno; a failure has been said in one line, and no output is left.
+int convert(const struct conversion *conversion, struct conversion_result *result);

@@ -1,0 +1,90 @@
+// Three processes: this one waits; the test is its child, exactly as a shell
+// would have it; the tracer is another child. The test begins when the tracer
+// records it, and goes on when the tracer dies.
+#include "session/run.h"
+#include "base/log.h"
+#include "session/artifact.h"
+#include "session/test.h"
+#include "session/tracer.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum { STATUS_NO_TRACE = 125, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
+
+static double seconds_since(const struct timespec *begin) {
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)(now.tv_sec - begin->tv_sec) + (double)(now.tv_nsec - begin->tv_nsec) / 1e9;
+}
+
+static double cpu_seconds(const struct rusage *usage) {
+	return (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
+	       (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
+}
+
+static int shell_status(int wait_status) {
+	return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+static const char *test_name(const struct settings *settings, char name[ARTIFACT_NAME_SIZE]) {
+	const char *slash = strrchr(settings->command[0], '/');
+	artifact_safe_name(settings->name ? settings->name : slash && slash[1] ? slash + 1 : settings->command[0], name);
+	return name;
+}
+
+static int say_not_started(const char *command, int error) {
+	if (error == ENOENT)
+		log_error("%s: command not found", command);
+	else
+		log_error("%s: cannot be executed: %s", command, strerror(error));
+	return error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
+}
+
+// The test is there and waits; the tracer is there or is not.
+static int run_prepared(const struct settings *settings, struct test *test, struct tracer *tracer) {
+	bool recording = tracer_attach(tracer, test->pid);
+	if (!recording && settings->strict) {
+		kill(test->pid, SIGKILL);
+		tracer_cancel(tracer);
+		log_error("--strict: the test was not run");
+		return STATUS_NO_TRACE;
+	}
+	struct test_end end = {0};
+	struct timespec begin;
+	clock_gettime(CLOCK_REALTIME, &end.started);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	int error = test_begin(test);
+	if (error) {
+		tracer_cancel(tracer);
+		return say_not_started(settings->command[0], error);
+	}
+	struct rusage usage;
+	end.wait_status = test_wait(test, &usage);
+	end.wall_seconds = seconds_since(&begin);
+	end.cpu_seconds = cpu_seconds(&usage);
+	if (settings->wait_tree >= 0 && !test_wait_tree(test, settings->wait_tree, tracer->pid))
+		log_warning("processes of the test are still running; the trace ends here (--wait-tree)");
+	if (!tracer_finish(tracer, &end) && recording)
+		log_warning("the tracer died; what it recorded: tracelet convert %s out.pb", tracer->spool);
+	return shell_status(end.wait_status);
+}
+
+int session_run(const struct settings *settings) {
+	char name[ARTIFACT_NAME_SIZE];
+	struct tracer tracer;
+	struct test test;
+	if (settings->wait_tree >= 0)
+		test_adopt_orphans();
+	int error = tracer_spawn(&tracer, settings, test_name(settings, name));
+	if (error)
+		log_warning("no trace: cannot start the tracer: %s", strerror(-error));
+	error = test_prepare(&test, settings->command);
+	if (error) {
+		tracer_cancel(&tracer);
+		return say_not_started(settings->command[0], -error);
+	}
+	return run_prepared(settings, &test, &tracer);
+}

@@ -1,0 +1,37 @@
+// The end of a session in words: the block on stderr, and the same as JSON for
+// the manifest and for --json.
+#pragma once
+
+#include "event/event.h"
+#include "session/settings.h"
+
+#include <sys/resource.h>
+#include <time.h>
+
+struct summary {
+	const struct settings *settings;
+	const char *test;        // the safe name
+	const char *backend;     // what recorded: "bpf", "perf", or NULL: nothing
+	const char *missing;     // what that backend cannot see
+	const char *trace;       // path of the trace, or NULL
+	const char *spool;       // path, when it was kept
+	char sha256[65];
+	uint64_t trace_size;
+	int wait_status;         // the test's, as wait() gives it
+	struct timespec started; // wall clock
+	double wall_seconds;
+	double test_cpu_seconds; // of the test and the children it waited for
+	double tracer_cpu_seconds;
+	uint64_t events;
+	uint64_t lost[SOURCE_COUNT];
+	struct capture_totals totals;
+};
+
+void summary_print(const struct summary *summary);
+void summary_json(const struct summary *summary, struct buffer *line); // one line, with its end
+
+// "passed", "failed: exit status 3", "killed by signal 11 (Segmentation fault)"
+void summary_result_words(int wait_status, char *words, size_t size);
+
+// To the descriptor or file of --json. Failures are warnings.
+void summary_write_json(const struct summary *summary);

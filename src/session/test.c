@@ -1,0 +1,135 @@
+// The test stays in our process group and session, so the terminal treats it as
+// it would without us: Ctrl-C, Ctrl-\ and Ctrl-Z reach it from the kernel. Only
+// what another process sends to us alone is passed on. All signals of interest
+// are blocked and taken one by one, so nothing happens behind our back.
+#include "session/test.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2, SIGWINCH};
+
+static void become_test(struct test *test, char **command, int gate, int report) {
+	char byte;
+	while (read(gate, &byte, 1) < 0 && errno == EINTR)
+		;
+	sigprocmask(SIG_SETMASK, &test->mask_before, NULL);
+	execvp(command[0], command);
+	int error = errno;
+	if (write(report, &error, sizeof(error)) < 0)
+		_exit(126);
+	_exit(error == ENOENT ? 127 : 126);
+}
+
+int test_prepare(struct test *test, char **command) {
+	int gate[2] = {-1, -1}, report[2] = {-1, -1};
+	*test = (struct test){.pid = -1, .gate = -1, .exec_error = -1};
+	sigemptyset(&test->signals);
+	sigaddset(&test->signals, SIGCHLD);
+	for (size_t i = 0; i < ARRAY_SIZE(passed_on); i++)
+		sigaddset(&test->signals, passed_on[i]);
+	sigprocmask(SIG_BLOCK, &test->signals, &test->mask_before);
+	if (pipe2(gate, O_CLOEXEC) == 0 && pipe2(report, O_CLOEXEC) == 0)
+		test->pid = fork();
+	if (test->pid == 0) {
+		close(gate[1]);
+		close(report[0]);
+		become_test(test, command, gate[0], report[1]);
+	}
+	int error = test->pid < 0 ? -errno : 0;
+	if (gate[0] >= 0)
+		close(gate[0]);
+	if (report[1] >= 0)
+		close(report[1]);
+	test->gate = gate[1];
+	test->exec_error = report[0];
+	return error;
+}
+
+int test_begin(struct test *test) {
+	int error = 0;
+	close(test->gate);
+	ssize_t got;
+	while ((got = read(test->exec_error, &error, sizeof(error))) < 0 && errno == EINTR)
+		;
+	close(test->exec_error);
+	return got == (ssize_t)sizeof(error) ? error : 0;
+}
+
+// A test that the terminal stopped stops us too, so that the shell sees its job
+// stopped. Without a terminal nobody would continue us.
+static void stop_with_test(int signal) {
+	bool by_terminal = signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+	int terminal = by_terminal ? open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
+	if (terminal < 0)
+		return;
+	close(terminal);
+	raise(SIGSTOP);
+}
+
+static void pass_on(struct test *test, const siginfo_t *signal) {
+	// From the kernel: the terminal has sent it to the test as well.
+	if (signal->si_code <= 0)
+		kill(test->pid, signal->si_signo);
+}
+
+int test_wait(struct test *test, struct rusage *usage) {
+	for (;;) {
+		int status;
+		pid_t changed = wait4(test->pid, &status, WNOHANG | WUNTRACED, usage);
+		if (changed == test->pid && WIFSTOPPED(status))
+			stop_with_test(WSTOPSIG(status));
+		else if (changed == test->pid)
+			return status;
+		siginfo_t signal;
+		if (sigwaitinfo(&test->signals, &signal) > 0 && signal.si_signo != SIGCHLD)
+			pass_on(test, &signal);
+	}
+}
+
+void test_adopt_orphans(void) {
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+static double seconds_now(void) {
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+// Our children now are the test's orphans and `other`. Reaps what has ended.
+static bool orphans_left(pid_t other) {
+	CLEANUP_FREE char *path = memory_format("/proc/self/task/%d/children", (int)getpid());
+	FILE *file = fopen(path, "re");
+	bool left = false;
+	int child;
+	while (file && fscanf(file, "%d", &child) == 1) {
+		siginfo_t ended = {0};
+		if (child != other)
+			left |= waitid(P_PID, (id_t)child, &ended, WEXITED | WNOHANG) == 0 && ended.si_pid == 0;
+	}
+	if (file)
+		fclose(file);
+	return left;
+}
+
+bool test_wait_tree(struct test *test, double seconds, pid_t other) {
+	double deadline = seconds_now() + seconds;
+	while (orphans_left(other)) {
+		double left = seconds > 0 ? deadline - seconds_now() : 3600;
+		if (left <= 0)
+			return false;
+		struct timespec limit = {.tv_sec = (time_t)left, .tv_nsec = (long)((left - (double)(time_t)left) * 1e9)};
+		siginfo_t signal;
+		if (sigtimedwait(&test->signals, &signal, &limit) > 0 && signal.si_signo != SIGCHLD &&
+		    signal.si_signo != SIGCONT && signal.si_signo != SIGWINCH)
+			return false; // someone wants us to end
+	}
+	return true;
+}

@@ -1,0 +1,102 @@
+// Inside the Perfetto writer: what its two files share. perfetto.c decides what
+// a trace says (who lived when, what it is called, what the whole is about);
+// perfetto_ftrace.c packs the scheduler's and the kernel's events, per CPU.
+#pragma once
+
+#include "base/file.h"
+#include "event/event.h"
+#include "write/perfetto_fields.h"
+
+// Packets of one sequence are handled in order. Track descriptors have one of
+// their own, because an importer takes a thread descriptor as the thread of the
+// events that follow it on its sequence.
+enum sequence { SEQUENCE_KERNEL = 1, SEQUENCE_TRACKS, SEQUENCE_EVENTS, SEQUENCE_COUNT };
+
+enum { NO_TID = UINT32_MAX };
+
+// A task in one of its lives; a thread id may come back as another's.
+struct task {
+	uint32_t tid, pid;
+	uint32_t parent_pid; // the one it was born to: the importer takes a change for another process
+	uint32_t name;
+	uint32_t threads; // of a process' first thread: tasks of the process that live
+	uint64_t track;   // 0: has no events of its own yet
+	bool exited;      // has said so
+	bool gone;        // and has left its CPU for the last time
+};
+
+enum {
+	COLUMN_SWITCH_TIMESTAMP,
+	COLUMN_SWITCH_PREV_STATE,
+	COLUMN_SWITCH_NEXT_PID,
+	COLUMN_SWITCH_NEXT_PRIO,
+	COLUMN_SWITCH_NEXT_COMM,
+	COLUMN_WAKING_TIMESTAMP,
+	COLUMN_WAKING_PID,
+	COLUMN_WAKING_TARGET_CPU,
+	COLUMN_WAKING_PRIO,
+	COLUMN_WAKING_COMM,
+	COLUMN_WAKING_FLAGS,
+	COLUMN_COUNT
+};
+
+struct name_index {
+	uint32_t generation, index;
+};
+
+// The bundle of one CPU that is being filled, and what runs there.
+struct cpu {
+	struct buffer columns[COLUMN_COUNT];
+	struct buffer events; // FtraceEvents, each as a field of the bundle
+	ARRAY(uint32_t) names;
+	ARRAY(struct name_index) name_indexes; // by string id
+	uint32_t generation;
+	uint32_t current;     // the task that runs, as this trace tells it; NO_TID at first
+	uint64_t switch_time, waking_time;       // of the last ones in the columns
+	uint64_t last_switch; // of the last one ever
+	uint64_t lost;
+	bool waking_flags; // any but zero in the column
+	bool lost_in_bundle;
+	bool in_irq, in_softirq;
+};
+
+struct perfetto {
+	struct sink sink;
+	struct output *output;
+	struct strings *strings;
+	struct buffer packet; // the one being made
+	bool sequence_begun[SEQUENCE_COUNT];
+	bool preamble_written;
+	bool system_scope;
+	uint64_t start, end, wall, monotonic, clock_time;
+	ARRAY(struct event) facts; // EVENT_META
+	struct map tasks;     // tid to index in `pool`
+	ARRAY(struct task) pool;
+	ARRAY(uint32_t) free_tasks;
+	struct map outsiders; // tid to name: tasks outside the test that woke one of it
+	ARRAY(struct cpu *) cpus;
+	uint64_t tracks; // made so far
+	uint64_t lost[SOURCE_COUNT];
+	uint32_t outside_name, lost_name;
+};
+
+// ---- perfetto.c ----
+
+size_t perfetto_begin(struct perfetto *perfetto, enum sequence sequence, uint64_t time); // time 0: none
+int perfetto_end(struct perfetto *perfetto, size_t mark);
+struct task *perfetto_task(struct perfetto *perfetto, uint32_t tid); // or NULL
+uint32_t perfetto_task_name(struct perfetto *perfetto, uint32_t tid);
+
+// ---- perfetto_ftrace.c ----
+
+struct cpu *ftrace_cpu(struct perfetto *perfetto, uint32_t cpu);
+int ftrace_switch(struct perfetto *perfetto, const struct event *event);
+void ftrace_take_over(struct perfetto *perfetto, const struct event *event);
+int ftrace_waking(struct perfetto *perfetto, const struct event *event);
+int ftrace_newtask(struct perfetto *perfetto, const struct event *event, uint32_t name);
+int ftrace_rename(struct perfetto *perfetto, const struct event *event, uint32_t old_name);
+int ftrace_free(struct perfetto *perfetto, uint32_t cpu, uint64_t time, uint32_t tid, uint32_t name);
+int ftrace_irq(struct perfetto *perfetto, const struct event *event);
+void ftrace_lost(struct perfetto *perfetto, const struct event *event);
+int ftrace_finish(struct perfetto *perfetto); // what is left, and the losses per CPU
+void ftrace_destroy(struct perfetto *perfetto);

@@ -1,0 +1,365 @@
+// The kernel's events, packed per CPU into FtraceEventBundles.
+//
+// Switches and wakeups go into compact_sched: columns of small numbers, some
+// eight bytes an event. There a switch names only the task that comes; the one
+// that leaves is the one that came before. So every stretch of a CPU's time must
+// have an owner: where the trace follows one test, the time outside is given to
+// a pseudo task of that CPU, and time without records to another.
+//
+// Two things do not fit the columns and are written as full events: a CPU's
+// first switch (nothing came before it), and a wakeup by a task that the trace
+// does not show on that CPU (columns take the waker from there).
+#include "write/perfetto.h"
+
+enum {
+	BUNDLE_BYTES = 48 * 1024,
+	DEFAULT_PRIORITY = 120,
+	CLONE_THREAD = 0x10000,
+	TID_LOST = TID_OUTSIDE + (1 << 20), // plus the CPU
+};
+
+static const uint32_t column_fields[COLUMN_COUNT] = {
+	[COLUMN_SWITCH_TIMESTAMP] = COMPACT_SWITCH_TIMESTAMP,
+	[COLUMN_SWITCH_PREV_STATE] = COMPACT_SWITCH_PREV_STATE,
+	[COLUMN_SWITCH_NEXT_PID] = COMPACT_SWITCH_NEXT_PID,
+	[COLUMN_SWITCH_NEXT_PRIO] = COMPACT_SWITCH_NEXT_PRIO,
+	[COLUMN_SWITCH_NEXT_COMM] = COMPACT_SWITCH_NEXT_COMM,
+	[COLUMN_WAKING_TIMESTAMP] = COMPACT_WAKING_TIMESTAMP,
+	[COLUMN_WAKING_PID] = COMPACT_WAKING_PID,
+	[COLUMN_WAKING_TARGET_CPU] = COMPACT_WAKING_TARGET_CPU,
+	[COLUMN_WAKING_PRIO] = COMPACT_WAKING_PRIO,
+	[COLUMN_WAKING_COMM] = COMPACT_WAKING_COMM,
+	[COLUMN_WAKING_FLAGS] = COMPACT_WAKING_FLAGS,
+};
+
+// ---- bundles ----
+
+struct cpu *ftrace_cpu(struct perfetto *perfetto, uint32_t number) {
+	while (perfetto->cpus.count <= number)
+		array_push(&perfetto->cpus, NULL);
+	struct cpu **cpu = &perfetto->cpus.items[number];
+	if (!*cpu) {
+		*cpu = memory_alloc(sizeof(**cpu));
+		(*cpu)->current = NO_TID;
+		(*cpu)->generation = 1;
+	}
+	return *cpu;
+}
+
+static uint32_t name_index(struct cpu *cpu, uint32_t name) {
+	while (cpu->name_indexes.count <= name)
+		array_push(&cpu->name_indexes, (struct name_index){0});
+	struct name_index *index = &cpu->name_indexes.items[name];
+	if (index->generation != cpu->generation) {
+		*index = (struct name_index){.generation = cpu->generation, .index = (uint32_t)cpu->names.count};
+		array_push(&cpu->names, name);
+	}
+	return index->index;
+}
+
+static void write_compact(struct perfetto *perfetto, struct cpu *cpu) {
+	struct buffer *packet = &perfetto->packet;
+	size_t compact = proto_begin(packet, BUNDLE_COMPACT_SCHED);
+	for (size_t i = 0; i < cpu->names.count; i++)
+		proto_string(packet, COMPACT_INTERN_TABLE, strings_get(perfetto->strings, cpu->names.items[i]));
+	for (size_t i = 0; i < COLUMN_COUNT; i++) {
+		struct buffer *column = &cpu->columns[i];
+		if (column->size && (i != COLUMN_WAKING_FLAGS || cpu->waking_flags))
+			proto_bytes(packet, column_fields[i], column->data, column->size);
+		column->size = 0;
+	}
+	proto_end(packet, compact);
+	cpu->names.count = 0;
+	cpu->generation++;
+	cpu->switch_time = cpu->waking_time = 0;
+	cpu->waking_flags = false;
+}
+
+static int flush_cpu(struct perfetto *perfetto, uint32_t number) {
+	struct cpu *cpu = perfetto->cpus.items[number];
+	bool compact = cpu->columns[COLUMN_SWITCH_TIMESTAMP].size || cpu->columns[COLUMN_WAKING_TIMESTAMP].size;
+	if (!compact && !cpu->events.size && !cpu->lost_in_bundle)
+		return 0;
+	size_t mark = perfetto_begin(perfetto, SEQUENCE_KERNEL, 0);
+	size_t bundle = proto_begin(&perfetto->packet, PACKET_FTRACE_EVENTS);
+	proto_uint(&perfetto->packet, BUNDLE_CPU, number);
+	if (cpu->lost_in_bundle)
+		proto_uint(&perfetto->packet, BUNDLE_LOST, 1);
+	buffer_append(&perfetto->packet, cpu->events.data, cpu->events.size);
+	if (compact)
+		write_compact(perfetto, cpu);
+	proto_end(&perfetto->packet, bundle);
+	cpu->events.size = 0;
+	cpu->lost_in_bundle = false;
+	return perfetto_end(perfetto, mark);
+}
+
+static int flush_if_full(struct perfetto *perfetto, uint32_t number) {
+	struct cpu *cpu = perfetto->cpus.items[number];
+	size_t columns = cpu->columns[COLUMN_SWITCH_TIMESTAMP].size + cpu->columns[COLUMN_WAKING_TIMESTAMP].size;
+	return columns + cpu->events.size >= BUNDLE_BYTES / 3 ? flush_cpu(perfetto, number) : 0;
+}
+
+// ---- full events ----
+
+struct full_event {
+	struct buffer *out;
+	size_t event, body;
+};
+
+static struct full_event full_begin(struct cpu *cpu, uint64_t time, uint32_t tid, uint32_t flags, uint32_t field) {
+	struct full_event full = {.out = &cpu->events};
+	full.event = proto_begin(full.out, BUNDLE_EVENT);
+	proto_uint(full.out, FTRACE_TIMESTAMP, time);
+	proto_uint(full.out, FTRACE_PID, tid);
+	if (flags)
+		proto_uint(full.out, FTRACE_COMMON_FLAGS, flags);
+	full.body = proto_begin(full.out, field);
+	return full;
+}
+
+static void full_end(struct full_event *full) {
+	proto_end(full->out, full->body);
+	proto_end(full->out, full->event);
+}
+
+// ---- switches ----
+
+struct next {
+	uint32_t tid, name;
+	int16_t priority;
+};
+
+static void full_switch(struct perfetto *perfetto, struct cpu *cpu, uint64_t time, uint32_t prev, uint16_t state,
+			struct next next) {
+	struct full_event full = full_begin(cpu, time, prev, 0, FTRACE_SCHED_SWITCH);
+	proto_string(full.out, SWITCH_PREV_COMM, strings_get(perfetto->strings, perfetto_task_name(perfetto, prev)));
+	proto_uint(full.out, SWITCH_PREV_PID, prev);
+	proto_int(full.out, SWITCH_PREV_PRIO, DEFAULT_PRIORITY);
+	proto_uint(full.out, SWITCH_PREV_STATE, state);
+	proto_string(full.out, SWITCH_NEXT_COMM, strings_get(perfetto->strings, next.name));
+	proto_uint(full.out, SWITCH_NEXT_PID, next.tid);
+	proto_int(full.out, SWITCH_NEXT_PRIO, next.priority);
+	full_end(&full);
+}
+
+static void put_switch(struct cpu *cpu, uint64_t time, uint16_t state, struct next next) {
+	buffer_varint(&cpu->columns[COLUMN_SWITCH_TIMESTAMP], time - cpu->switch_time);
+	buffer_varint(&cpu->columns[COLUMN_SWITCH_PREV_STATE], state);
+	buffer_varint(&cpu->columns[COLUMN_SWITCH_NEXT_PID], next.tid);
+	buffer_varint(&cpu->columns[COLUMN_SWITCH_NEXT_PRIO], (uint64_t)(int64_t)next.priority);
+	buffer_varint(&cpu->columns[COLUMN_SWITCH_NEXT_COMM], name_index(cpu, next.name));
+	cpu->switch_time = cpu->last_switch = time;
+	cpu->current = next.tid;
+}
+
+static struct next outside(const struct perfetto *perfetto, uint32_t cpu) {
+	return (struct next){.tid = TID_OUTSIDE + cpu, .name = perfetto->outside_name, .priority = DEFAULT_PRIORITY};
+}
+
+// Who runs from now on, in the words of this trace.
+static struct next next_task(struct perfetto *perfetto, const struct event *event) {
+	// The task that took the CPU from the test is named; who comes after it is not.
+	if (event->switched.next_outside && (event->switched.outside || event->switched.next_tid >= TID_OUTSIDE))
+		return outside(perfetto, event->cpu);
+	uint32_t name = event->switched.next_name;
+	return (struct next){.tid = event->switched.next_tid,
+			     .name = name ? name : perfetto_task_name(perfetto, event->switched.next_tid),
+			     .priority = event->switched.next_priority};
+}
+
+int ftrace_switch(struct perfetto *perfetto, const struct event *event) {
+	struct cpu *cpu = ftrace_cpu(perfetto, event->cpu);
+	struct next next = next_task(perfetto, event);
+	uint32_t leaves = event->switched.outside && cpu->current != event->tid ? TID_OUTSIDE + event->cpu : event->tid;
+	if (event->time < cpu->last_switch)
+		return 0; // behind a watermark: it can no longer be told in order
+	if (cpu->current == NO_TID) {
+		// In a trace of one test a CPU belongs to others until the test comes.
+		if (!perfetto->system_scope && perfetto->start < event->time) {
+			full_switch(perfetto, cpu, perfetto->start, 0, STATE_RUNNING, outside(perfetto, event->cpu));
+			cpu->current = TID_OUTSIDE + event->cpu;
+		} else {
+			full_switch(perfetto, cpu, event->time, event->tid, event->switched.state, next);
+			cpu->current = next.tid;
+			cpu->last_switch = event->time;
+			return 0;
+		}
+	}
+	if (leaves != cpu->current && leaves < TID_OUTSIDE && cpu->current < TID_OUTSIDE) {
+		// Something is missing in between: nobody is stretched over it.
+		struct next unknown = {.tid = TID_LOST + event->cpu, .name = perfetto->lost_name, .priority = DEFAULT_PRIORITY};
+		put_switch(cpu, cpu->last_switch, STATE_RUNNING, unknown);
+	}
+	bool pseudo = cpu->current >= TID_OUTSIDE;
+	put_switch(cpu, event->time, pseudo ? STATE_SLEEPING : event->switched.state, next);
+	return flush_if_full(perfetto, event->cpu);
+}
+
+// A thread that calls exec goes on under the id of its process, without a switch.
+void ftrace_take_over(struct perfetto *perfetto, const struct event *event) {
+	struct cpu *cpu = ftrace_cpu(perfetto, event->cpu);
+	if (cpu->current == event->exec.old_tid && event->time >= cpu->last_switch)
+		put_switch(cpu, event->time, STATE_DEAD,
+			   (struct next){.tid = event->tid, .name = event->exec.name, .priority = DEFAULT_PRIORITY});
+}
+
+// ---- wakeups ----
+
+static void put_waking(struct cpu *cpu, const struct event *event, uint32_t name) {
+	buffer_varint(&cpu->columns[COLUMN_WAKING_TIMESTAMP], event->time - cpu->waking_time);
+	buffer_varint(&cpu->columns[COLUMN_WAKING_PID], event->waking.wakee_tid);
+	buffer_varint(&cpu->columns[COLUMN_WAKING_TARGET_CPU], event->waking.target_cpu);
+	buffer_varint(&cpu->columns[COLUMN_WAKING_PRIO], (uint64_t)(int64_t)event->waking.priority);
+	buffer_varint(&cpu->columns[COLUMN_WAKING_COMM], name_index(cpu, name));
+	buffer_varint(&cpu->columns[COLUMN_WAKING_FLAGS], event->waking.context);
+	cpu->waking_flags |= event->waking.context != 0;
+	cpu->waking_time = event->time;
+}
+
+// A waker that no switch has named gets its name from a rename that says so.
+static void name_outsider(struct perfetto *perfetto, struct cpu *cpu, const struct event *event) {
+	uint32_t name = event->waking.waker_name;
+	if (!name || event->tid == 0)
+		return;
+	uint64_t *known = map_put(&perfetto->outsiders, event->tid);
+	if (*known == name)
+		return;
+	*known = name;
+	struct full_event full = full_begin(cpu, event->time, event->tid, 0, FTRACE_TASK_RENAME);
+	proto_uint(full.out, RENAME_PID, event->tid);
+	proto_string(full.out, RENAME_NEW_COMM, strings_get(perfetto->strings, name));
+	full_end(&full);
+}
+
+int ftrace_waking(struct perfetto *perfetto, const struct event *event) {
+	struct cpu *cpu = ftrace_cpu(perfetto, event->cpu);
+	uint32_t name = perfetto_task_name(perfetto, event->waking.wakee_tid);
+	if (cpu->current == event->tid && event->time >= cpu->waking_time) {
+		put_waking(cpu, event, name);
+		return flush_if_full(perfetto, event->cpu);
+	}
+	name_outsider(perfetto, cpu, event);
+	struct full_event full = full_begin(cpu, event->time, event->tid, event->waking.context, FTRACE_SCHED_WAKING);
+	proto_string(full.out, WAKING_COMM, strings_get(perfetto->strings, name));
+	proto_uint(full.out, WAKING_PID, event->waking.wakee_tid);
+	proto_int(full.out, WAKING_PRIO, event->waking.priority);
+	proto_uint(full.out, WAKING_SUCCESS, 1);
+	proto_uint(full.out, WAKING_TARGET_CPU, event->waking.target_cpu);
+	full_end(&full);
+	return flush_if_full(perfetto, event->cpu);
+}
+
+// ---- tasks ----
+
+int ftrace_newtask(struct perfetto *perfetto, const struct event *event, uint32_t name) {
+	bool thread = event->fork.child_tid != event->fork.child_pid;
+	// CLONE_PARENT makes a sibling: the parent is not the one that forks.
+	bool own_child = thread || !event->fork.parent_pid || event->fork.parent_pid == event->pid;
+	struct cpu *cpu = ftrace_cpu(perfetto, event->cpu);
+	struct full_event full = full_begin(cpu, event->time, own_child ? event->tid : event->fork.parent_pid, 0,
+					    FTRACE_TASK_NEWTASK);
+	proto_uint(full.out, NEWTASK_PID, event->fork.child_tid);
+	proto_string(full.out, NEWTASK_COMM, strings_get(perfetto->strings, name));
+	proto_uint(full.out, NEWTASK_CLONE_FLAGS, thread ? CLONE_THREAD : 0);
+	full_end(&full);
+	return flush_if_full(perfetto, event->cpu);
+}
+
+int ftrace_rename(struct perfetto *perfetto, const struct event *event, uint32_t old_name) {
+	struct full_event full =
+		full_begin(ftrace_cpu(perfetto, event->cpu), event->time, event->tid, 0, FTRACE_TASK_RENAME);
+	proto_uint(full.out, RENAME_PID, event->tid);
+	proto_string(full.out, RENAME_OLD_COMM, strings_get(perfetto->strings, old_name));
+	proto_string(full.out, RENAME_NEW_COMM, strings_get(perfetto->strings, event->rename.name));
+	full_end(&full);
+	return flush_if_full(perfetto, event->cpu);
+}
+
+int ftrace_free(struct perfetto *perfetto, uint32_t cpu, uint64_t time, uint32_t tid, uint32_t name) {
+	struct full_event full = full_begin(ftrace_cpu(perfetto, cpu), time, 0, 0, FTRACE_PROCESS_FREE);
+	proto_string(full.out, FREE_COMM, strings_get(perfetto->strings, name));
+	proto_uint(full.out, FREE_PID, tid);
+	full_end(&full);
+	return flush_if_full(perfetto, cpu);
+}
+
+// ---- interrupts ----
+
+int ftrace_irq(struct perfetto *perfetto, const struct event *event) {
+	struct cpu *cpu = ftrace_cpu(perfetto, event->cpu);
+	bool soft = event->kind == EVENT_SOFTIRQ_ENTRY || event->kind == EVENT_SOFTIRQ_EXIT;
+	bool entry = event->kind == EVENT_IRQ_ENTRY || event->kind == EVENT_SOFTIRQ_ENTRY;
+	bool *inside = soft ? &cpu->in_softirq : &cpu->in_irq;
+	if (!entry && !*inside)
+		return 0; // its beginning was before the trace
+	*inside = entry;
+	static const uint32_t fields[2][2] = {{FTRACE_IRQ_EXIT, FTRACE_IRQ_ENTRY},
+					      {FTRACE_SOFTIRQ_EXIT, FTRACE_SOFTIRQ_ENTRY}};
+	struct full_event full = full_begin(cpu, event->time, event->tid, 0, fields[soft][entry]);
+	if (soft) {
+		proto_uint(full.out, SOFTIRQ_VECTOR, event->irq.number);
+	} else {
+		proto_uint(full.out, IRQ_NUMBER, event->irq.number);
+		if (entry)
+			proto_string(full.out, IRQ_NAME, strings_get(perfetto->strings, event->irq.name));
+		else
+			proto_int(full.out, IRQ_EXIT_RESULT, event->irq.result);
+	}
+	full_end(&full);
+	return flush_if_full(perfetto, event->cpu);
+}
+
+// ---- losses ----
+
+// Whoever was on the CPU may have left it with the first event that is missing.
+void ftrace_lost(struct perfetto *perfetto, const struct event *event) {
+	uint32_t number = event->cpu == CPU_NONE ? 0 : event->cpu;
+	struct cpu *cpu = ftrace_cpu(perfetto, number);
+	cpu->lost += event->lost.count;
+	cpu->lost_in_bundle = true;
+	cpu->in_irq = cpu->in_softirq = false;
+	if (event->lost.source == SOURCE_SCHED && event->cpu != CPU_NONE && cpu->current < TID_OUTSIDE)
+		put_switch(cpu, cpu->last_switch + 1, STATE_RUNNING,
+			   (struct next){.tid = TID_LOST + number, .name = perfetto->lost_name, .priority = DEFAULT_PRIORITY});
+}
+
+static int write_stats(struct perfetto *perfetto, unsigned phase) {
+	size_t mark = perfetto_begin(perfetto, SEQUENCE_KERNEL, 0);
+	size_t stats = proto_begin(&perfetto->packet, PACKET_FTRACE_STATS);
+	proto_uint(&perfetto->packet, STATS_PHASE, phase);
+	for (size_t i = 0; i < perfetto->cpus.count; i++) {
+		size_t cpu = proto_begin(&perfetto->packet, STATS_CPU);
+		uint64_t lost = perfetto->cpus.items[i] ? perfetto->cpus.items[i]->lost : 0;
+		proto_uint(&perfetto->packet, CPU_STATS_CPU, i);
+		proto_uint(&perfetto->packet, CPU_STATS_DROPPED, phase == PHASE_END ? lost : 0);
+		proto_end(&perfetto->packet, cpu);
+	}
+	proto_end(&perfetto->packet, stats);
+	return perfetto_end(perfetto, mark);
+}
+
+int ftrace_finish(struct perfetto *perfetto) {
+	int error = 0;
+	for (uint32_t i = 0; !error && i < perfetto->cpus.count; i++)
+		if (perfetto->cpus.items[i])
+			error = flush_cpu(perfetto, i);
+	if (!error)
+		error = write_stats(perfetto, PHASE_START);
+	return error ? error : write_stats(perfetto, PHASE_END);
+}
+
+void ftrace_destroy(struct perfetto *perfetto) {
+	for (size_t i = 0; i < perfetto->cpus.count; i++) {
+		struct cpu *cpu = perfetto->cpus.items[i];
+		if (!cpu)
+			continue;
+		for (size_t column = 0; column < COLUMN_COUNT; column++)
+			buffer_free(&cpu->columns[column]);
+		buffer_free(&cpu->events);
+		array_free(&cpu->names);
+		array_free(&cpu->name_indexes);
+		free(cpu);
+	}
+	array_free(&perfetto->cpus);
+}
