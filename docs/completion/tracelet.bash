@@ -61,7 +61,7 @@ _tracelet() {
 		done
 	fi
 
-	# bash makes three words of --option=value.
+	# bash makes three words of an option and its value joined by "=".
 	if [ "$current" = = ]; then
 		current=
 		_tracelet_value "$previous"
