@@ -143,3 +143,16 @@ struct record_irq_named {
 	struct record_irq base;
 	char name[RECORD_NAME_SIZE]; // of the handler
 };
+
+// Room for any record of fixed size: what the programs fill in and hand over.
+union any_record {
+	struct record head;
+	struct record_switch_named switched;
+	struct record_waking_named waking;
+	struct record_fork fork;
+	struct record_rename rename;
+	struct record_exit exit;
+	struct record_irq irq;
+	struct record_irq_exit irq_exit;
+	struct record_irq_named irq_named;
+};

@@ -102,61 +102,10 @@ static __always_inline void count_loss(uint32_t slot, uint32_t source, uint64_t 
 
 // ---- records ----
 
-// Hands the lane's batch to the ring; full ring: the batch is dropped, counted.
-__attribute__((noinline)) int lane_flush(struct lane *lane, uint32_t slot);
+// Appends a record for the session: `size` bytes of it count. Its delta and size
+// are filled in there. A function that the verifier looks at once, not at every
+// call: inlined, it made up most of the time to load.
+int emit(union any_record *record, uint32_t slot, uint64_t now, uint32_t size, uint32_t source);
 
-// One record past a busy lane, in a batch of its own.
-static __always_inline void emit_alone(struct lane *lane, uint32_t slot, uint64_t now, const struct record *record,
-				       uint32_t size, uint32_t source) {
-	struct {
-		struct batch batch;
-		uint8_t record[56];
-	} alone = {};
-	uint32_t index = slot - 1;
-	void *ring = bpf_map_lookup_elem(&rings, &index);
-	if (!ring)
-		return;
-	alone.batch.base = now;
-	alone.batch.cpu = bpf_get_smp_processor_id();
-	alone.batch.size = size;
-	__builtin_memcpy(alone.record, record, size);
-	if (bpf_ringbuf_output(ring, &alone, sizeof(struct batch) + size, BPF_RB_NO_WAKEUP)) {
-		__sync_fetch_and_add(&lane->lost[source], 1);
-		count_loss(slot, source, 1);
-	}
-}
-
-// Appends a record of `size` bytes (a constant) for the session. The record's
-// delta and size are filled in here.
-static __always_inline void emit(uint32_t slot, uint64_t now, struct record *record, uint32_t size,
-				 uint32_t source) {
-	struct slot *session = slot_get(slot);
-	if (!session || !session->recording)
-		return;
-	uint32_t index = (slot - 1) * cpu_count + bpf_get_smp_processor_id();
-	struct lane *lane = bpf_map_lookup_elem(&lanes, &index);
-	if (!lane)
-		return;
-	record->delta = 0;
-	record->size = size;
-	if (__sync_fetch_and_add(&lane->busy, 1) == 0) {
-		uint32_t used = lane->batch.size;
-		uint64_t since = now - lane->batch.base;
-		if (used > LANE_RECORDS - size || (used && since > 0xffffffff)) {
-			lane_flush(lane, slot);
-			used = 0;
-		}
-		if (used == 0) {
-			lane->batch.base = now;
-			since = 0;
-		}
-		record->delta = since;
-		if (used <= LANE_RECORDS - size)
-			__builtin_memcpy(lane->records + used, record, size);
-		lane->batch.size = used + size;
-		lane->counts[source]++;
-	} else {
-		emit_alone(lane, slot, now, record, size, source);
-	}
-	__sync_fetch_and_add(&lane->busy, -1);
-}
+#define EMIT(record, slot, member, source) \
+	emit(record, slot, bpf_ktime_get_boot_ns(), sizeof((record)->member), source)

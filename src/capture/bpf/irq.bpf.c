@@ -25,11 +25,10 @@ int on_irq_entry(uint64_t *context) {
 	if (slot == NO_SLOT)
 		return 0;
 	struct irqaction *action = (void *)context[1];
-	struct record_irq_named record = {
-		.base = {.head = {.kind = RECORD_IRQ_ENTRY}, .tid = task->pid, .number = context[0]}};
-	bpf_probe_read_kernel_str(record.name, sizeof(record.name), action->name);
-	emit(slot, bpf_ktime_get_boot_ns(), &record.base.head, sizeof(record), RECORD_SOURCE_IRQ);
-	return 0;
+	union any_record record = {};
+	record.irq = (struct record_irq){.head = {.kind = RECORD_IRQ_ENTRY}, .tid = task->pid, .number = context[0]};
+	bpf_probe_read_kernel_str(record.irq_named.name, RECORD_NAME_SIZE, BPF_CORE_READ(action, name));
+	return EMIT(&record, slot, irq_named, RECORD_SOURCE_IRQ);
 }
 
 SEC("tp_btf/irq_handler_exit")
@@ -41,11 +40,12 @@ int on_irq_exit(uint64_t *context) {
 	uint32_t slot = slot_of(task);
 	if (slot == NO_SLOT)
 		return 0;
-	struct record_irq_exit record = {
+	union any_record record = {};
+	record.irq_exit = (struct record_irq_exit){
 		.base = {.head = {.kind = RECORD_IRQ_EXIT}, .tid = task->pid, .number = context[0]},
-		.result = context[2]};
-	emit(slot, bpf_ktime_get_boot_ns(), &record.base.head, sizeof(record), RECORD_SOURCE_IRQ);
-	return 0;
+		.result = context[2],
+	};
+	return EMIT(&record, slot, irq_exit, RECORD_SOURCE_IRQ);
 }
 
 static __always_inline int on_softirq(uint64_t *context, uint8_t kind) {
@@ -53,9 +53,9 @@ static __always_inline int on_softirq(uint64_t *context, uint8_t kind) {
 	uint32_t slot = slot_of(task);
 	if (slot == NO_SLOT)
 		return 0;
-	struct record_irq record = {.head = {.kind = kind}, .tid = task->pid, .number = context[0]};
-	emit(slot, bpf_ktime_get_boot_ns(), &record.head, sizeof(record), RECORD_SOURCE_IRQ);
-	return 0;
+	union any_record record = {};
+	record.irq = (struct record_irq){.head = {.kind = kind}, .tid = task->pid, .number = context[0]};
+	return EMIT(&record, slot, irq, RECORD_SOURCE_IRQ);
 }
 
 SEC("tp_btf/softirq_entry")

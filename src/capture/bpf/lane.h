@@ -17,7 +17,7 @@ struct lane {
 	uint32_t lost[RECORD_SOURCE_COUNT];    // records dropped that no batch has told about yet
 	uint32_t sequence;
 	struct batch batch;
-	uint8_t records[LANE_RECORDS];
+	uint8_t records[LANE_RECORDS + sizeof(union any_record)]; // records are copied in full size
 };
 
 struct slot {

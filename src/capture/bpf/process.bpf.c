@@ -19,17 +19,17 @@ int on_newtask(uint64_t *context) {
 		if (session)
 			__sync_fetch_and_add(&session->unfollowed, 1);
 	}
-	struct record_fork record = {
+	union any_record record = {};
+	record.fork = (struct record_fork){
 		.head = {.kind = RECORD_FORK},
 		.tid = creator->pid,
 		.pid = creator->tgid,
 		.child_tid = child->pid,
 		.child_pid = child->tgid,
-		.parent_pid = child->real_parent->tgid,
+		.parent_pid = BPF_CORE_READ(child, real_parent, tgid),
 	};
-	bpf_probe_read_kernel(record.name, sizeof(record.name), &child->comm);
-	emit(slot, bpf_ktime_get_boot_ns(), &record.head, sizeof(record), RECORD_SOURCE_PROCESS);
-	return 0;
+	bpf_probe_read_kernel(record.fork.name, RECORD_NAME_SIZE, &child->comm);
+	return EMIT(&record, slot, fork, RECORD_SOURCE_PROCESS);
 }
 
 // An exec is long and rare: it gets room in the ring directly, `room` bytes of
@@ -43,13 +43,13 @@ static __always_inline bool emit_exec(void *ring, uint32_t room, uint64_t *conte
 		return false;
 	struct record_exec *record = (void *)(batch + 1);
 	char *text = (void *)(record + 1);
-	long file_size = bpf_probe_read_kernel_str(text, EXEC_FILE_SIZE, program->filename);
+	long file_size = bpf_probe_read_kernel_str(text, EXEC_FILE_SIZE, BPF_CORE_READ(program, filename));
 	if (file_size < 1) {
 		file_size = 1;
 		text[0] = 0;
 	}
-	unsigned long begin = task->mm->arg_start;
-	uint64_t arguments_size = task->mm->arg_end - begin;
+	unsigned long begin = BPF_CORE_READ(task, mm, arg_start);
+	uint64_t arguments_size = BPF_CORE_READ(task, mm, arg_end) - begin;
 	uint8_t flags = 0;
 	if (arguments_size > room) {
 		arguments_size = room;
@@ -85,7 +85,8 @@ int on_exec(uint64_t *context) {
 	void *ring = bpf_map_lookup_elem(&rings, &index);
 	if (!session || !session->recording || !ring)
 		return 0;
-	bool shorter = task->mm->arg_end - task->mm->arg_start <= EXEC_ARGUMENTS_SHORT;
+	uint64_t arguments = BPF_CORE_READ(task, mm, arg_end) - BPF_CORE_READ(task, mm, arg_start);
+	bool shorter = arguments <= EXEC_ARGUMENTS_SHORT;
 	if (!(shorter ? emit_exec(ring, EXEC_ARGUMENTS_SHORT, context) :
 			emit_exec(ring, EXEC_ARGUMENTS_LONG, context)))
 		count_loss(slot, RECORD_SOURCE_PROCESS, 1);
@@ -98,10 +99,11 @@ int on_rename(uint64_t *context) {
 	uint32_t slot = slot_of(task);
 	if (slot == NO_SLOT)
 		return 0;
-	struct record_rename record = {.head = {.kind = RECORD_RENAME}, .tid = task->pid, .pid = task->tgid};
-	bpf_probe_read_kernel_str(record.name, sizeof(record.name), (void *)context[1]);
-	emit(slot, bpf_ktime_get_boot_ns(), &record.head, sizeof(record), RECORD_SOURCE_PROCESS);
-	return 0;
+	union any_record record = {};
+	record.rename = (struct record_rename){
+		.head = {.kind = RECORD_RENAME}, .tid = task->pid, .pid = task->tgid};
+	bpf_probe_read_kernel_str(record.rename.name, RECORD_NAME_SIZE, (void *)context[1]);
+	return EMIT(&record, slot, rename, RECORD_SOURCE_PROCESS);
 }
 
 SEC("tp_btf/sched_process_exit")
@@ -110,13 +112,14 @@ int on_exit(uint64_t *context) {
 	uint32_t slot = slot_of(task);
 	if (slot == NO_SLOT)
 		return 0;
-	struct signal_struct *signal = task->signal;
-	struct record_exit record = {
-		.head = {.kind = RECORD_EXIT, .flags = signal->live.counter == 0 ? EXIT_LAST : 0},
+	struct signal_struct *signal = BPF_CORE_READ(task, signal);
+	bool group = BPF_CORE_READ(signal, flags) & SIGNAL_GROUP_EXIT;
+	union any_record record = {};
+	record.exit = (struct record_exit){
+		.head = {.kind = RECORD_EXIT, .flags = BPF_CORE_READ(signal, live.counter) == 0 ? EXIT_LAST : 0},
 		.tid = task->pid,
 		.pid = task->tgid,
-		.code = signal->flags & SIGNAL_GROUP_EXIT ? signal->group_exit_code : task->exit_code,
+		.code = group ? BPF_CORE_READ(signal, group_exit_code) : task->exit_code,
 	};
-	emit(slot, bpf_ktime_get_boot_ns(), &record.head, sizeof(record), RECORD_SOURCE_PROCESS);
-	return 0;
+	return EMIT(&record, slot, exit, RECORD_SOURCE_PROCESS);
 }

@@ -14,29 +14,28 @@ enum { TASK_DEAD = 0x80 };
 const volatile bool switch_has_state = true;
 
 struct switched {
-	uint64_t now;
 	struct task_struct *next;
-	struct record_switch record;
+	uint64_t now;
 	uint32_t prev_slot, next_slot;
+	uint8_t flags;
 };
 
-static __always_inline void emit_switch(struct switched *switched, uint32_t slot, uint32_t flags) {
-	struct record_switch_named named;
-	named.base = switched->record;
-	named.base.head.flags |= flags;
+static __always_inline void emit_switch(const struct switched *switched, union any_record *record, uint32_t slot) {
+	uint8_t flags = switched->flags;
 	if (switched->prev_slot != slot)
-		named.base.head.flags |= SWITCH_PREV_OUTSIDE;
-	if (switched->next_slot == slot && system_slot == NO_SLOT) {
-		emit(slot, switched->now, &named.base.head, sizeof(struct record_switch), RECORD_SOURCE_SCHED);
-		return;
-	}
-	// In a trace of the whole system everybody is inside, but only the
-	// switch itself is sure to know the name.
+		flags |= SWITCH_PREV_OUTSIDE;
 	if (switched->next_slot != slot)
-		named.base.head.flags |= SWITCH_NEXT_OUTSIDE;
-	struct task_struct *next = switched->next;
-	bpf_probe_read_kernel(named.next_name, sizeof(named.next_name), &next->comm);
-	emit(slot, switched->now, &named.base.head, sizeof(named), RECORD_SOURCE_SCHED);
+		flags |= SWITCH_NEXT_OUTSIDE;
+	uint32_t size = sizeof(struct record_switch);
+	// The session knows the names of its own tasks; in a trace of the whole
+	// system only the switch itself is sure to.
+	if (switched->next_slot != slot || system_slot != NO_SLOT) {
+		struct task_struct *next = switched->next;
+		bpf_probe_read_kernel(record->switched.next_name, RECORD_NAME_SIZE, &next->comm);
+		size = sizeof(struct record_switch_named);
+	}
+	record->head.flags = flags;
+	emit(record, slot, switched->now, size, RECORD_SOURCE_SCHED);
 }
 
 SEC("tp_btf/sched_switch")
@@ -56,8 +55,10 @@ int on_switch(uint64_t *context) {
 		state |= prev->exit_state;
 	switched.now = bpf_ktime_get_boot_ns();
 	switched.next = next;
-	switched.record = (struct record_switch){
-		.head = {.kind = RECORD_SWITCH, .flags = context[0] & 1 ? SWITCH_PREEMPTED : 0},
+	switched.flags = context[0] & 1 ? SWITCH_PREEMPTED : 0;
+	union any_record record = {};
+	record.switched.base = (struct record_switch){
+		.head = {.kind = RECORD_SWITCH},
 		.prev_tid = prev->pid,
 		.next_tid = next->pid,
 		.prev_state = state,
@@ -65,11 +66,11 @@ int on_switch(uint64_t *context) {
 		.next_priority = next->prio,
 	};
 	if (next_slot != NO_SLOT)
-		emit_switch(&switched, next_slot, 0);
+		emit_switch(&switched, &record, next_slot);
 	if (prev_slot != NO_SLOT && prev_slot != next_slot)
-		emit_switch(&switched, prev_slot, 0);
+		emit_switch(&switched, &record, prev_slot);
 	if (ending != NO_SLOT && ending != next_slot && ending != prev_slot)
-		emit_switch(&switched, ending, 0);
+		emit_switch(&switched, &record, ending);
 	cpu->follower = prev_slot != next_slot ? prev_slot : NO_SLOT;
 	return 0;
 }
@@ -98,21 +99,17 @@ int on_waking(uint64_t *context) {
 	if (slot == NO_SLOT)
 		return 0;
 	struct task_struct *waker = bpf_get_current_task_btf();
-	struct record_waking_named named = {
-		.base = {
-			.head = {.kind = RECORD_WAKING, .flags = interrupt_flags()},
-			.waker_tid = waker->pid,
-			.wakee_tid = wakee->pid,
-			.target_cpu = cpu_of(wakee),
-			.priority = wakee->prio,
-		}};
-	uint64_t now = bpf_ktime_get_boot_ns();
-	if (slot_of(waker) == slot) {
-		emit(slot, now, &named.base.head, sizeof(named.base), RECORD_SOURCE_SCHED);
-	} else {
-		named.base.head.flags |= WAKING_OUTSIDE;
-		bpf_probe_read_kernel(named.waker_name, sizeof(named.waker_name), &waker->comm);
-		emit(slot, now, &named.base.head, sizeof(named), RECORD_SOURCE_SCHED);
-	}
-	return 0;
+	union any_record record = {};
+	record.waking.base = (struct record_waking){
+		.head = {.kind = RECORD_WAKING, .flags = interrupt_flags()},
+		.waker_tid = waker->pid,
+		.wakee_tid = wakee->pid,
+		.target_cpu = cpu_of(wakee),
+		.priority = wakee->prio,
+	};
+	if (slot_of(waker) == slot)
+		return EMIT(&record, slot, waking.base, RECORD_SOURCE_SCHED);
+	record.head.flags |= WAKING_OUTSIDE;
+	bpf_probe_read_kernel(record.waking.waker_name, RECORD_NAME_SIZE, &waker->comm);
+	return EMIT(&record, slot, waking, RECORD_SOURCE_SCHED);
 }

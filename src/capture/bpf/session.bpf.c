@@ -13,6 +13,7 @@ struct cpu_states cpu_states SEC(".maps");
 const volatile uint32_t cpu_count = 1;
 const volatile uint32_t system_slot = NO_SLOT;
 
+// Hands the lane's batch to the ring; full ring: the batch is dropped, counted.
 __attribute__((noinline)) int lane_flush(struct lane *lane, uint32_t slot) {
 	if (!lane)
 		return 0;
@@ -39,6 +40,59 @@ __attribute__((noinline)) int lane_flush(struct lane *lane, uint32_t slot) {
 		lane->counts[source] = 0;
 	}
 	lane->batch.size = 0;
+	return 0;
+}
+
+// One record past a busy lane, in a batch of its own.
+static __always_inline void emit_alone(struct lane *lane, uint32_t slot, uint64_t now, const union any_record *record,
+				       uint32_t source) {
+	struct {
+		struct batch batch;
+		union any_record record;
+	} alone = {.batch = {.base = now, .cpu = bpf_get_smp_processor_id(), .size = record->head.size}};
+	uint32_t index = slot - 1;
+	void *ring = bpf_map_lookup_elem(&rings, &index);
+	if (!ring)
+		return;
+	alone.record = *record;
+	// The loader takes what the batch's size says.
+	if (bpf_ringbuf_output(ring, &alone, sizeof(alone), BPF_RB_NO_WAKEUP)) {
+		__sync_fetch_and_add(&lane->lost[source], 1);
+		count_loss(slot, source, 1);
+	}
+}
+
+__attribute__((noinline)) int emit(union any_record *record, uint32_t slot, uint64_t now, uint32_t size,
+				   uint32_t source) {
+	struct slot *session = slot_get(slot);
+	if (!record || !session || !session->recording || source >= RECORD_SOURCE_COUNT)
+		return 0;
+	uint32_t index = (slot - 1) * cpu_count + bpf_get_smp_processor_id();
+	struct lane *lane = bpf_map_lookup_elem(&lanes, &index);
+	if (!lane)
+		return 0;
+	record->head.size = size;
+	record->head.delta = 0;
+	if (__sync_fetch_and_add(&lane->busy, 1) != 0) {
+		emit_alone(lane, slot, now, record, source);
+	} else {
+		uint32_t used = lane->batch.size;
+		uint64_t since = now - lane->batch.base;
+		if (used + size > LANE_RECORDS || (used && since > 0xffffffff)) {
+			lane_flush(lane, slot);
+			used = 0;
+		}
+		if (used == 0) {
+			lane->batch.base = now;
+			since = 0;
+		}
+		record->head.delta = since;
+		if (used <= LANE_RECORDS)
+			*(union any_record *)(lane->records + used) = *record;
+		lane->batch.size = used + size;
+		lane->counts[source]++;
+	}
+	__sync_fetch_and_add(&lane->busy, -1);
 	return 0;
 }
 
