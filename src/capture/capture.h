@@ -22,6 +22,7 @@ struct capture_totals {
 	uint64_t unfollowed;
 	uint64_t program_ns, program_runs; // the kernel's own statistics of our programs
 	bool program_stats;                // they could be had
+	bool program_estimated;            // and were on for a part of the time: program_ns is scaled up
 };
 
 struct capture;

@@ -16,6 +16,10 @@ uint64_t clock_boot_now(void) {
 	return clock_now(CLOCK_BOOTTIME);
 }
 
+uint64_t clock_monotonic_now(void) {
+	return clock_now(CLOCK_MONOTONIC);
+}
+
 void spool_open(struct spool *spool, int fd, uint64_t start) {
 	*spool = (struct spool){.fd = fd};
 	struct spool_header header = {
@@ -73,7 +77,7 @@ void spool_task(struct spool *spool, const struct spool_task *task, const char *
 
 void spool_clock(struct spool *spool) {
 	struct spool_clock clock = {
-		.boot = clock_boot_now(), .wall = clock_now(CLOCK_REALTIME), .monotonic = clock_now(CLOCK_MONOTONIC)};
+		.boot = clock_boot_now(), .wall = clock_now(CLOCK_REALTIME), .monotonic = clock_monotonic_now()};
 	spool_append(spool, SPOOL_CLOCK, &clock, sizeof(clock));
 }
 

@@ -27,3 +27,4 @@ void spool_watermark(struct spool *spool, uint64_t time);
 int spool_flush(struct spool *spool);
 
 uint64_t clock_boot_now(void); // nanoseconds of CLOCK_BOOTTIME
+uint64_t clock_monotonic_now(void);

@@ -57,10 +57,10 @@ static void describe_losses(const struct summary *summary, struct buffer *out) {
 
 static void describe_cost(const struct summary *summary, struct buffer *out) {
 	if (summary->totals.program_stats) {
-		buffer_printf(out, "BPF %.1f ms", (double)summary->totals.program_ns / 1e6);
-		if (summary->totals.program_runs)
-			buffer_printf(out, " (%" PRIu64 " ns an event)",
-				      summary->totals.program_ns / summary->totals.program_runs);
+		double seconds = (double)summary->totals.program_ns / 1e9;
+		buffer_printf(out, "BPF %s%.1f ms", summary->totals.program_estimated ? "about " : "", seconds * 1e3);
+		if (summary->test_cpu_seconds > 0.05)
+			buffer_printf(out, " (%.1f %% of the test's CPU time)", seconds / summary->test_cpu_seconds * 100);
 		buffer_printf(out, ", ");
 	}
 	buffer_printf(out, "tracer %.0f ms of CPU", summary->tracer_cpu_seconds * 1e3);
@@ -134,7 +134,8 @@ static void json_cost(struct json *json, const struct summary *summary) {
 	json_object(json, "cost");
 	if (summary->totals.program_stats) {
 		json_double(json, "bpf_seconds", (double)summary->totals.program_ns / 1e9);
-		json_uint(json, "bpf_runs", summary->totals.program_runs);
+		json_uint(json, "bpf_runs_measured", summary->totals.program_runs);
+		json_bool(json, "bpf_estimated", summary->totals.program_estimated);
 	}
 	json_double(json, "tracer_cpu_seconds", summary->tracer_cpu_seconds);
 	json_close_object(json);

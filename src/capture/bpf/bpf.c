@@ -19,6 +19,18 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+// The kernel's run-time statistics cost some 65 ns a run, as much as the rest of a
+// program. So they are on for the first tenth of a second, and from then on for
+// every tenth one; what they say of that time is scaled up to all of it.
+struct statistics {
+	int fd;               // they are on while it is open
+	uint64_t since;       // time of the last turn
+	uint64_t on_time, off_time; // after the first turn
+	uint64_t first_ns;    // told in the first turn, which is exact
+	unsigned turns;
+	bool available;
+};
+
 struct capture {
 	struct tracelet *programs;
 	struct ring_buffer *ring;
@@ -27,10 +39,11 @@ struct capture {
 	struct lane *lanes;
 	size_t slot_bytes, lane_bytes;
 	uint32_t cpu_count;
-	int ring_fd, stats_fd;
+	int ring_fd;
+	struct statistics statistics;
 };
 
-enum { SLOT = 1 }; // one run is one session
+enum { SLOT = 1, STATISTICS_TURN_NS = 90000000 }; // one run is one session
 
 // ---- libbpf's own words: kept, and shown with --verbose or when loading fails ----
 
@@ -69,6 +82,19 @@ static bool kernel_at_least(unsigned major, unsigned minor) {
 	return have_major > major || (have_major == major && have_minor >= minor);
 }
 
+// Read between two readings of the other clock, which keeps the error below a microsecond.
+static uint64_t boot_offset(void) {
+	uint64_t best = UINT64_MAX, offset = 0;
+	for (int try = 0; try < 5; try++) {
+		uint64_t before = clock_monotonic_now(), boot = clock_boot_now(), after = clock_monotonic_now();
+		if (after - before < best) {
+			best = after - before;
+			offset = boot - (before + best / 2);
+		}
+	}
+	return offset;
+}
+
 static int load(struct capture *capture, const struct capture_options *options, bool switch_has_state) {
 	capture->programs = tracelet__open();
 	if (!capture->programs)
@@ -81,8 +107,10 @@ static int load(struct capture *capture, const struct capture_options *options, 
 	bpf_program__set_autoattach(programs->progs.flush_lane, false);
 	bpf_map__set_max_entries(programs->maps.lanes, capture->cpu_count);
 	programs->rodata->cpu_count = capture->cpu_count;
+	programs->rodata->boot_offset = boot_offset();
 	programs->rodata->system_slot = options->scope == SCOPE_SYSTEM ? SLOT : NO_SLOT;
 	programs->rodata->switch_has_state = switch_has_state;
+	programs->rodata->preemptible = kernel_at_least(6, 19); // before, tracepoints ran with preemption off
 	int error = tracelet__load(programs);
 	if (error) {
 		tracelet__destroy(programs);
@@ -149,8 +177,8 @@ static void bpf_close(struct capture *capture) {
 		munmap(capture->slot, capture->slot_bytes);
 	if (capture->lanes)
 		munmap(capture->lanes, capture->lane_bytes);
-	if (capture->stats_fd >= 0)
-		close(capture->stats_fd);
+	if (capture->statistics.fd >= 0)
+		close(capture->statistics.fd);
 	tracelet__destroy(capture->programs);
 	if (capture->ring_fd >= 0)
 		close(capture->ring_fd);
@@ -170,7 +198,7 @@ static void explain(int error, char *why) {
 static int bpf_open(const struct capture_options *options, struct capture **result, char *why) {
 	libbpf_set_print(print_libbpf);
 	struct capture *capture = memory_alloc(sizeof(*capture));
-	capture->ring_fd = capture->stats_fd = -1;
+	capture->ring_fd = capture->statistics.fd = -1;
 	capture->cpu_count = (uint32_t)libbpf_num_possible_cpus();
 	// sched_switch got its fourth argument in 5.18, and some older kernels by a backport.
 	bool has_state = kernel_at_least(5, 18);
@@ -188,9 +216,78 @@ static int bpf_open(const struct capture_options *options, struct capture **resu
 		return error;
 	}
 	capture->slot->wakeup_bytes = (uint32_t)(ring / 4);
-	capture->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	capture->statistics.fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	capture->statistics.available = capture->statistics.fd >= 0;
 	*result = capture;
 	return 0;
+}
+
+// ---- what the programs cost ----
+
+static uint64_t program_time(const struct capture *capture, uint64_t *runs) {
+	struct bpf_program *program;
+	uint64_t time = 0;
+	bpf_object__for_each_program(program, capture->programs->obj) {
+		struct bpf_prog_info info = {0};
+		uint32_t size = sizeof(info);
+		int fd = bpf_program__fd(program);
+		if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &size))
+			continue;
+		time += info.run_time_ns;
+		*runs += info.run_cnt;
+	}
+	return time;
+}
+
+// Once every drain interval.
+static void statistics_turn(struct capture *capture) {
+	enum { TURNS = 10 };
+	struct statistics *statistics = &capture->statistics;
+	uint64_t now = clock_boot_now(), passed = now - statistics->since, runs = 0;
+	if (!statistics->available || passed < STATISTICS_TURN_NS)
+		return;
+	bool on = statistics->fd >= 0;
+	if (statistics->turns++ == 0)
+		statistics->first_ns = program_time(capture, &runs);
+	else
+		*(on ? &statistics->on_time : &statistics->off_time) += passed;
+	bool wanted = statistics->turns % TURNS == TURNS / 2;
+	if (on && !wanted) {
+		close(statistics->fd);
+		statistics->fd = -1;
+	} else if (!on && wanted) {
+		statistics->fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	}
+	statistics->since = now;
+}
+
+static void statistics_total(struct capture *capture, struct capture_totals *totals) {
+	struct statistics *statistics = &capture->statistics;
+	totals->program_stats = statistics->available;
+	totals->program_ns = program_time(capture, &totals->program_runs);
+	if (!statistics->turns)
+		return;
+	uint64_t passed = clock_boot_now() - statistics->since;
+	*(statistics->fd >= 0 ? &statistics->on_time : &statistics->off_time) += passed;
+	// Too short for a second look: what the first turn told goes for the rest too.
+	uint64_t base = statistics->on_time ? statistics->first_ns : 0;
+	uint64_t seen = statistics->on_time ? statistics->on_time : STATISTICS_TURN_NS;
+	uint64_t all = statistics->on_time + statistics->off_time + (statistics->on_time ? 0 : STATISTICS_TURN_NS);
+	double scale = (double)all / (double)seen;
+	totals->program_ns = base + (uint64_t)((double)(totals->program_ns - base) * scale);
+	totals->program_estimated = true;
+}
+
+static void say_program_times(const struct capture *capture) {
+	struct bpf_program *program;
+	bpf_object__for_each_program(program, capture->programs->obj) {
+		struct bpf_prog_info info = {0};
+		uint32_t size = sizeof(info);
+		int fd = bpf_program__fd(program);
+		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size) && info.run_cnt)
+			log_verbose("%s: %llu runs measured, %llu ns each", bpf_program__name(program),
+				    (unsigned long long)info.run_cnt, (unsigned long long)(info.run_time_ns / info.run_cnt));
+	}
 }
 
 // ---- recording ----
@@ -203,6 +300,7 @@ static int bpf_follow(struct capture *capture, pid_t pid, int pidfd) {
 
 static int bpf_start(struct capture *capture, char *why) {
 	capture->slot->recording = 1;
+	capture->statistics.since = clock_boot_now();
 	int error = tracelet__attach(capture->programs);
 	if (error)
 		explain(error, why);
@@ -237,23 +335,7 @@ static void bpf_sync(struct capture *capture, struct spool *spool) {
 			flush_lane(capture, cpu);
 	bpf_drain(capture, spool);
 	spool_watermark(spool, now);
-}
-
-static void read_program_stats(struct capture *capture, struct capture_totals *totals) {
-	struct bpf_program *program;
-	totals->program_stats = capture->stats_fd >= 0;
-	bpf_object__for_each_program(program, capture->programs->obj) {
-		struct bpf_prog_info info = {0};
-		uint32_t size = sizeof(info);
-		int fd = bpf_program__fd(program);
-		if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &size))
-			continue;
-		totals->program_ns += info.run_time_ns;
-		totals->program_runs += info.run_cnt;
-		if (info.run_cnt)
-			log_verbose("%s ran %llu times, %llu ns each", bpf_program__name(program),
-				    (unsigned long long)info.run_cnt, (unsigned long long)(info.run_time_ns / info.run_cnt));
-	}
+	statistics_turn(capture);
 }
 
 static void bpf_stop(struct capture *capture, struct spool *spool, struct capture_totals *totals) {
@@ -262,7 +344,8 @@ static void bpf_stop(struct capture *capture, struct spool *spool, struct captur
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
 		totals->lost[source] = capture->slot->lost[source];
 	totals->unfollowed = capture->slot->unfollowed;
-	read_program_stats(capture, totals);
+	statistics_total(capture, totals);
+	say_program_times(capture);
 }
 
 const struct capture_backend capture_bpf = {

@@ -50,7 +50,9 @@ struct rings {
 
 // What the programs remember of a CPU.
 struct cpu_state {
-	uint32_t follower; // the session that lost this CPU with the last switch
+	uint64_t current;     // the task that came with the last switch, as an address
+	uint32_t slot;        // its session
+	uint32_t follower;    // the session that lost this CPU with the last switch
 	uint32_t hardirqs, softirqs; // being handled right now
 };
 
@@ -69,6 +71,13 @@ extern struct cpu_states cpu_states SEC(".maps");
 
 extern const volatile uint32_t cpu_count;   // possible CPUs
 extern const volatile uint32_t system_slot; // the session that sees every task, or NO_SLOT
+extern const volatile uint64_t boot_offset; // from CLOCK_MONOTONIC to CLOCK_BOOTTIME
+
+// The monotonic clock takes 30 ns to read here, bpf_ktime_get_boot_ns() 75. They
+// differ by a constant, but for a suspend, whose time is then not counted.
+static __always_inline uint64_t boot_time(void) {
+	return bpf_ktime_get_ns() + boot_offset;
+}
 
 // ---- sessions ----
 
@@ -85,13 +94,14 @@ static __always_inline uint32_t slot_of(struct task_struct *task) {
 	return slot ? *slot : NO_SLOT;
 }
 
-static __always_inline uint32_t slot_of_current(void) {
-	return slot_of(bpf_get_current_task_btf());
-}
-
 static __always_inline struct cpu_state *this_cpu(void) {
 	uint32_t zero = 0;
 	return bpf_map_lookup_elem(&cpu_states, &zero);
+}
+
+// The same for the task that runs on this CPU, which the last switch has looked up.
+static __always_inline uint32_t slot_of_current(struct cpu_state *cpu, struct task_struct *task) {
+	return cpu && cpu->current == (uint64_t)task ? cpu->slot : slot_of(task);
 }
 
 static __always_inline void count_loss(uint32_t slot, uint32_t source, uint64_t count) {
@@ -108,4 +118,4 @@ static __always_inline void count_loss(uint32_t slot, uint32_t source, uint64_t 
 int emit(union any_record *record, uint32_t slot, uint64_t now, uint32_t size, uint32_t source);
 
 #define EMIT(record, slot, member, source) \
-	emit(record, slot, bpf_ktime_get_boot_ns(), sizeof((record)->member), source)
+	emit(record, slot, boot_time(), sizeof((record)->member), source)

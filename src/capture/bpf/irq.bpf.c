@@ -21,7 +21,7 @@ int on_irq_entry(uint64_t *context) {
 	if (cpu)
 		enter(&cpu->hardirqs);
 	struct task_struct *task = bpf_get_current_task_btf();
-	uint32_t slot = slot_of(task);
+	uint32_t slot = slot_of_current(cpu, task);
 	if (slot == NO_SLOT)
 		return 0;
 	struct irqaction *action = (void *)context[1];
@@ -37,7 +37,7 @@ int on_irq_exit(uint64_t *context) {
 	if (cpu)
 		leave(&cpu->hardirqs);
 	struct task_struct *task = bpf_get_current_task_btf();
-	uint32_t slot = slot_of(task);
+	uint32_t slot = slot_of_current(cpu, task);
 	if (slot == NO_SLOT)
 		return 0;
 	union any_record record = {};
@@ -48,9 +48,9 @@ int on_irq_exit(uint64_t *context) {
 	return EMIT(&record, slot, irq_exit, RECORD_SOURCE_IRQ);
 }
 
-static __always_inline int on_softirq(uint64_t *context, uint8_t kind) {
+static __always_inline int on_softirq(uint64_t *context, struct cpu_state *cpu, uint8_t kind) {
 	struct task_struct *task = bpf_get_current_task_btf();
-	uint32_t slot = slot_of(task);
+	uint32_t slot = slot_of_current(cpu, task);
 	if (slot == NO_SLOT)
 		return 0;
 	union any_record record = {};
@@ -63,7 +63,7 @@ int on_softirq_entry(uint64_t *context) {
 	struct cpu_state *cpu = this_cpu();
 	if (cpu)
 		enter(&cpu->softirqs);
-	return on_softirq(context, RECORD_SOFTIRQ_ENTRY);
+	return on_softirq(context, cpu, RECORD_SOFTIRQ_ENTRY);
 }
 
 SEC("tp_btf/softirq_exit")
@@ -71,7 +71,7 @@ int on_softirq_exit(uint64_t *context) {
 	struct cpu_state *cpu = this_cpu();
 	if (cpu)
 		leave(&cpu->softirqs);
-	return on_softirq(context, RECORD_SOFTIRQ_EXIT);
+	return on_softirq(context, cpu, RECORD_SOFTIRQ_EXIT);
 }
 
 SEC("tp_btf/hrtimer_expire_entry")

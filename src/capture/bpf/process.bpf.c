@@ -62,7 +62,7 @@ static __always_inline bool emit_exec(void *ring, uint32_t room, uint64_t *conte
 		arguments_size = 0;
 	uint32_t size = (sizeof(*record) + file_size + arguments_size + 7) & ~7u;
 	*batch = (struct batch){
-		.base = bpf_ktime_get_boot_ns(), .cpu = bpf_get_smp_processor_id(), .size = size};
+		.base = boot_time(), .cpu = bpf_get_smp_processor_id(), .size = size};
 	record->head = (struct record){.kind = RECORD_EXEC, .flags = flags, .size = size};
 	record->tid = task->pid;
 	record->pid = task->tgid;

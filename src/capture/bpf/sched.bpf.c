@@ -45,7 +45,9 @@ int on_switch(uint64_t *context) {
 	struct cpu_state *cpu = this_cpu();
 	if (!cpu)
 		return 0;
-	struct switched switched = {.prev_slot = slot_of(prev), .next_slot = slot_of(next)};
+	struct switched switched = {.prev_slot = slot_of_current(cpu, prev), .next_slot = slot_of(next)};
+	cpu->current = (uint64_t)next;
+	cpu->slot = switched.next_slot;
 	uint32_t prev_slot = switched.prev_slot, next_slot = switched.next_slot, ending = cpu->follower;
 	if (prev_slot == NO_SLOT && next_slot == NO_SLOT && ending == NO_SLOT)
 		return 0;
@@ -53,7 +55,7 @@ int on_switch(uint64_t *context) {
 	uint32_t state = switch_has_state ? (uint32_t)context[3] : prev->__state;
 	if (state & TASK_DEAD)
 		state |= prev->exit_state;
-	switched.now = bpf_ktime_get_boot_ns();
+	switched.now = boot_time();
 	switched.next = next;
 	switched.flags = context[0] & 1 ? SWITCH_PREEMPTED : 0;
 	union any_record record = {};
@@ -78,10 +80,7 @@ int on_switch(uint64_t *context) {
 // ---- wakeups ----
 
 // In what context we are, as irq.bpf.c has seen it.
-static __always_inline uint32_t interrupt_flags(void) {
-	struct cpu_state *cpu = this_cpu();
-	if (!cpu)
-		return 0;
+static __always_inline uint32_t interrupt_flags(const struct cpu_state *cpu) {
 	return (cpu->hardirqs ? WAKING_HARDIRQ : 0) | (cpu->softirqs ? WAKING_SOFTIRQ : 0);
 }
 
@@ -98,16 +97,19 @@ int on_waking(uint64_t *context) {
 	uint32_t slot = slot_of(wakee);
 	if (slot == NO_SLOT)
 		return 0;
+	struct cpu_state *cpu = this_cpu();
 	struct task_struct *waker = bpf_get_current_task_btf();
+	if (!cpu)
+		return 0;
 	union any_record record = {};
 	record.waking.base = (struct record_waking){
-		.head = {.kind = RECORD_WAKING, .flags = interrupt_flags()},
+		.head = {.kind = RECORD_WAKING, .flags = interrupt_flags(cpu)},
 		.waker_tid = waker->pid,
 		.wakee_tid = wakee->pid,
 		.target_cpu = cpu_of(wakee),
 		.priority = wakee->prio,
 	};
-	if (slot_of(waker) == slot)
+	if (slot_of_current(cpu, waker) == slot)
 		return EMIT(&record, slot, waking.base, RECORD_SOURCE_SCHED);
 	record.head.flags |= WAKING_OUTSIDE;
 	bpf_probe_read_kernel(record.waking.waker_name, RECORD_NAME_SIZE, &waker->comm);

@@ -12,6 +12,26 @@ struct cpu_states cpu_states SEC(".maps");
 
 const volatile uint32_t cpu_count = 1;
 const volatile uint32_t system_slot = NO_SLOT;
+const volatile bool preemptible = true;
+const volatile uint64_t boot_offset = 0;
+
+// Takes a lane, or does not: another program on this CPU has it. Interrupts nest,
+// so a plain flag will do; where programs can be preempted, only an atomic one.
+static __always_inline bool lane_take(struct lane *lane) {
+	if (preemptible)
+		return __sync_fetch_and_add(&lane->busy, 1) == 0;
+	if (*(volatile uint32_t *)&lane->busy)
+		return false;
+	*(volatile uint32_t *)&lane->busy = 1;
+	return true;
+}
+
+static __always_inline void lane_leave(struct lane *lane, bool taken) {
+	if (preemptible)
+		__sync_fetch_and_add(&lane->busy, -1);
+	else if (taken)
+		*(volatile uint32_t *)&lane->busy = 0;
+}
 
 // Hands the lane's batch to the ring; full ring: the batch is dropped, counted.
 __attribute__((noinline)) int lane_flush(struct lane *lane, uint32_t slot) {
@@ -73,7 +93,8 @@ __attribute__((noinline)) int emit(union any_record *record, uint32_t slot, uint
 		return 0;
 	record->head.size = size;
 	record->head.delta = 0;
-	if (__sync_fetch_and_add(&lane->busy, 1) != 0) {
+	bool taken = lane_take(lane);
+	if (!taken) {
 		emit_alone(lane, slot, now, record, source);
 	} else {
 		uint32_t used = lane->batch.size;
@@ -92,7 +113,7 @@ __attribute__((noinline)) int emit(union any_record *record, uint32_t slot, uint
 		lane->batch.size = used + size;
 		lane->counts[source]++;
 	}
-	__sync_fetch_and_add(&lane->busy, -1);
+	lane_leave(lane, taken);
 	return 0;
 }
 
@@ -105,9 +126,9 @@ int flush_lane(struct bpf_raw_tracepoint_args *context) {
 	struct lane *lane = bpf_map_lookup_elem(&lanes, &index);
 	if (!lane)
 		return 0;
-	int was_busy = __sync_fetch_and_add(&lane->busy, 1) != 0;
-	if (!was_busy && lane->batch.size)
+	bool taken = lane_take(lane);
+	if (taken && lane->batch.size)
 		lane_flush(lane, slot);
-	__sync_fetch_and_add(&lane->busy, -1);
-	return was_busy;
+	lane_leave(lane, taken);
+	return !taken;
 }
