@@ -18,14 +18,17 @@ bundle='\012<P\001h\001\0126\010\000\022\032\010\350\007\020\000\042\023\012\004
 # An empty bundle of CPU 0 that says that events were lost.
 lost='\012\010P\001\012\004\010\000\030\001'
 
+# The octal escapes are the point of these formats.
+# shellcheck disable=SC2059
 printf "$bundle" >"$work/good"
+# shellcheck disable=SC2059
 printf "$bundle$lost" >"$work/lossy"
 echo 'this is no trace' >"$work/text"
 : >"$work/empty"
 
 expect 'a slice' '7|a|1000|500' \
 	"$("$here/tp" "$work/good" 'select tid, name, ts, dur from sched_slice join thread using (utid) where tid = 7')"
-expect 'JSON' '[{"n":2,"nothing":null}]' "$("$here/tp" --json "$work/good" 'select count(*) n, null nothing from sched_slice')"
+expect 'JSON' '[{"n":2,"missing":null}]' "$("$here/tp" --json "$work/good" 'select count(*) n, null as missing from sched_slice')"
 
 "$here/tp" --health "$work/good"
 expect 'exit of a healthy trace' 0 $?
