@@ -1,0 +1,46 @@
+#!/bin/bash
+# `tracelet run` on a real kernel: the command's exit status, and a trace that both our check and Perfetto accept, with
+# scheduling and the process tree in it.
+set -uo pipefail
+here=$(cd -- "$(dirname -- "$0")" && pwd)
+# shellcheck source=tests/guest/expect.sh
+. "$here/expect.sh"
+
+tracelet=${TRACELET:-$here/../../build/tracelet}
+[ -n "${TRACELET:-}" ] || [ -x "$tracelet" ] || skip 'no build/tracelet: run make first'
+tp=$here/../perfetto/tp
+"$here/../perfetto/setup" >/dev/null 2>"$work/stderr" || skip "$(cat "$work/stderr")"
+
+"$here/boot" --output "$work/guest" -- "$tracelet" run --output-dir /out --name guest -- \
+	sh -c '/bin/sleep 0.2 & /bin/sleep 0.1; wait; exit 3' >"$work/stdout" 2>"$work/stderr"
+status=$?
+[ $status -ne 77 ] || skip "$(cat "$work/stderr")"
+expect 'exit status' 3 $status
+expect 'nothing of ours on standard output' '' "$(cat "$work/stdout")"
+cat "$work/stderr" # seen when the test fails
+
+traces=("$work"/guest/out/guest_*.pb)
+expect 'number of traces' 1 "$(find "$work/guest/out" -name 'guest_*.pb' | wc -l)"
+expect 'lines in the manifest' 1 "$(wc -l <"$work/guest/out/manifest.jsonl")"
+
+"$tracelet" check "${traces[0]}"
+expect 'exit status of check' 0 $?
+"$tp" --health "${traces[0]}"
+expect 'exit status of the health check' 0 $?
+
+answer() { "$tp" "${traces[0]}" "$1"; }
+expect 'the sleepers ran on a CPU' 2 "$(answer "
+	select count(distinct upid) from sched_slice join thread using (utid) join process using (upid)
+	where process.cmdline in ('/bin/sleep 0.1', '/bin/sleep 0.2') and dur > 0")"
+expect 'the sleepers slept' 2 "$(answer "
+	select count(distinct utid) from thread_state join thread using (utid) join process using (upid)
+	where process.cmdline glob '/bin/sleep*' and state = 'S' and dur > 90000000")"
+expect 'both are children of the shell' '/bin/sleep 0.1|/bin/sleep 0.2' "$(answer "
+	select child.cmdline from process child join process parent on child.parent_upid = parent.upid
+	where parent.cmdline glob 'sh -c*' order by child.cmdline" | paste -sd '|')"
+expect 'all of the tree has ended' 0 "$(answer "
+	select count(*) from process where end_ts is null and (cmdline glob '/bin/sleep*' or cmdline glob 'sh -c*')")"
+expect 'the kernel is named' "$(answer "select str_value from metadata where name = 'system_release'")" \
+	"$(sed -n 's/.*"kernel": *"\([^"]*\)".*/\1/p' "$work/guest/out/manifest.jsonl")"
+
+finish
