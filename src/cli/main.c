@@ -9,7 +9,6 @@
 static const struct verb *const verbs[] = {
 	&verb_run,
 	&verb_convert,
-	&verb_check,
 	&verb_doctor,
 };
 
