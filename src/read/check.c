@@ -44,7 +44,7 @@ static const struct {
 	[DEFECT_WIRE_TYPE] = {"wire-type", "wire type %" PRIu64 " does not exist in a trace"},
 	[DEFECT_FIELD_TYPE] = {"field-type", "field %" PRIu64 " has the wrong wire type"},
 	[DEFECT_TOO_DEEP] = {"too-deep", "messages are nested more than %" PRIu64 " deep"},
-	[DEFECT_PAYLOADS] = {"payloads", "a packet holds more than %" PRIu64 " payloads"},
+	[DEFECT_PAYLOADS] = {"payloads", "a packet holds more than %" PRIu64 " messages"},
 	[DEFECT_NO_SEQUENCE] = {"no-sequence", "a packet needs a trusted_packet_sequence_id and has none"},
 	[DEFECT_NOT_CLEARED] = {"not-cleared", "a packet needs the state of sequence %" PRIu64
 					       ", which was never cleared: it will be dropped"},
@@ -158,30 +158,35 @@ static void etw_bundle(struct check *check, const struct wire_field *bundle) {
 		check->result->events += field.number == 2;
 }
 
-// What a packet may carry, by field number: looked at by its rule, by a function of its own, or both.
+// What a packet may carry, by field number: looked at by its rule, by a function of its own, or
+// both; the state of its sequence before what may refer to it.
+enum payload_kind { PAYLOAD_UNKNOWN, PAYLOAD_STATE, PAYLOAD_DATA, PAYLOAD_EVENT };
+
 static const struct payload {
+	enum payload_kind kind; // PAYLOAD_EVENT counts as one event
 	const struct message_rule *rule;
 	void (*look)(struct check *check, const struct wire_field *field);
-	bool event; // counts as one
 } payloads[] = {
-	[1] = {.look = check_ftrace_bundle},
-	[2] = {&rule_process_tree},
-	[6] = {.look = check_clock_snapshot},
-	[9] = {&rule_process_stats},
-	[11] = {.look = check_track_event, .event = true},
-	[37] = {.look = check_profile_packet},
-	[45] = {.look = system_info},
-	[50] = {.look = compressed},
-	[54] = {&rule_streaming_profile, sample, .event = true},
-	[60] = {.look = check_track_descriptor},
-	[61] = {&rule_module_symbols},
-	[66] = {&rule_perf_sample, sample, .event = true},
-	[89] = {&rule_trace_uuid},
-	[95] = {.look = etw_bundle},
-	[117] = {&rule_kernel_task_state, .event = true},
-	[122] = {&rule_kernel_process_tree},
-	[133] = {.look = compressed},
-	[135] = {&rule_stack_sample, sample, .event = true},
+	[1] = {PAYLOAD_DATA, NULL, check_ftrace_bundle},
+	[2] = {PAYLOAD_DATA, &rule_process_tree},
+	[6] = {PAYLOAD_DATA, NULL, check_clock_snapshot},
+	[9] = {PAYLOAD_DATA, &rule_process_stats},
+	[11] = {PAYLOAD_EVENT, NULL, check_track_event},
+	[12] = {PAYLOAD_STATE, NULL, check_interned_data},
+	[37] = {PAYLOAD_DATA, NULL, check_profile_packet},
+	[45] = {PAYLOAD_DATA, NULL, system_info},
+	[50] = {PAYLOAD_DATA, NULL, compressed},
+	[54] = {PAYLOAD_EVENT, &rule_streaming_profile, sample},
+	[59] = {PAYLOAD_STATE, NULL, check_packet_defaults},
+	[60] = {PAYLOAD_DATA, NULL, check_track_descriptor},
+	[61] = {PAYLOAD_DATA, &rule_module_symbols},
+	[66] = {PAYLOAD_EVENT, &rule_perf_sample, sample},
+	[89] = {PAYLOAD_DATA, &rule_trace_uuid},
+	[95] = {PAYLOAD_DATA, NULL, etw_bundle},
+	[117] = {PAYLOAD_EVENT, &rule_kernel_task_state},
+	[122] = {PAYLOAD_DATA, &rule_kernel_process_tree},
+	[133] = {PAYLOAD_DATA, NULL, compressed},
+	[135] = {PAYLOAD_EVENT, &rule_stack_sample, sample},
 };
 
 // ---- packets ----
@@ -219,39 +224,35 @@ static void look_at_payload(struct check *check, const struct wire_field *field)
 		wire_check_message(check, payload->rule, field->bytes, 1);
 	if (payload->look)
 		payload->look(check, field);
-	check->result->events += payload->event;
+	check->result->events += payload->kind == PAYLOAD_EVENT;
 }
 
-static void check_packet(struct check *check, struct cursor message) {
-	struct wire_field field, interned = {0}, defaults = {0}, found[MOST_PAYLOADS];
+// Fields are decoded right into the place where the known messages are kept.
+static void check_packet(struct check *check, const uint8_t *begin, size_t size) {
+	struct cursor message = cursor_of(begin, size);
+	struct wire_field kept[MOST_PAYLOADS + 1];
 	size_t count = 0;
-	check->packet = (struct packet){.sequence = check->packet.sequence, .begin = message.at};
-	while (wire_next(check, &message, &field)) {
-		bool nested = field.number == 12 || field.number == 59 ||
-			      (field.number < ARRAY_SIZE(payloads) &&
-			       (payloads[field.number].rule || payloads[field.number].look));
-		if (!nested)
-			take_header(&check->packet, &field);
-		else if (field.wire != PROTO_BYTES)
-			check_defect(check, field.at, DEFECT_FIELD_TYPE, field.number);
-		else if (field.number == 12)
-			interned = field;
-		else if (field.number == 59)
-			defaults = field;
+	check->packet = (struct packet){.sequence = check->packet.sequence, .begin = begin};
+	while (wire_next(check, &message, &kept[count])) {
+		const struct wire_field *field = &kept[count];
+		bool known = field->number < ARRAY_SIZE(payloads) &&
+			     payloads[field->number].kind != PAYLOAD_UNKNOWN;
+		if (!known)
+			take_header(&check->packet, field);
+		else if (field->wire != PROTO_BYTES)
+			check_defect(check, field->at, DEFECT_FIELD_TYPE, field->number);
 		else if (count < MOST_PAYLOADS)
-			found[count++] = field;
+			count++;
 		else
-			check_defect(check, field.at, DEFECT_PAYLOADS, MOST_PAYLOADS);
+			check_defect(check, field->at, DEFECT_PAYLOADS, MOST_PAYLOADS);
 	}
 	if (message.failed)
 		return;
 	sequence_enter(check);
-	if (defaults.at)
-		check_packet_defaults(check, &defaults);
-	if (interned.at)
-		check_interned_data(check, &interned);
-	for (size_t i = 0; i < count; i++)
-		look_at_payload(check, &found[i]);
+	for (enum payload_kind kind = PAYLOAD_STATE; kind <= PAYLOAD_EVENT; kind++)
+		for (size_t i = 0; i < count; i++)
+			if (payloads[kept[i].number].kind == kind)
+				look_at_payload(check, &kept[i]);
 }
 
 // ---- the file ----
@@ -295,7 +296,7 @@ static void walk(struct check *check) {
 	size_t head = 0, whole;
 	while ((whole = next_packet(check, &head))) {
 		const uint8_t *at = input->data + input->begin;
-		check_packet(check, cursor_of(at + head, whole - head));
+		check_packet(check, at + head, whole - head);
 		check->result->packets++;
 		stream_consume(input, whole);
 	}

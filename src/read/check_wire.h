@@ -44,13 +44,23 @@ struct message_rule {
 // The next field, or false: at the end, or after a fault, which has been reported.
 bool wire_next_slow(struct check *check, struct cursor *message, struct wire_field *field);
 
-// Nearly all tags and most values are one byte; the rest goes the long way.
+// Nearly all tags and most values and lengths are one byte; the rest goes the long way.
 static inline bool wire_next(struct check *check, struct cursor *message, struct wire_field *field) {
 	const uint8_t *at = message->at;
-	if (message->end - at < 2 || (at[0] & 0x87) || at[0] < 8 || (at[1] & 0x80))
+	size_t left = cursor_left(message);
+	if (left < 2 || ((at[0] | at[1]) & 0x80) || at[0] < 8)
 		return wire_next_slow(check, message, field);
-	*field = (struct wire_field){.number = at[0] >> 3, .wire = PROTO_VARINT, .value = at[1], .at = at};
-	message->at += 2;
+	size_t nested = (at[0] & 7) == PROTO_BYTES ? at[1] : 0;
+	if ((at[0] & 5) || nested > left - 2)
+		return wire_next_slow(check, message, field);
+	field->number = at[0] >> 3;
+	field->wire = at[0] & 7;
+	field->value = at[1];
+	field->bytes.at = at + 2;
+	field->bytes.end = at + 2 + nested;
+	field->bytes.failed = false;
+	field->at = at;
+	message->at += 2 + nested;
 	return true;
 }
 

@@ -761,7 +761,7 @@ static void test_structs_without_a_size_are_refused(void **state) {
 }
 
 static void test_an_older_callers_result_is_not_overrun(void **state) {
-	char path[] = "/tmp/tracelet-check-XXXXXX";
+	char path[] = P_tmpdir "/tracelet-check-XXXXXX";
 	int fd = mkstemp(path);
 	assert_true(fd >= 0);
 	struct buffer trace = {0};
