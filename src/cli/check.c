@@ -35,6 +35,12 @@ static void take_finding(const struct tl_finding *finding, void *context) {
 	}
 }
 
+static void print_line(struct buffer *line) {
+	buffer_append(line, "\n", 1);
+	fwrite(line->data, 1, line->size, stdout);
+	buffer_free(line);
+}
+
 static void print_json(const struct check_output *output, const struct tl_check_result *result) {
 	struct buffer line = {0};
 	struct json json = json_into(&line);
@@ -49,9 +55,18 @@ static void print_json(const struct check_output *output, const struct tl_check_
 	buffer_append(&line, output->findings.data, output->findings.size);
 	json_close_array(&json);
 	json_close_object(&json);
-	fwrite(line.data, 1, line.size, stdout);
-	putchar('\n');
-	buffer_free(&line);
+	print_line(&line);
+}
+
+static void print_json_error(const char *file, const char *reason) {
+	struct buffer line = {0};
+	struct json json = json_into(&line);
+	json_object(&json, NULL);
+	json_string(&json, "file", file);
+	json_bool(&json, "ok", false);
+	json_string(&json, "error", reason);
+	json_close_object(&json);
+	print_line(&line);
 }
 
 static void print_summary(const struct check_output *output, const struct tl_check_result *result) {
@@ -71,6 +86,8 @@ static int check_file(struct check_output *output, uint64_t min_size) {
 	output->reported = 0;
 	int error = tl_check_trace(output->file, &options, &result);
 	if (error) {
+		if (output->json)
+			print_json_error(output->file, strerror(-error));
 		log_error("cannot read %s: %s", output->file, strerror(-error));
 		return EXIT_USAGE;
 	}
@@ -103,12 +120,16 @@ static int run_check(int argc, char **argv, const struct verb *verb) {
 			output.quiet = true;
 		else if (option == 'j')
 			output.json = true;
-		else if (option != 'm' || !parse_size(optarg, &min_size))
+		else if (option != 'm')
 			return verb_bad_usage(verb);
+		else if (!parse_size(optarg, &min_size)) {
+			log_error("--min-size takes a number of bytes, not '%s'", optarg);
+			return EXIT_USAGE;
+		}
 	}
 	if (optind == argc) {
-		log_error("check needs a FILE");
-		return verb_bad_usage(verb);
+		log_error("check needs a FILE; try 'tracelet check --help'");
+		return EXIT_USAGE;
 	}
 	for (int i = optind; i < argc; i++) {
 		output.file = argv[i];
