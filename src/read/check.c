@@ -237,9 +237,10 @@ static void check_packet(struct check *check, const uint8_t *begin, size_t size)
 		const struct wire_field *field = &kept[count];
 		bool known = field->number < ARRAY_SIZE(payloads) &&
 			     payloads[field->number].kind != PAYLOAD_UNKNOWN;
-		if (!known)
+		if (!known) {
+			wire_check_field(check, &rule_packet_header, field, 0);
 			take_header(&check->packet, field);
-		else if (field->wire != PROTO_BYTES)
+		} else if (field->wire != PROTO_BYTES)
 			check_defect(check, field->at, DEFECT_FIELD_TYPE, field->number);
 		else if (count < MOST_PAYLOADS)
 			count++;

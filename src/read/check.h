@@ -176,8 +176,8 @@ void check_track_event(struct check *check, const struct wire_field *field);
 void tracks_finish(struct check *check);
 
 // check_rules.c: what the messages look like
-extern const struct message_rule rule_any, rule_interned_data, rule_packet_defaults, rule_process_tree,
-	rule_process_stats, rule_clock_snapshot, rule_system_info, rule_track_event, rule_track_descriptor,
-	rule_perf_sample, rule_stack_sample, rule_profile_packet, rule_streaming_profile, rule_module_symbols,
-	rule_etw_bundle, rule_ftrace_bundle, rule_kernel_task_state, rule_kernel_process_tree,
-	rule_trace_uuid, rule_frame, rule_thread_descriptor;
+extern const struct message_rule rule_any, rule_packet_header, rule_interned_data, rule_packet_defaults,
+	rule_process_tree, rule_process_stats, rule_clock_snapshot, rule_system_info, rule_track_event,
+	rule_track_descriptor, rule_perf_sample, rule_stack_sample, rule_profile_packet,
+	rule_streaming_profile, rule_module_symbols, rule_etw_bundle, rule_ftrace_bundle,
+	rule_kernel_task_state, rule_kernel_process_tree, rule_trace_uuid, rule_frame, rule_thread_descriptor;

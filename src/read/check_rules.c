@@ -14,7 +14,7 @@
 #define UINT          {SHAPE_UINT}
 #define UINTS         {SHAPE_UINTS}
 #define FIXED         {SHAPE_FIXED}
-#define FIXEDS        {SHAPE_FIXEDS}
+#define PACKED        {SHAPE_PACKED}
 #define BYTES         {SHAPE_BYTES}
 #define ID(table)     {SHAPE_UINT, TABLE_##table}
 #define IDS(table)    {SHAPE_UINTS, TABLE_##table}
@@ -23,6 +23,10 @@
 
 // A message of which only the wire format is looked at.
 const struct message_rule rule_any = {NULL, 0};
+
+// The fields of TracePacket that are not messages.
+RULE(packet_header, [3] = UINT, [8] = UINT, [10] = UINT, [13] = UINT, [36] = BYTES, [41] = UINT, [42] = UINT,
+     [58] = UINT, [79] = UINT, [87] = UINT, [98] = UINT);
 
 // ---- interned data ----
 
@@ -63,8 +67,8 @@ RULE(kernel_process_tree, [1] = MESSAGE(any), [2] = MESSAGE(any));
 
 // ---- scheduling ----
 
-PRIVATE_RULE(compact_sched, [1] = UINTS, [2] = UINTS, [3] = UINTS, [4] = UINTS, [5] = BYTES, [6] = UINTS,
-	     [7] = UINTS, [8] = UINTS, [9] = UINTS, [10] = UINTS, [11] = UINTS, [12] = UINTS);
+PRIVATE_RULE(compact_sched, [1] = PACKED, [2] = PACKED, [3] = PACKED, [4] = PACKED, [5] = BYTES, [6] = PACKED,
+	     [7] = PACKED, [8] = PACKED, [9] = PACKED, [10] = PACKED, [11] = PACKED, [12] = PACKED);
 PRIVATE_RULE(ftrace_event, [1] = UINT, [2] = UINT, [3] = MESSAGE(any), [4] = MESSAGE(any), [5] = UINT);
 RULE(ftrace_bundle, [1] = UINT, [2] = MESSAGE(ftrace_event), [3] = UINT, [4] = MESSAGE(compact_sched),
      [5] = UINT, [6] = UINT, [7] = UINT, [8] = UINT);
@@ -94,13 +98,13 @@ PRIVATE_RULE(inline_callstack, [1] = MESSAGE(inline_frame));
 RULE(track_event, [1] = UINT, [3] = IDS(CATEGORIES), [4] = MESSAGE(annotation), [5] = MESSAGE(any),
      [6] = MESSAGE(legacy_event), [9] = UINT, [10] = ID(EVENT_NAMES), [11] = UINT, [12] = UINTS, [16] = UINT,
      [22] = BYTES, [23] = BYTES, [30] = UINT, [31] = UINTS, [34] = ID(SOURCE_LOCATIONS), [36] = UINTS,
-     [42] = UINTS, [44] = FIXED, [45] = UINTS, [46] = FIXEDS, [47] = FIXEDS, [48] = FIXEDS, [52] = UINT,
+     [42] = UINTS, [44] = FIXED, [45] = UINTS, [46] = FIXED, [47] = FIXED, [48] = FIXED, [52] = UINT,
      [53] = BYTES, [54] = UINT, [55] = MESSAGE(inline_callstack), [56] = ID(CALLSTACKS));
 
 // ---- profiles ----
 
 RULE(perf_sample, [1] = UINT, [2] = UINT, [3] = UINT, [4] = ID(CALLSTACKS), [5] = UINT, [6] = UINT,
-     [7] = UINTS, [16] = UINT, [17] = UINT, [18] = UINT);
+     [16] = UINT, [17] = UINT, [18] = UINT);
 RULE(stack_sample, [1] = MESSAGE(any), [2] = UINT, [3] = MESSAGE(any), [4] = UINT, [5] = MESSAGE(callstack),
      [6] = ID(CALLSTACKS), [7] = BYTES, [8] = UINT, [9] = MESSAGE(any), [10] = UINT, [11] = UINT);
 PRIVATE_RULE(heap_sample, [1] = ID(CALLSTACKS), [2] = UINT, [3] = UINT, [4] = UINT, [5] = UINT, [6] = UINT,

@@ -31,9 +31,9 @@ static const struct column {
 // negative wraps around. `clock` is the CPU's last time before.
 static uint64_t check_times(struct check *check, const struct wire_field *field, uint64_t *clock, bool first,
 			    enum defect defect) {
-	struct wire_values values = wire_values_of(field);
+	struct cursor values = field->bytes;
 	uint64_t value, count = 0;
-	for (; wire_values_next(check, &values, &value); count++) {
+	for (; wire_next_packed(check, &values, &value); count++) {
 		uint64_t time = first && !count ? value : *clock + value;
 		if (time < *clock)
 			check_defect(check, field->at, defect, count);
@@ -43,9 +43,9 @@ static uint64_t check_times(struct check *check, const struct wire_field *field,
 }
 
 static uint64_t check_comms(struct check *check, const struct wire_field *field, uint64_t names) {
-	struct wire_values values = wire_values_of(field);
+	struct cursor values = field->bytes;
 	uint64_t value, count = 0;
-	for (; wire_values_next(check, &values, &value); count++)
+	for (; wire_next_packed(check, &values, &value); count++)
 		if (value >= names)
 			check_defect(check, field->at, DEFECT_COMM_INDEX, value);
 	return count;
@@ -87,7 +87,7 @@ static void check_compact_sched(struct check *check, struct cursor sched, struct
 			continue;
 		const struct column *column = &columns[field.number];
 		uint64_t *count = &counts[field.number];
-		if (field.wire != PROTO_BYTES && (field.wire != PROTO_VARINT || column->kind == COLUMN_NONE))
+		if (field.wire != PROTO_BYTES)
 			check_defect(check, field.at, DEFECT_FIELD_TYPE, field.number);
 		else if (column->kind == COLUMN_TIME)
 			*count += check_times(check, &field, column->waking ? &cpu->waking : &cpu->switched,
@@ -96,7 +96,7 @@ static void check_compact_sched(struct check *check, struct cursor sched, struct
 		else if (column->kind == COLUMN_COMM)
 			*count += check_comms(check, &field, names);
 		else if (column->kind == COLUMN_PLAIN)
-			*count += wire_values_count(check, &field);
+			*count += wire_count_packed(check, field.bytes);
 	}
 	if (check->result->defects == faults)
 		check_lengths(check, at, counts);

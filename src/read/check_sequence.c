@@ -178,7 +178,7 @@ void check_packet_defaults(struct check *check, const struct wire_field *default
 			if (nested.number == 11)
 				sequence->track = nested.value;
 			else if (nested.number == 31)
-				sequence->extra_tracks += wire_values_count(check, &nested);
+				sequence->extra_tracks++;
 		}
 	}
 }

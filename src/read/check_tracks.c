@@ -103,7 +103,7 @@ struct track_event {
 	bool value, legacy;
 };
 
-static void take_field(struct check *check, struct track_event *event, const struct wire_field *field) {
+static void take_field(struct track_event *event, const struct wire_field *field) {
 	switch (field->number) {
 	case 6:
 		event->legacy = true;
@@ -115,14 +115,14 @@ static void take_field(struct check *check, struct track_event *event, const str
 		event->track = field->value;
 		break;
 	case 12:
-		event->extra_values += wire_values_count(check, field);
+		event->extra_values++;
 		break;
 	case 30:
 	case 44:
 		event->value = true;
 		break;
 	case 31:
-		event->extra_tracks += wire_values_count(check, field);
+		event->extra_tracks++;
 		break;
 	}
 }
@@ -133,10 +133,8 @@ void check_track_event(struct check *check, const struct wire_field *whole) {
 	struct wire_field field;
 	struct track_event event = {.track = sequence ? sequence->track : 0};
 	while (wire_next(check, &message, &field)) {
-		uint64_t faults = check->result->defects;
 		wire_check_field(check, &rule_track_event, &field, 1);
-		if (check->result->defects == faults)
-			take_field(check, &event, &field);
+		take_field(&event, &field);
 	}
 	if (!sequence)
 		check_defect(check, whole->at, DEFECT_NO_SEQUENCE, 0);

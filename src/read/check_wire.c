@@ -68,41 +68,27 @@ bool wire_next_slow(struct check *check, struct cursor *message, struct wire_fie
 	return true;
 }
 
-// ---- lists ----
+// ---- packed lists ----
 
-struct wire_values wire_values_of(const struct wire_field *field) {
-	if (field->wire == PROTO_BYTES)
-		return (struct wire_values){.packed = field->bytes};
-	return (struct wire_values){.single = field->value, .has_single = field->wire == PROTO_VARINT};
-}
-
-bool wire_values_next(struct check *check, struct wire_values *values, uint64_t *value) {
-	if (values->has_single) {
-		values->has_single = false;
-		*value = values->single;
-		return true;
-	}
-	const uint8_t *at = values->packed.at;
-	if (at == values->packed.end)
+bool wire_next_packed(struct check *check, struct cursor *packed, uint64_t *value) {
+	const uint8_t *at = packed->at;
+	if (at == packed->end)
 		return false;
 	bool overlong = false;
-	if (!take_varint(&values->packed, value, &overlong))
-		return fault(check, &values->packed, at, overlong ? DEFECT_VARINT : DEFECT_OVERRUN, 0);
+	if (!take_varint(packed, value, &overlong))
+		return fault(check, packed, at, overlong ? DEFECT_VARINT : DEFECT_OVERRUN, 0);
 	return true;
 }
 
 // A varint ends at each byte below 0x80: eight bytes are counted at a time.
 // Where one has nine continuation bytes or more, the slow way looks whether it
 // is too long.
-uint64_t wire_values_count(struct check *check, const struct wire_field *field) {
-	struct wire_values values = wire_values_of(field);
-	if (values.has_single)
-		return 1;
+uint64_t wire_count_packed(struct check *check, struct cursor packed) {
 	const uint64_t high_bits = 0x8080808080808080u;
 	uint64_t count = 0, value;
 	unsigned under_way = 0; // continuation bytes at the end of the words so far
-	const uint8_t *at = values.packed.at;
-	for (; values.packed.end - at >= 8; at += 8) {
+	const uint8_t *at = packed.at;
+	for (; packed.end - at >= 8; at += 8) {
 		uint64_t word;
 		memcpy(&word, at, 8);
 		uint64_t ends = ~word & high_bits;
@@ -112,10 +98,8 @@ uint64_t wire_values_count(struct check *check, const struct wire_field *field) 
 		under_way = (unsigned)__builtin_clzll(ends) / 8;
 	}
 	// Back to where the varint that is under way begins.
-	while (at > values.packed.at && at[-1] & 0x80)
-		at--;
-	values.packed.at = at;
-	while (wire_values_next(check, &values, &value))
+	packed.at = at - under_way;
+	while (wire_next_packed(check, &packed, &value))
 		count++;
 	return count;
 }
@@ -126,22 +110,13 @@ uint64_t wire_values_count(struct check *check, const struct wire_field *field) 
 static const uint8_t allowed_wires[] = {
 	[SHAPE_ANY] = 0xff,
 	[SHAPE_UINT] = WIRE(VARINT),
-	[SHAPE_UINTS] = WIRE(VARINT) | WIRE(BYTES),
+	[SHAPE_UINTS] = WIRE(VARINT),
+	[SHAPE_PACKED] = WIRE(BYTES),
 	[SHAPE_FIXED] = WIRE(FIXED64),
-	[SHAPE_FIXEDS] = WIRE(FIXED64) | WIRE(BYTES),
 	[SHAPE_BYTES] = WIRE(BYTES),
 	[SHAPE_MESSAGE] = WIRE(BYTES),
 };
 #undef WIRE
-
-// In a list every id must be one; elsewhere 0 is the same as not set.
-static void check_ids(struct check *check, const struct field_rule *rule, const struct wire_field *field) {
-	struct wire_values values = wire_values_of(field);
-	uint64_t value;
-	while (wire_values_next(check, &values, &value))
-		if (value || rule->shape == SHAPE_UINTS)
-			check_interned_id(check, field->at, rule->table, value);
-}
 
 void wire_check_field(struct check *check, const struct message_rule *rule, const struct wire_field *field,
 		      unsigned depth) {
@@ -152,12 +127,11 @@ void wire_check_field(struct check *check, const struct message_rule *rule, cons
 		check_defect(check, field->at, DEFECT_FIELD_TYPE, field->number);
 	else if (known->shape == SHAPE_MESSAGE)
 		wire_check_message(check, known->message, field->bytes, depth + 1);
-	else if (known->table)
-		check_ids(check, known, field);
-	else if (known->shape == SHAPE_UINTS)
-		wire_values_count(check, field);
-	else if (known->shape == SHAPE_FIXEDS && field->wire == PROTO_BYTES && cursor_left(&field->bytes) % 8)
-		check_defect(check, field->at, DEFECT_OVERRUN, field->number);
+	else if (known->shape == SHAPE_PACKED)
+		wire_count_packed(check, field->bytes);
+	// In a list every id must be one; elsewhere 0 is the same as not set.
+	else if (known->table && (field->value || known->shape == SHAPE_UINTS))
+		check_interned_id(check, field->at, known->table, field->value);
 }
 
 bool wire_check_message(struct check *check, const struct message_rule *rule, struct cursor message,

@@ -20,9 +20,9 @@ struct wire_field {
 enum shape {
 	SHAPE_ANY,
 	SHAPE_UINT,   // a varint
-	SHAPE_UINTS,  // varints, packed or one by one
-	SHAPE_FIXED,  // fixed64 or double
-	SHAPE_FIXEDS, // the same, packed or one by one
+	SHAPE_UINTS,  // varints, one by one: Perfetto does not take these packed
+	SHAPE_PACKED, // varints, packed: nor these one by one
+	SHAPE_FIXED,  // fixed64 or double, also one by one
 	SHAPE_BYTES,  // a string
 	SHAPE_MESSAGE,
 };
@@ -72,14 +72,8 @@ void wire_check_field(struct check *check, const struct message_rule *rule, cons
 bool wire_check_message(struct check *check, const struct message_rule *rule, struct cursor message,
 			unsigned depth);
 
-// A list of varints, packed or a single one.
-struct wire_values {
-	struct cursor packed;
-	uint64_t single;
-	bool has_single;
-};
-struct wire_values wire_values_of(const struct wire_field *field);
-bool wire_values_next(struct check *check, struct wire_values *values, uint64_t *value);
+// The next of packed varints, or false: at the end, or after a fault, which has been reported.
+bool wire_next_packed(struct check *check, struct cursor *packed, uint64_t *value);
 
-// How many varints a list has, without their values. A fault is reported and ends the list.
-uint64_t wire_values_count(struct check *check, const struct wire_field *field);
+// How many there are, without their values.
+uint64_t wire_count_packed(struct check *check, struct cursor packed);

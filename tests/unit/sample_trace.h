@@ -201,7 +201,8 @@ static inline void sample_callstack(struct buffer *trace) {
 	proto_end(trace, frame);
 	size_t callstack = proto_begin(trace, 7);
 	proto_uint(trace, 1, 1);
-	PACKED(trace, 2, 1, 1);
+	proto_uint(trace, 2, 1);
+	proto_uint(trace, 2, 1);
 	proto_end(trace, callstack);
 }
 

@@ -262,18 +262,6 @@ static void test_a_number_of_eleven_bytes(void **state) {
 	assert_only(&trace, "varint");
 }
 
-static void test_a_number_of_eleven_bytes_in_an_array(void **state) {
-	struct buffer trace = {0};
-	size_t packet = packet_begin(&trace, 1, CLEARED);
-	size_t event = proto_begin(&trace, TRACK_EVENT);
-	static const char values[] =
-		"\x01\x01\x01\x01\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01\x01\x01\x01";
-	proto_bytes(&trace, 36, values, sizeof(values) - 1);
-	proto_end(&trace, event);
-	proto_end(&trace, packet);
-	assert_only(&trace, "varint");
-}
-
 static void test_field_number_zero(void **state) {
 	struct buffer trace = {0};
 	RAW_PACKET(&trace, "\x00\x01");
@@ -292,6 +280,14 @@ static void test_a_known_field_of_another_type(void **state) {
 	size_t tree = proto_begin(&trace, PROCESS_TREE);
 	proto_uint(&trace, 1, 10); // a message
 	proto_end(&trace, tree);
+	proto_end(&trace, packet);
+	assert_only(&trace, "field-type");
+}
+
+static void test_a_timestamp_of_another_type(void **state) {
+	struct buffer trace = {0};
+	size_t packet = packet_begin(&trace, 1, 0);
+	proto_fixed64(&trace, TIMESTAMP, 1);
 	proto_end(&trace, packet);
 	assert_only(&trace, "field-type");
 }
@@ -536,6 +532,53 @@ static void columns_at(struct buffer *trace, bool waking, uint64_t first, uint64
 	proto_string(trace, 5, "name");
 }
 
+static void test_a_number_of_eleven_bytes_in_an_array(void **state) {
+	struct buffer trace = {0};
+	kernel_release(&trace);
+	struct bundle bundle = bundle_begin(&trace, &(uint64_t){0});
+	static const char values[] =
+		"\x01\x01\x01\x01\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01\x01\x01\x01";
+	proto_bytes(&trace, 3, values, sizeof(values) - 1);
+	bundle_end(&trace, bundle);
+	assert_only(&trace, "varint");
+}
+
+static void test_ten_bytes_of_a_negative_number_are_one_of_the_array(void **state) {
+	struct buffer trace = {0};
+	kernel_release(&trace);
+	struct bundle bundle = bundle_begin(&trace, &(uint64_t){0});
+	PACKED(&trace, 1, 1, 1, 1);
+	PACKED(&trace, 2, (uint64_t)-1, (uint64_t)-1, (uint64_t)-1);
+	PACKED(&trace, 3, 300, (uint64_t)-1, 300);
+	PACKED(&trace, 4, 120, 120, (uint64_t)-1);
+	PACKED(&trace, 6, 0, 0, 0);
+	proto_string(&trace, 5, "name");
+	bundle_end(&trace, bundle);
+	assert_good(&trace);
+}
+
+static void test_ids_that_are_packed_are_not_taken(void **state) {
+	struct buffer trace = {0};
+	size_t packet = packet_begin(&trace, 1, CLEARED);
+	size_t interned = proto_begin(&trace, INTERNED_DATA);
+	size_t callstack = proto_begin(&trace, 7);
+	proto_uint(&trace, 1, 1);
+	PACKED(&trace, 2, 1, 2);
+	proto_end(&trace, callstack);
+	proto_end(&trace, interned);
+	proto_end(&trace, packet);
+	assert_only(&trace, "field-type");
+}
+
+static void test_scheduling_that_is_not_packed_is_not_taken(void **state) {
+	struct buffer trace = {0};
+	kernel_release(&trace);
+	struct bundle bundle = bundle_begin(&trace, &(uint64_t){0});
+	proto_uint(&trace, 1, 1);
+	bundle_end(&trace, bundle);
+	assert_only(&trace, "field-type");
+}
+
 static void test_scheduling_without_a_kernel_release_is_noted(void **state) {
 	struct buffer trace = {0};
 	bundle_end(&trace, bundle_begin(&trace, &(uint64_t){0}));
@@ -688,7 +731,8 @@ static void test_extra_counter_values_have_tracks(void **state) {
 	size_t packet = packet_begin(&trace, 1, 0);
 	size_t event = proto_begin(&trace, TRACK_EVENT);
 	proto_uint(&trace, 31, 5);
-	PACKED(&trace, 12, 1, 2);
+	proto_uint(&trace, 12, 1);
+	proto_uint(&trace, 12, 2);
 	proto_end(&trace, event);
 	proto_end(&trace, packet);
 	assert_only(&trace, "extra-counters");
@@ -800,10 +844,10 @@ int main(void) {
 		cmocka_unit_test(test_a_fault_inside_a_nested_message_is_said_once),
 		cmocka_unit_test(test_a_fault_does_not_hide_the_packets_behind_it),
 		cmocka_unit_test(test_a_number_of_eleven_bytes),
-		cmocka_unit_test(test_a_number_of_eleven_bytes_in_an_array),
 		cmocka_unit_test(test_field_number_zero),
 		cmocka_unit_test(test_groups_do_not_exist_in_a_trace),
 		cmocka_unit_test(test_a_known_field_of_another_type),
+		cmocka_unit_test(test_a_timestamp_of_another_type),
 		cmocka_unit_test(test_annotations_nested_without_end),
 		cmocka_unit_test(test_a_packet_with_many_payloads),
 		cmocka_unit_test(test_flags_need_a_sequence),
@@ -820,6 +864,10 @@ int main(void) {
 		cmocka_unit_test(test_a_clock_needs_a_snapshot),
 		cmocka_unit_test(test_a_clock_of_a_sequence_needs_a_snapshot_on_it),
 		cmocka_unit_test(test_heap_dumps_need_clock_4),
+		cmocka_unit_test(test_a_number_of_eleven_bytes_in_an_array),
+		cmocka_unit_test(test_ten_bytes_of_a_negative_number_are_one_of_the_array),
+		cmocka_unit_test(test_ids_that_are_packed_are_not_taken),
+		cmocka_unit_test(test_scheduling_that_is_not_packed_is_not_taken),
 		cmocka_unit_test(test_scheduling_without_a_kernel_release_is_noted),
 		cmocka_unit_test(test_a_bundle_names_its_cpu),
 		cmocka_unit_test(test_columns_of_scheduling_have_equal_length),
