@@ -25,7 +25,7 @@ enum {
 
 // ---- findings ----
 
-// Each text takes the value that check_defect() was given.
+// Each text may show the value that check_defect() was given.
 static const struct {
 	const char *kind, *text;
 } texts[DEFECT_COUNT] = {
@@ -38,8 +38,8 @@ static const struct {
 	[DEFECT_PACKET_SIZE] = {"packet-size",
 				"a packet of %" PRIu64 " bytes is too large; the rest was not read"},
 	[DEFECT_PACKET_LENGTH] = {"packet-length", "the length of a packet is cut off or malformed"},
-	[DEFECT_OVERRUN] = {"overrun", "field %" PRIu64 " runs past the end of its message"},
-	[DEFECT_VARINT] = {"varint", "a number (field %" PRIu64 ") is longer than 64 bits"},
+	[DEFECT_OVERRUN] = {"overrun", "a field runs past the end of its message"},
+	[DEFECT_VARINT] = {"varint", "a number is longer than 64 bits"},
 	[DEFECT_FIELD_NUMBER] = {"field-number", "%" PRIu64 " is no field number"},
 	[DEFECT_WIRE_TYPE] = {"wire-type", "wire type %" PRIu64 " does not exist in a trace"},
 	[DEFECT_FIELD_TYPE] = {"field-type", "field %" PRIu64 " has the wrong wire type"},
