@@ -1,0 +1,79 @@
+// Protobuf's wire format under check: fields one by one, with their faults
+// reported where they are, and rules that say what a known field must look
+// like and which interned table it points into.
+#pragma once
+
+#include "base/buffer.h"
+#include "base/cursor.h"
+
+struct check;
+
+struct wire_field {
+	uint32_t number;
+	enum proto_wire wire;
+	uint64_t value;      // of a varint or fixed field
+	struct cursor bytes; // of a PROTO_BYTES field
+	const uint8_t *at;   // its tag
+};
+
+// How a known field is written. Unknown fields may be anything.
+enum shape {
+	SHAPE_ANY,
+	SHAPE_UINT,   // a varint
+	SHAPE_UINTS,  // varints, one by one: Perfetto does not take these packed
+	SHAPE_PACKED, // varints, packed: nor these one by one
+	SHAPE_FIXED,  // fixed64 or double, also one by one
+	SHAPE_BYTES,  // a string
+	SHAPE_MESSAGE,
+};
+
+struct message_rule;
+
+struct field_rule {
+	enum shape shape;
+	uint8_t table; // its value is an id in this table (an InternedData field number); 0: no id
+	const struct message_rule *message;
+};
+
+// The rules of one message, indexed by field number.
+struct message_rule {
+	const struct field_rule *fields;
+	uint32_t count;
+};
+
+// The next field, or false: at the end, or after a fault, which has been reported.
+bool wire_next_slow(struct check *check, struct cursor *message, struct wire_field *field);
+
+// Nearly all tags and most values and lengths are one byte; the rest goes the long way.
+static inline bool wire_next(struct check *check, struct cursor *message, struct wire_field *field) {
+	const uint8_t *at = message->at;
+	size_t left = cursor_left(message);
+	if (left < 2 || ((at[0] | at[1]) & 0x80) || at[0] < 8)
+		return wire_next_slow(check, message, field);
+	size_t nested = (at[0] & 7) == PROTO_BYTES ? at[1] : 0;
+	if ((at[0] & 5) || nested > left - 2)
+		return wire_next_slow(check, message, field);
+	field->number = at[0] >> 3;
+	field->wire = at[0] & 7;
+	field->value = at[1];
+	field->bytes.at = at + 2;
+	field->bytes.end = at + 2 + nested;
+	field->bytes.failed = false;
+	field->at = at;
+	message->at += 2 + nested;
+	return true;
+}
+
+// Looks at a field by its rule, and at all that is nested in it.
+void wire_check_field(struct check *check, const struct message_rule *rule, const struct wire_field *field,
+		      unsigned depth);
+
+// The same for a whole message; false when something was found.
+bool wire_check_message(struct check *check, const struct message_rule *rule, struct cursor message,
+			unsigned depth);
+
+// The next of packed varints, or false: at the end, or after a fault, which has been reported.
+bool wire_next_packed(struct check *check, struct cursor *packed, uint64_t *value);
+
+// How many there are, without their values.
+uint64_t wire_count_packed(struct check *check, struct cursor packed);

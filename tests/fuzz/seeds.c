@@ -1,0 +1,28 @@
+// Linked into every target: run with FUZZ_SEEDS=FOLDER in the environment, it
+// writes the target's seeds there in place of fuzzing.
+#include "fuzz.h"
+
+#include <stdio.h>
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+static const char *folder;
+
+void fuzz_seed(const char *name, struct buffer *seed) {
+	char *path = memory_format("%s/%s", folder, name);
+	FILE *file = fopen(path, "wb");
+	if (!file || fwrite(seed->data, 1, seed->size, file) != seed->size || fclose(file)) {
+		perror(path);
+		exit(1);
+	}
+	free(path);
+	buffer_free(seed);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+	folder = getenv("FUZZ_SEEDS");
+	if (!folder)
+		return 0;
+	fuzz_seeds();
+	exit(0);
+}
