@@ -34,18 +34,6 @@ static const uint32_t column_fields[COLUMN_COUNT] = {
 
 // ---- bundles ----
 
-struct cpu *ftrace_cpu(struct perfetto *perfetto, uint32_t number) {
-	while (perfetto->cpus.count <= number)
-		array_push(&perfetto->cpus, NULL);
-	struct cpu **cpu = &perfetto->cpus.items[number];
-	if (!*cpu) {
-		*cpu = memory_alloc(sizeof(**cpu));
-		(*cpu)->current = NO_TID;
-		(*cpu)->generation = 1;
-	}
-	return *cpu;
-}
-
 static uint32_t name_index(struct cpu *cpu, uint32_t name) {
 	while (cpu->name_indexes.count <= name)
 		array_push(&cpu->name_indexes, (struct name_index){0});
@@ -130,8 +118,8 @@ struct next {
 	int16_t priority;
 };
 
-static void full_switch(struct perfetto *perfetto, struct cpu *cpu, uint64_t time, uint32_t prev, uint16_t state,
-			struct next next) {
+static void first_switch(struct perfetto *perfetto, struct cpu *cpu, uint64_t time, uint32_t prev, uint16_t state,
+			 struct next next) {
 	struct full_event full = full_begin(cpu, time, prev, 0, FTRACE_SCHED_SWITCH);
 	proto_string(full.out, SWITCH_PREV_COMM, strings_get(perfetto->strings, perfetto_task_name(perfetto, prev)));
 	proto_uint(full.out, SWITCH_PREV_PID, prev);
@@ -141,6 +129,8 @@ static void full_switch(struct perfetto *perfetto, struct cpu *cpu, uint64_t tim
 	proto_uint(full.out, SWITCH_NEXT_PID, next.tid);
 	proto_int(full.out, SWITCH_NEXT_PRIO, next.priority);
 	full_end(&full);
+	cpu->current = next.tid;
+	cpu->last_switch = time;
 }
 
 static void put_switch(struct cpu *cpu, uint64_t time, uint16_t state, struct next next) {
@@ -155,6 +145,40 @@ static void put_switch(struct cpu *cpu, uint64_t time, uint16_t state, struct ne
 
 static struct next outside(const struct perfetto *perfetto, uint32_t cpu) {
 	return (struct next){.tid = TID_OUTSIDE + cpu, .name = perfetto->outside_name, .priority = DEFAULT_PRIORITY};
+}
+
+// The pseudo tasks are threads of one pseudo process: so they are shown together.
+static void describe_outside(struct perfetto *perfetto, uint32_t number) {
+	struct buffer *packet = &perfetto->packet;
+	size_t mark = perfetto_begin(perfetto, SEQUENCE_KERNEL, perfetto->start);
+	size_t tree = proto_begin(packet, PACKET_PROCESS_TREE);
+	size_t process = proto_begin(packet, TREE_PROCESSES);
+	proto_uint(packet, PROCESS_PID, TID_OUTSIDE);
+	proto_string(packet, PROCESS_CMDLINE, strings_get(perfetto->strings, perfetto->outside_name));
+	proto_end(packet, process);
+	size_t thread = proto_begin(packet, TREE_THREADS);
+	proto_uint(packet, THREAD_TID, TID_OUTSIDE + number);
+	proto_string(packet, THREAD_NAME, strings_get(perfetto->strings, perfetto->outside_name));
+	proto_uint(packet, THREAD_TGID, TID_OUTSIDE);
+	proto_end(packet, thread);
+	proto_end(packet, tree);
+	perfetto_end(perfetto, mark); // an error of the output stays there
+}
+
+struct cpu *ftrace_cpu(struct perfetto *perfetto, uint32_t number) {
+	while (perfetto->cpus.count <= number)
+		array_push(&perfetto->cpus, NULL);
+	if (perfetto->cpus.items[number])
+		return perfetto->cpus.items[number];
+	struct cpu *cpu = perfetto->cpus.items[number] = memory_alloc(sizeof(*cpu));
+	cpu->current = NO_TID;
+	cpu->generation = 1;
+	// In a trace of one test a CPU belongs to others until the test comes.
+	if (!perfetto->system_scope) {
+		describe_outside(perfetto, number);
+		first_switch(perfetto, cpu, perfetto->start, 0, STATE_RUNNING, outside(perfetto, number));
+	}
+	return cpu;
 }
 
 // Who runs from now on, in the words of this trace.
@@ -175,16 +199,8 @@ int ftrace_switch(struct perfetto *perfetto, const struct event *event) {
 	if (event->time < cpu->last_switch)
 		return 0; // behind a watermark: it can no longer be told in order
 	if (cpu->current == NO_TID) {
-		// In a trace of one test a CPU belongs to others until the test comes.
-		if (!perfetto->system_scope && perfetto->start < event->time) {
-			full_switch(perfetto, cpu, perfetto->start, 0, STATE_RUNNING, outside(perfetto, event->cpu));
-			cpu->current = TID_OUTSIDE + event->cpu;
-		} else {
-			full_switch(perfetto, cpu, event->time, event->tid, event->switched.state, next);
-			cpu->current = next.tid;
-			cpu->last_switch = event->time;
-			return 0;
-		}
+		first_switch(perfetto, cpu, event->time, event->tid, event->switched.state, next);
+		return 0;
 	}
 	if (leaves != cpu->current && leaves < TID_OUTSIDE && cpu->current < TID_OUTSIDE) {
 		// Something is missing in between: nobody is stretched over it.
