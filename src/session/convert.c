@@ -46,10 +46,10 @@ static int run_pipeline(const struct conversion *conversion, const struct reader
 			struct output *output, struct conversion_result *result) {
 	struct tables tables = tables_new();
 	struct sink *writer = conversion->writer->open(output, &tables);
-	struct sink *order = order_new(writer);
+	struct sink *order = order_new(tally_init(&result->tally, writer));
 	struct progress progress = {
 		.sink = {.push = progress_push, .finish = progress_finish, .destroy = progress_destroy},
-		.next = tally_init(&result->tally, order),
+		.next = order,
 		.input = input,
 		.name = conversion->input,
 	};

@@ -43,16 +43,21 @@ static const char *with_commas(uint64_t number, char text[32]) {
 
 static void describe_losses(const struct summary *summary, struct buffer *out) {
 	char number[32];
-	if (!lost_in_all(summary)) {
+	if (lost_in_all(summary)) {
+		buffer_printf(out, "LOST");
+		for (int source = 0; source < SOURCE_COUNT; source++)
+			if (summary->lost[source])
+				buffer_printf(out, " %s %s", with_commas(summary->lost[source], number),
+					      event_source_names[source]);
+		buffer_printf(out, "; a larger --buffer-size keeps more");
+	} else {
 		buffer_printf(out, "none lost");
-		return;
 	}
-	buffer_printf(out, "LOST");
-	for (int source = 0; source < SOURCE_COUNT; source++)
-		if (summary->lost[source])
-			buffer_printf(out, " %s %s", with_commas(summary->lost[source], number),
-				      event_source_names[source]);
-	buffer_printf(out, "; a larger --buffer-size keeps more");
+	// Losses leave gaps, too: then they need no line of their own.
+	if (summary->gaps && !summary->lost[SOURCE_SCHED])
+		buffer_printf(out, "; %s switches that this kernel did not report", with_commas(summary->gaps, number));
+	if (summary->late)
+		buffer_printf(out, "; %s too late to be put in order", with_commas(summary->late, number));
 }
 
 static void describe_cost(const struct summary *summary, struct buffer *out) {
@@ -172,6 +177,8 @@ void summary_json(const struct summary *summary, struct buffer *line) {
 	for (int source = 0; source < SOURCE_COUNT; source++)
 		json_uint(&json, event_source_names[source], summary->lost[source]);
 	json_close_object(&json);
+	json_uint(&json, "gaps", summary->gaps);
+	json_uint(&json, "late", summary->late);
 	json_cost(&json, summary);
 	json_close_object(&json);
 	buffer_append(line, "\n", 1);

@@ -254,6 +254,8 @@ static void finish(struct session *session, const struct test_end *end) {
 		summary.totals = session->totals;
 		summary.events = result.tally.events;
 		memcpy(summary.lost, result.tally.lost, sizeof(summary.lost));
+		summary.gaps = result.tally.gaps;
+		summary.late = result.late;
 		summary.trace = trace;
 		summary.trace_size = result.size;
 		if (trace)
