@@ -42,5 +42,7 @@ expect 'all of the tree has ended' 0 "$(answer "
 	select count(*) from process where end_ts is null and (cmdline glob '/bin/sleep*' or cmdline glob 'sh -c*')")"
 expect 'the kernel is named' "$(answer "select str_value from metadata where name = 'system_release'")" \
 	"$(sed -n 's/.*"kernel": *"\([^"]*\)".*/\1/p' "$work/guest/out/manifest.jsonl")"
+expect 'recorded by BPF, nothing missing' 'bpf|0' \
+	"$(jq -r '"\(.backend)|\([.lost[], .gaps, .late] | add)"' "$work/guest/out/manifest.jsonl")"
 
 finish
