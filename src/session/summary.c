@@ -168,7 +168,7 @@ void summary_json(const struct summary *summary, struct buffer *line) {
 	json_string(&json, "kernel", system.release);
 	json_string(&json, "machine", system.machine);
 	json_string(&json, "tracelet", TRACELET_VERSION);
-	json_string(&json, "profile", "default");
+	json_string(&json, "profile", summary->settings->profile);
 	json_string(&json, "scope", summary->settings->scope == SCOPE_SYSTEM ? "system" : "tree");
 	json_string(&json, "backend", summary->backend);
 	json_artifacts(&json, summary);
