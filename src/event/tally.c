@@ -6,9 +6,9 @@ static int push(struct sink *sink, const struct event *event) {
 	if (event->kind == EVENT_LOST)
 		tally->lost[event->lost.source] += event->lost.count;
 	if (event->kind > EVENT_TASK && event->kind != EVENT_LOST) {
-		if (!tally->events++)
-			tally->first = event->time;
-		tally->last = event->time;
+		tally->first = tally->events ? MIN(tally->first, event->time) : event->time;
+		tally->last = MAX(tally->last, event->time);
+		tally->events++;
 	}
 	return sink_push(tally->next, event);
 }
