@@ -1,7 +1,9 @@
 #include "base/log.h"
 #include "cli/verb.h"
+#include "session/descriptors.h"
 #include "session/run.h"
 
+#include <fcntl.h>
 #include <getopt.h>
 #include <string.h>
 
@@ -22,6 +24,11 @@ static bool parse_seconds(const char *text, double *seconds) {
 	char *end;
 	*seconds = strtod(text, &end);
 	return end != text && (!*end || strcmp(end, "s") == 0) && *seconds >= 0 && *seconds < 1e9;
+}
+
+static bool descriptor_is_closed(const char *name) {
+	int fd = descriptor_named(name);
+	return fd >= 0 && fcntl(fd, F_GETFD) < 0;
 }
 
 enum {
@@ -79,6 +86,9 @@ static bool take_option(int option, const char *value, struct settings *settings
 		break;
 	case OPTION_JSON:
 		settings->json = value;
+		wanted = !*value                       ? "a descriptor or a file"
+			 : descriptor_is_closed(value) ? "an open descriptor"
+						       : NULL;
 		break;
 	case OPTION_BUFFER_SIZE:
 		wanted = parse_size(value, &settings->buffer_size) ? NULL : "a size from 4K to 1G";
