@@ -1,7 +1,9 @@
 #include "session/settings.h"
 #include "base/log.h"
+#include "session/descriptors.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <ini.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +17,7 @@
 enum setting_type {
 	TYPE_TEXT,
 	TYPE_FOLDER,  // relative to the file that names it
+	TYPE_TARGET,  // a file, or the number of a descriptor that is open
 	TYPE_SECONDS, // 1.5, 1.5s, 3m, 2h, 7d
 	TYPE_SIZE,    // 64M
 	TYPE_CHOICE,
@@ -69,7 +72,7 @@ static const struct setting table[SETTING_COUNT] = {
 	[SETTING_WAIT_TREE] = {"wait-tree", TYPE_SECONDS, FIELD(wait_tree), .bare = "0", .wanted = "seconds"},
 	[SETTING_BUFFER_SIZE] = {"buffer-size", TYPE_SIZE, FIELD(buffer_size), .least = 4096, .most = 1 << 30,
 				 .wanted = "a size from 4K to 1G"},
-	[SETTING_JSON] = {"json", TYPE_TEXT, FIELD(json), .wanted = "a descriptor or a file"},
+	[SETTING_JSON] = {"json", TYPE_TARGET, FIELD(json), .wanted = "a file or an open descriptor"},
 	[SETTING_KEEP_SPOOL] = {"keep-spool", TYPE_YES_NO, FIELD(keep_spool), .bare = "yes",
 				.wanted = "'yes' or 'no'"},
 	[SETTING_STRICT] = {"strict", TYPE_YES_NO, FIELD(strict), .bare = "yes", .wanted = "'yes' or 'no'"},
@@ -128,6 +131,11 @@ static bool parse_choice(const struct setting *setting, const char *text, int *c
 	return word && strcasecmp(word, text) != 0 && parse_choice(setting, word, choice);
 }
 
+static bool descriptor_is_closed(const char *name) {
+	int fd = descriptor_named(name);
+	return fd >= 0 && fcntl(fd, F_GETFD) < 0;
+}
+
 // `text` lives as long as the settings do.
 static bool parse(struct settings *settings, const struct setting *setting, const char *text) {
 	void *field = (char *)settings + setting->offset;
@@ -135,8 +143,9 @@ static bool parse(struct settings *settings, const struct setting *setting, cons
 	switch (setting->type) {
 	case TYPE_TEXT:
 	case TYPE_FOLDER:
+	case TYPE_TARGET:
 		*(const char **)field = text;
-		return *text;
+		return *text && !(setting->type == TYPE_TARGET && descriptor_is_closed(text));
 	case TYPE_SECONDS:
 		return parse_seconds(text, field);
 	case TYPE_SIZE:
@@ -353,6 +362,7 @@ void setting_value(const struct settings *settings, enum setting_id id, struct b
 	switch (setting->type) {
 	case TYPE_TEXT:
 	case TYPE_FOLDER:
+	case TYPE_TARGET:
 		words = *(const char *const *)field;
 		buffer_printf(text, "%s", words ? words : "");
 		break;

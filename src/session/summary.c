@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "session/descriptors.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,8 +13,8 @@
 
 void summary_result_words(int wait_status, char *words, size_t size) {
 	if (WIFSIGNALED(wait_status))
-		snprintf(words, size, "killed by signal %d (%s)%s", WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)),
-			 WCOREDUMP(wait_status) ? ", core dumped" : "");
+		snprintf(words, size, "killed by signal %d (%s)%s", WTERMSIG(wait_status),
+			 strsignal(WTERMSIG(wait_status)), WCOREDUMP(wait_status) ? ", core dumped" : "");
 	else if (WEXITSTATUS(wait_status))
 		snprintf(words, size, "failed: exit status %d", WEXITSTATUS(wait_status));
 	else
@@ -63,9 +64,11 @@ static void describe_losses(const struct summary *summary, struct buffer *out) {
 static void describe_cost(const struct summary *summary, struct buffer *out) {
 	if (summary->totals.program_stats) {
 		double seconds = (double)summary->totals.program_ns / 1e9;
-		buffer_printf(out, "BPF %s%.1f ms", summary->totals.program_estimated ? "about " : "", seconds * 1e3);
+		buffer_printf(out, "BPF %s%.1f ms", summary->totals.program_estimated ? "about " : "",
+			      seconds * 1e3);
 		if (summary->test_cpu_seconds > 0.05)
-			buffer_printf(out, " (%.1f %% of the test's CPU time)", seconds / summary->test_cpu_seconds * 100);
+			buffer_printf(out, " (%.1f %% of the test's CPU time)",
+				      seconds / summary->test_cpu_seconds * 100);
 		buffer_printf(out, ", ");
 	}
 	buffer_printf(out, "tracer %.0f ms of CPU", summary->tracer_cpu_seconds * 1e3);
@@ -79,7 +82,8 @@ void summary_print(const struct summary *summary) {
 	char words[128], size[16], number[32];
 	struct buffer out = {0};
 	summary_result_words(summary->wait_status, words, sizeof(words));
-	buffer_printf(&out, "tracelet: %s %s%s%s in %.3g s\n", summary->test, colour, words, plain, summary->wall_seconds);
+	buffer_printf(&out, "tracelet: %s %s%s%s in %.3g s\n", summary->test, colour, words, plain,
+		      summary->wall_seconds);
 	if (summary->trace)
 		buffer_printf(&out, "  %strace%s   %s (%s)\n", faint, plain, summary->trace,
 			      file_size_words(summary->trace_size, size));
@@ -95,10 +99,11 @@ void summary_print(const struct summary *summary) {
 		buffer_printf(&out, "\n");
 	}
 	if (summary->trace)
-		buffer_printf(&out, "  %snext%s    open it in ui.perfetto.dev, or: tracelet check %s\n", faint, plain,
-			      summary->trace);
+		buffer_printf(&out, "  %snext%s    open it in ui.perfetto.dev, or: tracelet check %s\n",
+			      faint, plain, summary->trace);
 	else if (summary->spool)
-		buffer_printf(&out, "  %snext%s    tracelet convert %s out.pb\n", faint, plain, summary->spool);
+		buffer_printf(&out, "  %snext%s    tracelet convert %s out.pb\n", faint, plain,
+			      summary->spool);
 	file_write_all(STDERR_FILENO, out.data, out.size);
 	buffer_free(&out);
 }
@@ -188,11 +193,9 @@ void summary_write_json(const struct summary *summary) {
 	const char *target = summary->settings->json;
 	struct buffer line = {0};
 	summary_json(summary, &line);
-	char *end;
-	long fd = strtol(target, &end, 10);
-	int error;
-	if (*target && !*end) {
-		error = file_write_all((int)fd, line.data, line.size);
+	int error, fd = descriptor_named(target);
+	if (fd >= 0) {
+		error = file_write_all(fd, line.data, line.size);
 	} else {
 		struct output output;
 		error = output_open(&output, target, OUTPUT_REPLACE);

@@ -4,6 +4,7 @@
 #include "capture/tasks.h"
 #include "session/artifact.h"
 #include "session/convert.h"
+#include "session/descriptors.h"
 #include "session/manifest.h"
 #include "session/summary.h"
 
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -58,19 +60,27 @@ struct session {
 enum { DRAIN_INTERVAL_MS = 100 };
 
 // Only the waiter's word ends us; the terminal and the job's signals do not. Of
-// the test's descriptors we keep stderr, for warnings and the summary.
-static void detach_from_terminal(void) {
+// the test's descriptors we keep stderr, for warnings and the summary, and the
+// one that --json names.
+static void detach_from_terminal(const struct session *session) {
 	setsid();
 	prctl(PR_SET_NAME, "tracelet-tracer");
-	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGPIPE, SIGUSR1, SIGUSR2, SIGXFSZ};
+	static const int ignored[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGTSTP,
+				      SIGPIPE, SIGUSR1, SIGUSR2, SIGXFSZ};
 	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
 		signal(ignored[i], SIG_IGN);
+	const char *json = session->settings->json;
+	descriptors_give_up((int[]){session->socket, json ? descriptor_named(json) : -1}, 2);
+}
+
+// The result is out; taking the programs out of the kernel can happen behind
+// the waiter's back, and must not hold up whoever reads what we write to its end.
+static void let_go_of_readers(const struct session *session) {
+	int json = session->settings->json ? descriptor_named(session->settings->json) : -1;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (null >= 0) {
-		dup2(null, STDIN_FILENO);
-		dup2(null, STDOUT_FILENO);
-		close(null);
-	}
+	dup2(null, STDERR_FILENO);
+	if (json >= 0)
+		dup2(null, json);
 }
 
 static int open_spool(struct session *session) {
@@ -88,7 +98,8 @@ static int open_spool(struct session *session) {
 }
 
 static int open_capture(struct session *session) {
-	struct capture_options options = {.scope = session->settings->scope, .buffer_size = session->settings->buffer_size};
+	struct capture_options options = {.scope = session->settings->scope,
+					  .buffer_size = session->settings->buffer_size};
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
 		options.sources[source] = true;
 	static const struct capture_backend *const backends[] = {&capture_bpf, &capture_perf};
@@ -169,18 +180,26 @@ static void warn_of_full_disk(struct session *session) {
 	}
 }
 
+// Milliseconds: until the next drain is due or, if that is sooner, --duration is over.
+static int poll_time(const struct session *session, uint64_t deadline) {
+	uint64_t now = clock_boot_now();
+	uint64_t left = deadline > now ? (deadline - now) / 1000000 + 1 : 0;
+	return session->recording ? (int)MIN(left, (uint64_t)DRAIN_INTERVAL_MS) : -1;
+}
+
 // Drains until the waiter says something. False: the waiter is gone.
 static bool record(struct session *session, struct message *message) {
-	uint64_t deadline = session->settings->duration > 0 ?
-				    clock_boot_now() + (uint64_t)(session->settings->duration * 1e9) :
-				    UINT64_MAX;
+	uint64_t deadline = session->settings->duration > 0
+				    ? clock_boot_now() + (uint64_t)(session->settings->duration * 1e9)
+				    : UINT64_MAX;
 	struct pollfd waiting[] = {
 		{.fd = session->socket, .events = POLLIN},
-		{.fd = session->recording ? session->backend->wait_fd(session->capture) : -1, .events = POLLIN},
+		{.fd = session->recording ? session->backend->wait_fd(session->capture) : -1,
+		 .events = POLLIN},
 	};
 	uint64_t synced = clock_boot_now();
 	while (!(waiting[0].revents & (POLLIN | POLLHUP))) {
-		if (poll(waiting, ARRAY_SIZE(waiting), session->recording ? DRAIN_INTERVAL_MS : -1) < 0 && errno != EINTR)
+		if (poll(waiting, ARRAY_SIZE(waiting), poll_time(session, deadline)) < 0 && errno != EINTR)
 			break;
 		uint64_t now = clock_boot_now();
 		if (now >= deadline)
@@ -216,11 +235,16 @@ static void write_result(struct session *session, const struct test_end *end) {
 // The trace from the spool; NULL if that failed (and was said).
 static char *make_trace(struct session *session, struct conversion_result *result) {
 	for (unsigned number = 0; number < 1000; number++) {
-		char *path = number ? memory_format("%s_%u.pb", session->stem, number) :
-				      memory_format("%s.pb", session->stem);
-		struct conversion conversion = {.input = session->spool_path, .output = path, .reader = &spool_reader,
-						.writer = &perfetto_writer, .mode = OUTPUT_CREATE, .progress = true};
-		int error = access(path, F_OK) == 0 ? -EEXIST : convert(&conversion, result);
+		char *path = number ? memory_format("%s_%u.pb", session->stem, number)
+				    : memory_format("%s.pb", session->stem);
+		struct conversion conversion = {.input = session->spool_path,
+						.output = path,
+						.reader = &spool_reader,
+						.writer = &perfetto_writer,
+						.mode = OUTPUT_CREATE,
+						.progress = true};
+		struct stat there; // a link that leads nowhere is there too
+		int error = lstat(path, &there) == 0 ? -EEXIST : convert(&conversion, result);
 		if (!error)
 			return path;
 		free(path);
@@ -239,8 +263,11 @@ static double cpu_seconds_of_self(void) {
 
 static void finish(struct session *session, const struct test_end *end) {
 	const struct settings *settings = session->settings;
-	struct summary summary = {.settings = settings, .test = session->test_name, .wait_status = end->wait_status,
-				  .started = end->started, .wall_seconds = end->wall_seconds,
+	struct summary summary = {.settings = settings,
+				  .test = session->test_name,
+				  .wait_status = end->wait_status,
+				  .started = end->started,
+				  .wall_seconds = end->wall_seconds,
 				  .test_cpu_seconds = end->cpu_seconds};
 	struct conversion_result result = {0};
 	CLEANUP_FREE char *trace = NULL;
@@ -248,7 +275,8 @@ static void finish(struct session *session, const struct test_end *end) {
 		stop_recording(session);
 		write_result(session, end);
 		spool_close(&session->spool);
-		trace = make_trace(session, &result);
+		// On a full disk there is no room for a trace either, as was said already.
+		trace = session->spool.error ? NULL : make_trace(session, &result);
 		summary.backend = session->backend->name;
 		summary.missing = session->backend->missing;
 		summary.totals = session->totals;
@@ -270,8 +298,9 @@ static void finish(struct session *session, const struct test_end *end) {
 		struct buffer line = {0};
 		summary_json(&summary, &line);
 		int error = manifest_append(settings->output_dir, &line);
-		if (error)
-			log_warning("%s/manifest.jsonl: cannot be written: %s", settings->output_dir, strerror(-error));
+		if (error && trace)
+			log_warning("%s/manifest.jsonl: cannot be written: %s", settings->output_dir,
+				    strerror(-error));
 		buffer_free(&line);
 	}
 	if (settings->json)
@@ -298,7 +327,7 @@ static void drop_spool(struct session *session) {
 static int tracer_main(const struct settings *settings, const char *test_name, int socket) {
 	struct session session = {.settings = settings, .test_name = test_name, .socket = socket};
 	struct message message = {0};
-	detach_from_terminal();
+	detach_from_terminal(&session);
 	if (open_capture(&session) == 0 && open_spool(&session) != 0) {
 		session.backend->close(session.capture);
 		session.backend = NULL;
@@ -328,9 +357,7 @@ static int tracer_main(const struct settings *settings, const char *test_name, i
 		drop_spool(&session);
 	else
 		finish(&session, &message.end);
-	// The result is out; taking the programs out of the kernel can happen behind
-	// the waiter's back, and must not hold up whoever reads our stderr to its end.
-	dup2(STDIN_FILENO, STDERR_FILENO);
+	let_go_of_readers(&session);
 	send_message(socket, &(struct message){.type = MESSAGE_DONE});
 	close(socket);
 	close_session(&session);
