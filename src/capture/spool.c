@@ -21,7 +21,7 @@ uint64_t clock_monotonic_now(void) {
 }
 
 void spool_open(struct spool *spool, int fd, uint64_t start) {
-	*spool = (struct spool){.fd = fd};
+	*spool = (struct spool){.fd = fd, .watermark_limit = UINT64_MAX};
 	struct spool_header header = {
 		.magic = SPOOL_MAGIC, .version = SPOOL_VERSION, .header_size = sizeof(header), .start = start};
 	buffer_append(&spool->pending, &header, sizeof(header));
@@ -82,5 +82,6 @@ void spool_clock(struct spool *spool) {
 }
 
 void spool_watermark(struct spool *spool, uint64_t time) {
+	time = MIN(time, spool->watermark_limit);
 	spool_append(spool, SPOOL_WATERMARK, &time, sizeof(time));
 }

@@ -9,6 +9,7 @@
 struct spool {
 	struct buffer pending;
 	uint64_t written;
+	uint64_t watermark_limit; // no watermark is later: a source has not handed over all before
 	int fd;
 	int error;
 };

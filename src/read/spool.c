@@ -154,6 +154,25 @@ static bool decode_irq(struct decoder *decoder, struct cursor *in, const struct 
 	return !in->failed;
 }
 
+// ---- marker ----
+
+static bool decode_mark(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
+	struct record_mark record = {0};
+	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record) - sizeof(struct record));
+	struct cursor text = cursor_slice(in, record.text_size);
+	if (in->failed || !record.type || record.type >= MARK_TYPE_COUNT)
+		return false;
+	event->kind = EVENT_MARK;
+	event->tid = record.tid;
+	event->pid = record.pid;
+	memcpy(&event->mark.value, &record.value, sizeof(record.value));
+	event->mark.name = strings_add_bytes(decoder->strings, text.at, strnlen((const char *)text.at, cursor_left(&text)));
+	event->mark.type = record.type;
+	event->mark.no_task = head->flags & MARK_NO_TASK;
+	event->mark.cut = head->flags & MARK_CUT;
+	return true;
+}
+
 static bool (*const record_decoders[RECORD_KIND_COUNT])(struct decoder *, struct cursor *, const struct record *,
 							struct event *) = {
 	[RECORD_SWITCH] = decode_switch,      [RECORD_WAKING] = decode_waking,
@@ -161,6 +180,7 @@ static bool (*const record_decoders[RECORD_KIND_COUNT])(struct decoder *, struct
 	[RECORD_RENAME] = decode_rename,      [RECORD_EXIT] = decode_exit,
 	[RECORD_IRQ_ENTRY] = decode_irq,      [RECORD_IRQ_EXIT] = decode_irq,
 	[RECORD_SOFTIRQ_ENTRY] = decode_irq,  [RECORD_SOFTIRQ_EXIT] = decode_irq,
+	[RECORD_MARK] = decode_mark,
 };
 
 // ---- blocks ----
@@ -176,7 +196,7 @@ static int push_lost(struct decoder *decoder, uint64_t time, uint32_t cpu, int s
 static int decode_batch(struct decoder *decoder, struct cursor *in) {
 	struct batch batch;
 	cursor_copy(in, &batch, sizeof(batch));
-	if (in->failed || batch.cpu >= MOST_CPUS || batch.base > UINT64_MAX / 2) {
+	if (in->failed || (batch.cpu >= MOST_CPUS && batch.cpu != BATCH_NO_CPU) || batch.base > UINT64_MAX / 2) {
 		decoder->bad_records++;
 		return 0;
 	}
@@ -193,6 +213,7 @@ static int decode_batch(struct decoder *decoder, struct cursor *in) {
 		}
 		struct event event = {.time = batch.base + head.delta, .cpu = batch.cpu};
 		if (head.kind >= RECORD_KIND_COUNT || !record_decoders[head.kind] ||
+		    (batch.cpu == BATCH_NO_CPU && head.kind != RECORD_MARK) ||
 		    !record_decoders[head.kind](decoder, &body, &head, &event)) {
 			decoder->bad_records++;
 			continue;

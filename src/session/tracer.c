@@ -1,6 +1,7 @@
 #include "session/tracer.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "capture/marker/marker.h"
 #include "capture/tasks.h"
 #include "session/artifact.h"
 #include "session/convert.h"
@@ -50,10 +51,11 @@ struct session {
 	const char *test_name;
 	const struct capture_backend *backend; // NULL: nothing can be recorded
 	struct capture *capture;
+	struct marker *marker; // NULL: the test cannot make marks
 	struct capture_totals totals;
 	struct spool spool;
 	char *stem, *spool_path;
-	int socket;
+	int socket, marks;
 	bool recording;
 };
 
@@ -70,7 +72,7 @@ static void detach_from_terminal(const struct session *session) {
 	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
 		signal(ignored[i], SIG_IGN);
 	const char *json = session->settings->json;
-	descriptors_give_up((int[]){session->socket, json ? descriptor_named(json) : -1}, 2);
+	descriptors_give_up((int[]){session->socket, session->marks, json ? descriptor_named(json) : -1}, 3);
 }
 
 // The result is out; taking the programs out of the kernel can happen behind
@@ -116,6 +118,12 @@ static int open_capture(struct session *session) {
 	return -EPERM;
 }
 
+static void open_marker(struct session *session) {
+	int error = session->marks < 0 ? session->marks : marker_open(&session->marker, session->marks);
+	if (error)
+		log_verbose("the test cannot make marks: %s", strerror(-error));
+}
+
 static void write_facts(struct session *session) {
 	struct utsname system;
 	uname(&system);
@@ -152,6 +160,8 @@ static bool begin_recording(struct session *session, pid_t pid) {
 		error = session->backend->start(session->capture, why);
 	if (pidfd >= 0)
 		close(pidfd);
+	if (!error && session->marker)
+		marker_start(session->marker);
 	if (error)
 		log_warning("no trace: %s", why);
 	// On disk before the test begins: if we are killed, there is a spool to convert.
@@ -164,6 +174,8 @@ static void stop_recording(struct session *session) {
 	if (!session->recording)
 		return;
 	session->recording = false;
+	if (session->marker)
+		marker_stop(session->marker, &session->spool, &session->totals);
 	session->backend->stop(session->capture, &session->spool, &session->totals);
 	struct spool_lost lost = {.time = clock_boot_now(), .unfollowed = session->totals.unfollowed};
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
@@ -196,6 +208,8 @@ static bool record(struct session *session, struct message *message) {
 		{.fd = session->socket, .events = POLLIN},
 		{.fd = session->recording ? session->backend->wait_fd(session->capture) : -1,
 		 .events = POLLIN},
+		{.fd = session->recording && session->marker ? marker_wait_fd(session->marker) : -1,
+		 .events = POLLIN},
 	};
 	uint64_t synced = clock_boot_now();
 	while (!(waiting[0].revents & (POLLIN | POLLHUP))) {
@@ -205,14 +219,18 @@ static bool record(struct session *session, struct message *message) {
 		if (now >= deadline)
 			stop_recording(session);
 		if (!session->recording) {
-			waiting[1].fd = -1;
+			waiting[1].fd = waiting[2].fd = -1;
 			continue;
 		}
 		if (now - synced >= DRAIN_INTERVAL_MS * 1000000ull) {
+			if (session->marker)
+				marker_sync(session->marker, &session->spool);
 			session->backend->sync(session->capture, &session->spool);
 			spool_flush(&session->spool);
 			synced = now;
 		} else {
+			if (session->marker)
+				marker_drain(session->marker, &session->spool);
 			session->backend->drain(session->capture, &session->spool);
 		}
 		warn_of_full_disk(session);
@@ -310,6 +328,7 @@ static void finish(struct session *session, const struct test_end *end) {
 }
 
 static void close_session(struct session *session) {
+	marker_close(session->marker);
 	if (session->backend)
 		session->backend->close(session->capture);
 	free(session->stem);
@@ -324,8 +343,8 @@ static void drop_spool(struct session *session) {
 }
 
 // The life of the tracer. Returns its exit status.
-static int tracer_main(const struct settings *settings, const char *test_name, int socket) {
-	struct session session = {.settings = settings, .test_name = test_name, .socket = socket};
+static int tracer_main(const struct settings *settings, const char *test_name, int socket, int marks) {
+	struct session session = {.settings = settings, .test_name = test_name, .socket = socket, .marks = marks};
 	struct message message = {0};
 	detach_from_terminal(&session);
 	if (open_capture(&session) == 0 && open_spool(&session) != 0) {
@@ -336,6 +355,8 @@ static int tracer_main(const struct settings *settings, const char *test_name, i
 		drop_spool(&session);
 		return 1;
 	}
+	if (session.backend)
+		open_marker(&session);
 	session.recording = session.backend && begin_recording(&session, message.pid);
 	if (session.backend && !session.recording) {
 		drop_spool(&session);
@@ -366,7 +387,7 @@ static int tracer_main(const struct settings *settings, const char *test_name, i
 
 // ---- in the waiter ----
 
-int tracer_spawn(struct tracer *tracer, const struct settings *settings, const char *test_name) {
+int tracer_spawn(struct tracer *tracer, const struct settings *settings, const char *test_name, int marks) {
 	int ends[2];
 	*tracer = (struct tracer){.pid = -1, .socket = -1};
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
@@ -374,7 +395,7 @@ int tracer_spawn(struct tracer *tracer, const struct settings *settings, const c
 	tracer->pid = fork();
 	if (tracer->pid == 0) {
 		close(ends[0]);
-		_exit(tracer_main(settings, test_name, ends[1]));
+		_exit(tracer_main(settings, test_name, ends[1], marks));
 	}
 	int error = tracer->pid < 0 ? -errno : 0;
 	close(ends[1]);

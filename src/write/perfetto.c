@@ -15,8 +15,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { UUID_TEST = 0x7472616365, UUID_FIRST_TASK = 0x100000 };
-
 // ---- packets ----
 
 size_t perfetto_begin(struct perfetto *perfetto, enum sequence sequence, uint64_t time) {
@@ -127,6 +125,8 @@ static int write_attributes(struct perfetto *perfetto) {
 
 // ---- track events ----
 
+static struct task *task_born(struct perfetto *perfetto, uint32_t tid, uint32_t pid, uint32_t parent_pid, uint32_t name);
+
 static size_t track_event_begin(struct perfetto *perfetto, unsigned type, uint64_t track, const char *name) {
 	size_t event = proto_begin(&perfetto->packet, PACKET_TRACK_EVENT);
 	proto_uint(&perfetto->packet, TRACK_EVENT_TYPE, type);
@@ -166,6 +166,18 @@ static int task_track(struct perfetto *perfetto, struct task *task, uint64_t tim
 	proto_end(&perfetto->packet, thread);
 	proto_end(&perfetto->packet, track);
 	return perfetto_end(perfetto, mark);
+}
+
+int perfetto_task_track(struct perfetto *perfetto, const struct event *event, uint64_t *track) {
+	*track = 0;
+	struct task *task = perfetto_task(perfetto, event->tid);
+	if (!event->tid || (task ? !task->pid : !event->pid))
+		return 0; // nobody whom a thread track could be of
+	if (!task)
+		task = task_born(perfetto, event->tid, event->pid, 0, 0);
+	int error = task_track(perfetto, task, event->time);
+	*track = task->track;
+	return error;
 }
 
 // The whole test as one slice that carries all that is known about it.
@@ -215,6 +227,7 @@ static void task_forget(struct perfetto *perfetto, uint32_t tid) {
 	uint64_t *index = map_get(&perfetto->tasks, tid);
 	if (!index)
 		return;
+	marks_close(perfetto, &perfetto->pool.items[*index], perfetto->end); // an error of the output stays there
 	array_push(&perfetto->free_tasks, (uint32_t)*index);
 	map_delete(&perfetto->tasks, tid);
 }
@@ -327,7 +340,9 @@ static int take_exec(struct perfetto *perfetto, const struct event *event) {
 	task->name = event->exec.name;
 	task->threads = 1;
 	task->exited = task->gone = false;
-	int error = task_track(perfetto, task, event->time);
+	int error = marks_close(perfetto, task, event->time);
+	if (!error)
+		error = task_track(perfetto, task, event->time);
 	if (!error)
 		error = write_process(perfetto, event->time + 1, task, event->exec.arguments);
 	if (error)
@@ -364,7 +379,9 @@ static int take_exit(struct perfetto *perfetto, const struct event *event) {
 	if (!task)
 		task = task_born(perfetto, event->tid, event->pid, 0, 0);
 	task->exited = true;
-	int error = task_track(perfetto, task, event->time);
+	int error = marks_close(perfetto, task, event->time);
+	if (!error)
+		error = task_track(perfetto, task, event->time);
 	if (error)
 		return error;
 	int signal = event->exit.code & 0x7f;
@@ -384,7 +401,8 @@ static int take_exit(struct perfetto *perfetto, const struct event *event) {
 }
 
 static int take_lost(struct perfetto *perfetto, const struct event *event) {
-	ftrace_lost(perfetto, event);
+	if (event->lost.source != SOURCE_MARKER)
+		ftrace_lost(perfetto, event);
 	perfetto->lost[event->lost.source] += event->lost.count;
 	char title[96];
 	snprintf(title, sizeof(title), "%" PRIu64 " %s events lost", event->lost.count,
@@ -413,6 +431,7 @@ static int (*const handlers[EVENT_KIND_COUNT])(struct perfetto *, const struct e
 	[EVENT_IRQ_EXIT] = ftrace_irq,
 	[EVENT_SOFTIRQ_ENTRY] = ftrace_irq,
 	[EVENT_SOFTIRQ_EXIT] = ftrace_irq,
+	[EVENT_MARK] = marks_take,
 	[EVENT_LOST] = take_lost,
 };
 
@@ -436,6 +455,8 @@ static int finish(struct sink *sink) {
 	struct perfetto *perfetto = CONTAINER_OF(sink, struct perfetto, sink);
 	int error = write_preamble(perfetto);
 	if (!error)
+		error = marks_finish(perfetto);
+	if (!error)
 		error = ftrace_finish(perfetto);
 	if (!error)
 		error = write_attributes(perfetto);
@@ -445,6 +466,7 @@ static int finish(struct sink *sink) {
 static void destroy(struct sink *sink) {
 	struct perfetto *perfetto = CONTAINER_OF(sink, struct perfetto, sink);
 	ftrace_destroy(perfetto);
+	marks_destroy(perfetto);
 	buffer_free(&perfetto->packet);
 	array_free(&perfetto->facts);
 	array_free(&perfetto->pool);
