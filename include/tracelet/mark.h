@@ -17,8 +17,8 @@
 //
 // How it works. The tracer shares an area of memory, whose name is in the
 // environment (TRACELET_MARKS). It is a memfd that can neither shrink nor grow,
-// and its pages are allocated before they are handed out: there is no way to a
-// SIGBUS, also after the tracer's death. The area consists of chunks; a thread
+// and its pages are allocated before they are touched, by calls that may fail:
+// there is no way to a SIGBUS, also after the tracer's death. The area consists of chunks; a thread
 // owns one at a time, reserves room in it with one atomic addition, which a
 // signal handler can interrupt, and marks the record as done when it is
 // written. The tracer takes the records that are done and gives back chunks
@@ -83,6 +83,9 @@ enum { TL_MARK_VERSION = 1 };
 
 // An owner is process << 32 | thread, as their own pid namespace numbers them.
 #define TL_MARK_FOREIGN (1ull << 63) // which is not the tracer's
+// Chunks that nobody owns; 0 is a free one.
+#define TL_MARK_NEW      (1ull << 62) // has no memory yet
+#define TL_MARK_UNUSABLE (TL_MARK_NEW | 1)
 
 struct tl_mark_area {
 	char magic[16];
@@ -91,17 +94,17 @@ struct tl_mark_area {
 	uint32_t chunk_count; // all there will ever be
 	char pid_namespace[32];
 
-	uint32_t recording;    // 0: not yet, or no longer
-	uint32_t chunks_ready; // those that have memory
-	uint32_t freed;        // goes up when the tracer gives chunks back
-	uint32_t unused[13];
+	uint32_t recording; // 0: not yet, or no longer
+	uint32_t freed;     // goes up when the tracer gives chunks back
+	uint32_t unused[14];
 
-	uint64_t lost; // records that found no room
-	uint32_t used; // chunks, about
-	uint32_t wake; // a futex: goes up when the tracer should come
-	uint32_t padding[12];
+	uint64_t lost;  // records that found no room
+	uint32_t used;  // chunks, about
+	uint32_t epoch; // of chunks, so far
+	uint32_t wake;  // a futex: goes up when the tracer should come
+	uint32_t padding[11];
 
-	uint64_t owners[TL_MARK_MOST_CHUNKS]; // 0: free
+	uint64_t owners[TL_MARK_MOST_CHUNKS]; // those that are new come last
 };
 
 #endif // __linux__
@@ -173,6 +176,7 @@ void tl_mark_attach(void) __attribute__((constructor(200)));
 void tl_mark_write(unsigned type, const char *text, double value);
 int tl_mark_map(int fd, uint64_t id);
 void tl_mark_enter(struct tl_mark_thread *thread);
+struct tl_mark_chunk *tl_mark_find(struct tl_mark_thread *thread, struct tl_mark_area *area);
 int tl_mark_claim(struct tl_mark_thread *thread, struct tl_mark_area *area);
 struct tl_mark_record *tl_mark_reserve(struct tl_mark_thread *thread, struct tl_mark_area *area,
 				       uint32_t size);
@@ -275,32 +279,48 @@ TL_MARK_SHARED void tl_mark_enter(struct tl_mark_thread *thread) {
 	errno = error;
 }
 
-// Makes a free chunk the thread's. 0: there is none.
+// Makes a chunk the thread's: one that is free, else one that has never been used. The latter gets its
+// memory here, by a call that fails where touching it would kill. NULL: there is none.
+TL_MARK_SHARED struct tl_mark_chunk *tl_mark_find(struct tl_mark_thread *thread, struct tl_mark_area *area) {
+	enum { POPULATE_WRITE = 23 };
+	unsigned char *first = (unsigned char *)area + TL_MARK_FIRST_CHUNK;
+	for (uint32_t i = 0; i < tl_mark_process.chunk_count; i++) {
+		uint64_t owner = __atomic_load_n(&area->owners[i], __ATOMIC_RELAXED);
+		int is_new = owner == TL_MARK_NEW;
+		if ((owner && !is_new) ||
+		    !__atomic_compare_exchange_n(&area->owners[i], &owner, thread->owner, 0, __ATOMIC_ACQ_REL,
+						 __ATOMIC_RELAXED))
+			continue;
+		struct tl_mark_chunk *chunk =
+			(struct tl_mark_chunk *)(void *)(first + (size_t)i * TL_MARK_CHUNK_SIZE);
+		if (!is_new)
+			return chunk;
+		if (tl_mark_syscall(SYS_madvise, chunk, (long)TL_MARK_CHUNK_SIZE, (long)POPULATE_WRITE)) {
+			__atomic_store_n(&area->owners[i], TL_MARK_UNUSABLE, __ATOMIC_RELEASE);
+			return NULL;
+		}
+		uint64_t epoch = __atomic_add_fetch(&area->epoch, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&chunk->reserved, epoch << 32, __ATOMIC_RELEASE);
+		return chunk;
+	}
+	return NULL;
+}
+
+// 0: there is none.
 TL_MARK_SHARED int tl_mark_claim(struct tl_mark_thread *thread, struct tl_mark_area *area) {
-	enum { FUTEX_WAKE_SHARED = 1 };
+	enum { FUTEX_WAKE_SHARED = 1, MANY = 128, SOME = 16 };
 	uint32_t freed = __atomic_load_n(&area->freed, __ATOMIC_ACQUIRE) + 1;
-	uint32_t ready = __atomic_load_n(&area->chunks_ready, __ATOMIC_ACQUIRE);
 	if (thread->failed_at == freed)
 		return 0; // nothing has changed since
-	if (ready > tl_mark_process.chunk_count)
-		ready = tl_mark_process.chunk_count;
-	struct tl_mark_chunk *chunk = NULL;
-	for (uint32_t i = 0; i < ready && !chunk; i++) {
-		uint64_t none = 0;
-		if (!__atomic_load_n(&area->owners[i], __ATOMIC_RELAXED) &&
-		    __atomic_compare_exchange_n(&area->owners[i], &none, thread->owner, 0, __ATOMIC_ACQ_REL,
-						__ATOMIC_RELAXED))
-			chunk = (struct tl_mark_chunk *)((unsigned char *)area + TL_MARK_FIRST_CHUNK +
-							 (size_t)i * TL_MARK_CHUNK_SIZE);
-	}
-	uint32_t used = chunk ? __atomic_add_fetch(&area->used, 1, __ATOMIC_RELAXED) : ready;
-	if (used >= ready / 2) {
-		int error = errno;
+	int error = errno;
+	struct tl_mark_chunk *chunk = tl_mark_find(thread, area);
+	uint32_t used = chunk ? __atomic_add_fetch(&area->used, 1, __ATOMIC_RELAXED) : MANY;
+	if (used >= MANY && used % SOME == 0) {
 		__atomic_add_fetch(&area->wake, 1, __ATOMIC_RELEASE);
 		tl_mark_syscall(SYS_futex, &area->wake, (long)FUTEX_WAKE_SHARED, (long)1, NULL, NULL,
 				(long)0);
-		errno = error;
 	}
+	errno = error;
 	thread->failed_at = chunk ? 0 : freed;
 	if (!chunk)
 		return 0;

@@ -2,9 +2,11 @@
 // has one thread that writes, so its records follow each other as they were
 // made. The content is the test's: nothing in it is believed.
 //
-// A thread that finds half of the chunks in use wakes us over a futex in the
-// area; nothing that the test would have to hold open could do that. A thread of
-// ours waits for it and makes an eventfd readable.
+// A thread that finds a megabyte in use wakes us over a futex in the area:
+// nothing that the test would have to hold open could do that. A thread of ours
+// waits for it and makes an eventfd readable. The test's threads see to the
+// memory of new chunks themselves, as it takes 3 us for 200 marks and a tracer
+// that waits for a CPU would come too late; 64 are there from the beginning.
 //
 // A mark's time is read after its room was reserved, so that whoever is between
 // the two can be seen: as long as a chunk holds a reservation that is not done,
@@ -31,7 +33,8 @@
 #include <unistd.h>
 
 enum {
-	FIRST_CHUNKS = 64, // half a megabyte; more when they are needed
+	FIRST_CHUNKS = 64,
+	FIRST_CHUNKS_OF_ALL = 512, // where the test cannot add any
 	BATCH_BYTES = 64 * 1024,
 	PATIENCE_NS = 1000000000,
 };
@@ -46,7 +49,6 @@ struct chunk_state {
 struct marker {
 	struct tl_mark_area *area;
 	struct chunk_state chunks[TL_MARK_MOST_CHUNKS];
-	uint32_t ready, epoch;
 	uint64_t lost_told, torn; // torn: records whose thread died over them, or that make no sense
 	uint64_t count;
 	struct buffer batch;
@@ -90,17 +92,24 @@ static struct tl_mark_chunk *chunk_at(const struct marker *marker, uint32_t inde
 					(size_t)index * TL_MARK_CHUNK_SIZE);
 }
 
-// Chunks get their memory before anyone may touch them. Fails quietly: what is there has to do.
-static void make_ready(struct marker *marker, uint32_t count) {
-	count = MIN(count, TL_MARK_MOST_CHUNKS);
-	if (count <= marker->ready ||
-	    fallocate(marker->fd, 0, TL_MARK_FIRST_CHUNK + (off_t)marker->ready * TL_MARK_CHUNK_SIZE,
-		      (off_t)(count - marker->ready) * TL_MARK_CHUNK_SIZE))
-		return;
-	for (; marker->ready < count; marker->ready++)
-		chunk_at(marker, marker->ready)->reserved = (uint64_t)++marker->epoch << 32;
-	__atomic_store_n(&marker->area->chunks_ready, count, __ATOMIC_RELEASE);
-	__atomic_add_fetch(&marker->area->freed, 1, __ATOMIC_RELEASE);
+static uint64_t new_epoch(struct marker *marker) {
+	return (uint64_t)__atomic_add_fetch(&marker->area->epoch, 1, __ATOMIC_RELAXED) << 32;
+}
+
+static bool give_memory(struct marker *marker, uint32_t index, uint32_t count) {
+	return fallocate(marker->fd, 0, TL_MARK_FIRST_CHUNK + (off_t)index * TL_MARK_CHUNK_SIZE,
+			 (off_t)count * TL_MARK_CHUNK_SIZE) == 0;
+}
+
+static void make_first_chunks(struct marker *marker) {
+	uint32_t count = FIRST_CHUNKS;
+	if (madvise(marker->area, TL_MARK_CHUNK_SIZE, MADV_POPULATE_WRITE))
+		count = FIRST_CHUNKS_OF_ALL; // Linux before 5.14, or larger pages
+	count = give_memory(marker, 0, count) ? count : 0;
+	for (uint32_t i = 0; i < count; i++)
+		chunk_at(marker, i)->reserved = new_epoch(marker);
+	for (uint32_t i = count; i < TL_MARK_MOST_CHUNKS; i++)
+		marker->area->owners[i] = TL_MARK_NEW;
 }
 
 static long futex(uint32_t *word, int operation, uint32_t value) {
@@ -130,7 +139,7 @@ int marker_open(struct marker **result, int fd) {
 	marker->area = area;
 	marker->fd = fd;
 	marker->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	make_ready(marker, FIRST_CHUNKS);
+	make_first_chunks(marker);
 	// Signals are for the thread that runs the tracer.
 	sigset_t all, before;
 	sigfillset(&all);
@@ -269,14 +278,17 @@ static bool unfinished(const struct marker *marker, uint32_t index) {
 // The room must be all zeros, and the new epoch be set, before another thread may have it.
 static void give_back(struct marker *marker, uint32_t index) {
 	struct tl_mark_chunk *chunk = chunk_at(marker, index);
-	uint64_t reserved = __atomic_load_n(&chunk->reserved, __ATOMIC_ACQUIRE);
+	uint64_t reserved = __atomic_load_n(&chunk->reserved, __ATOMIC_ACQUIRE), owner = 0;
 	memset(chunk->records, 0, MIN((uint32_t)reserved, (uint32_t)TL_MARK_CHUNK_ROOM));
-	uint64_t next = (uint64_t)++marker->epoch << 32;
+	// Its owner may have died before it had seen to the memory.
+	if (!(reserved >> 32) && !give_memory(marker, index, 1))
+		owner = TL_MARK_UNUSABLE;
+	uint64_t next = new_epoch(marker);
 	while (!__atomic_compare_exchange_n(&chunk->reserved, &reserved, next, false, __ATOMIC_ACQ_REL,
 					    __ATOMIC_ACQUIRE))
 		;
 	marker->chunks[index].taken = 0;
-	__atomic_store_n(&marker->area->owners[index], 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&marker->area->owners[index], owner, __ATOMIC_RELEASE);
 }
 
 static bool is_dead(uint64_t owner) {
@@ -290,10 +302,10 @@ static uint64_t take_all(struct marker *marker, struct spool *spool, bool look_f
 	uint64_t now = clock_boot_now(), limit = now;
 	uint32_t used = 0;
 	bool given_back = false;
-	for (uint32_t i = 0; i < marker->ready; i++) {
+	for (uint32_t i = 0; i < TL_MARK_MOST_CHUNKS; i++) {
 		uint64_t owner = __atomic_load_n(&marker->area->owners[i], __ATOMIC_ACQUIRE);
 		struct chunk_state *state = &marker->chunks[i];
-		if (!owner) {
+		if (!owner || owner & TL_MARK_NEW) {
 			state->clear_since = now;
 			continue;
 		}
@@ -311,8 +323,6 @@ static uint64_t take_all(struct marker *marker, struct spool *spool, bool look_f
 		given_back |= over;
 	}
 	__atomic_store_n(&marker->area->used, used, __ATOMIC_RELAXED);
-	if (used > marker->ready / 4)
-		make_ready(marker, marker->ready * 2);
 	if (given_back)
 		__atomic_add_fetch(&marker->area->freed, 1, __ATOMIC_RELEASE);
 	tell_losses(marker, spool);
