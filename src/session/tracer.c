@@ -57,6 +57,7 @@ struct session {
 	char *stem, *spool_path;
 	int socket, marks;
 	bool recording;
+	bool new_folder; // the one for artifacts was not there before
 };
 
 enum { DRAIN_INTERVAL_MS = 100 };
@@ -87,6 +88,7 @@ static void let_go_of_readers(const struct session *session) {
 
 static int open_spool(struct session *session) {
 	const struct settings *settings = session->settings;
+	session->new_folder = access(settings->output_dir, F_OK) != 0;
 	int error = artifact_make_dir(settings->output_dir);
 	int fd = error ? error : artifact_reserve(settings->output_dir, session->test_name, &session->stem);
 	if (fd < 0) {
@@ -115,7 +117,10 @@ static int open_capture(struct session *session) {
 		}
 	}
 	log_warning("no trace: %s; %s. 'tracelet doctor' shows what to do", why[0], why[1]);
-	return -EPERM;
+	if (session->settings->strict || session->marks < 0)
+		return -EPERM;
+	session->backend = &capture_marks; // if there are any, there will be a trace of them
+	return 0;
 }
 
 static void open_marker(struct session *session) {
@@ -152,7 +157,8 @@ static bool begin_recording(struct session *session, pid_t pid) {
 	char why[256] = "";
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	write_facts(session);
-	spool_tasks(&session->spool, session->settings->scope == SCOPE_SYSTEM ? 0 : pid);
+	if (session->backend != &capture_marks) // which would not learn that names change
+		spool_tasks(&session->spool, session->settings->scope == SCOPE_SYSTEM ? 0 : pid);
 	int error = session->backend->follow(session->capture, pid, pidfd);
 	if (error)
 		snprintf(why, sizeof(why), "the test cannot be followed: %s", strerror(-error));
@@ -279,6 +285,26 @@ static double cpu_seconds_of_self(void) {
 	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
+static void drop_spool(struct session *session) {
+	if (session->spool_path) {
+		spool_close(&session->spool);
+		unlink(session->spool_path);
+	}
+}
+
+// Where nothing but marks can be recorded and there were none, nothing is left.
+static void give_up_if_empty(struct session *session) {
+	if (session->backend != &capture_marks)
+		return;
+	stop_recording(session);
+	if (session->marker && marker_count(session->marker))
+		return;
+	drop_spool(session);
+	if (session->new_folder)
+		rmdir(session->settings->output_dir);
+	session->backend = NULL;
+}
+
 static void finish(struct session *session, const struct test_end *end) {
 	const struct settings *settings = session->settings;
 	struct summary summary = {.settings = settings,
@@ -289,6 +315,7 @@ static void finish(struct session *session, const struct test_end *end) {
 				  .test_cpu_seconds = end->cpu_seconds};
 	struct conversion_result result = {0};
 	CLEANUP_FREE char *trace = NULL;
+	give_up_if_empty(session);
 	if (session->backend) {
 		stop_recording(session);
 		write_result(session, end);
@@ -333,13 +360,6 @@ static void close_session(struct session *session) {
 		session->backend->close(session->capture);
 	free(session->stem);
 	free(session->spool_path);
-}
-
-static void drop_spool(struct session *session) {
-	if (session->spool_path) {
-		spool_close(&session->spool);
-		unlink(session->spool_path);
-	}
 }
 
 // The life of the tracer. Returns its exit status.
