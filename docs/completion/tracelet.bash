@@ -45,7 +45,7 @@ _tracelet() {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]} i
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		_tracelet_offer "run convert check settings doctor help --help --version"
+		_tracelet_offer "run convert check mark settings doctor help --help --version"
 		return
 	fi
 
@@ -82,7 +82,8 @@ _tracelet() {
 	convert:-*) _tracelet_offer "--from --to --help" ;;
 	check:-*) _tracelet_offer "--quiet --json --min-size --help" ;;
 	settings:* | doctor:*) _tracelet_offer "--json --help" ;;
-	help:*) _tracelet_offer "run convert check settings doctor" ;;
+	mark:-*) _tracelet_offer "--help" ;;
+	help:*) _tracelet_offer "run convert check mark settings doctor" ;;
 	convert:*) _tracelet_files -f ;;
 	check:*)
 		_tracelet_files -f -X '!*.pb'

@@ -10,6 +10,7 @@ static const struct verb *const verbs[] = {
 	&verb_run,
 	&verb_convert,
 	&verb_check,
+	&verb_mark,
 	&verb_settings_show,
 	&verb_doctor,
 };
