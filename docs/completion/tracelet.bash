@@ -17,11 +17,12 @@ _tracelet_value() {
 	case $1 in
 	--enabled) _tracelet_offer "yes no auto" ;;
 	--profile) _tracelet_offer "embedded" ;;
+	--type) _tracelet_offer "file memory" ;;
 	--scope) _tracelet_offer "tree system" ;;
 	--from) _tracelet_offer "spool" ;;
 	--to) _tracelet_offer "perfetto" ;;
 	--output-dir) _tracelet_files -d ;;
-	--name | --duration | --buffer-size | --min-size) ;;
+	--name | --duration | --buffer-size | --ring-size | --ring-seconds | --min-size) ;;
 	--json)
 		[ "$verb" = run ] || return 1
 		_tracelet_files -f
@@ -52,7 +53,7 @@ _tracelet() {
 	if [ "$verb" = run ]; then
 		for ((i = 2; i < COMP_CWORD; i++)); do
 			case ${COMP_WORDS[i]} in
-			--enabled | --name | --output-dir | --profile | --scope | --duration | --json | --buffer-size)
+			--enabled | --name | --output-dir | --profile | --scope | --type | --ring-size | --ring-seconds | --duration | --json | --buffer-size)
 				((i++)) # its value, whatever that looks like
 				;;
 			--)
@@ -76,7 +77,7 @@ _tracelet() {
 
 	case $verb:$current in
 	run:*)
-		_tracelet_offer "--enabled --name --output-dir --profile --scope --duration --wait-tree --strict --quiet --verbose
+		_tracelet_offer "--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --duration --wait-tree --strict --quiet --verbose
 			--json --buffer-size --keep-spool --help --"
 		;;
 	convert:-*) _tracelet_offer "--from --to --help" ;;
