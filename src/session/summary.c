@@ -153,23 +153,32 @@ static void json_cost(struct json *json, const struct summary *summary) {
 	json_close_object(json);
 }
 
+static void json_result(struct json *json, const struct summary *summary) {
+	char words[128];
+	json_string(json, "kind", summary->operation ? "operation" : "test");
+	if (summary->operation) {
+		json_string(json, "result", "recorded");
+		return;
+	}
+	summary_result_words(summary->wait_status, words, sizeof(words));
+	json_string(json, "result", words);
+	if (WIFSIGNALED(summary->wait_status))
+		json_int(json, "signal", WTERMSIG(summary->wait_status));
+	else
+		json_int(json, "exit", WEXITSTATUS(summary->wait_status));
+}
+
 void summary_json(const struct summary *summary, struct buffer *line) {
 	struct json json = json_into(line);
 	struct utsname system;
-	char words[128];
 	uname(&system);
-	summary_result_words(summary->wait_status, words, sizeof(words));
 	json_object(&json, NULL);
 	json_string(&json, "test", summary->test);
 	json_array(&json, "command");
-	for (char **word = summary->settings->command; *word; word++)
+	for (char **word = summary->settings->command; word && *word; word++)
 		json_string(&json, NULL, *word);
 	json_close_array(&json);
-	json_string(&json, "result", words);
-	if (WIFSIGNALED(summary->wait_status))
-		json_int(&json, "signal", WTERMSIG(summary->wait_status));
-	else
-		json_int(&json, "exit", WEXITSTATUS(summary->wait_status));
+	json_result(&json, summary);
 	json_times(&json, summary);
 	json_string(&json, "host", system.nodename);
 	json_string(&json, "kernel", system.release);
