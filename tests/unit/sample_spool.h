@@ -13,7 +13,7 @@ static inline void spool_begin(struct buffer *spool, uint64_t start) {
 	buffer_append(spool, &header, sizeof(header));
 }
 
-static inline void spool_block(struct buffer *spool, uint32_t type, const void *content, size_t size) {
+static inline void add_block(struct buffer *spool, uint32_t type, const void *content, size_t size) {
 	struct spool_block block = {.type = type, .size = (uint32_t)size};
 	buffer_append(spool, &block, sizeof(block));
 	buffer_append(spool, content, size);
@@ -24,7 +24,7 @@ static inline void spool_fact(struct buffer *spool, const char *key, const char 
 	struct buffer content = {0};
 	buffer_append(&content, key, strlen(key) + 1);
 	buffer_append(&content, value, strlen(value) + 1);
-	spool_block(spool, SPOOL_META, content.data, content.size);
+	add_block(spool, SPOOL_META, content.data, content.size);
 	buffer_free(&content);
 }
 
@@ -34,12 +34,12 @@ static inline void spool_a_task(struct buffer *spool, struct spool_task task, co
 	buffer_append(&content, &task, sizeof(task));
 	buffer_append(&content, name, strlen(name) + 1);
 	buffer_append(&content, line, line_size);
-	spool_block(spool, SPOOL_TASK, content.data, content.size);
+	add_block(spool, SPOOL_TASK, content.data, content.size);
 	buffer_free(&content);
 }
 
 static inline void spool_a_watermark(struct buffer *spool, uint64_t time) {
-	spool_block(spool, SPOOL_WATERMARK, &time, sizeof(time));
+	add_block(spool, SPOOL_WATERMARK, &time, sizeof(time));
 }
 
 // ---- batches ----
@@ -104,7 +104,7 @@ static inline void record_an_exec(struct buffer *spool, uint32_t delta, uint32_t
 
 static inline void sample_facts(struct buffer *spool) {
 	struct spool_clock clock = {.boot = SAMPLE_START, .wall = 1700000000000000000, .monotonic = 900000};
-	spool_block(spool, SPOOL_CLOCK, &clock, sizeof(clock));
+	add_block(spool, SPOOL_CLOCK, &clock, sizeof(clock));
 	spool_fact(spool, "test", "sample");
 	spool_fact(spool, "scope", "tree");
 	spool_fact(spool, "kernel", "6.1.0-test");
@@ -154,7 +154,7 @@ static inline void sample_end(struct buffer *spool) {
 	batch_end(spool, batch);
 	spool_a_watermark(spool, SAMPLE_START + 2500);
 	struct spool_lost lost = {.time = SAMPLE_START + 3000, .count = {0, 2, 3}, .unfollowed = 1};
-	spool_block(spool, SPOOL_LOST, &lost, sizeof(lost));
+	add_block(spool, SPOOL_LOST, &lost, sizeof(lost));
 	spool_fact(spool, "result", "failed: exit status 3");
 }
 
