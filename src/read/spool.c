@@ -13,7 +13,7 @@ struct decoder {
 	struct strings *strings;
 	struct sink *sink;
 	uint64_t lost[RECORD_SOURCE_COUNT]; // told by batches so far
-	uint64_t time;                      // of the latest record
+	uint64_t time;                      // that has been reached: of facts, which have none
 	uint64_t bad_records;
 };
 
@@ -214,7 +214,7 @@ static int decode_batch(struct decoder *decoder, struct cursor *in) {
 			bad_record(decoder);
 			continue;
 		}
-		decoder->time = event.time;
+		decoder->time = MAX(decoder->time, event.time);
 		error = sink_push(decoder->sink, &event);
 	}
 	return error;
@@ -222,7 +222,10 @@ static int decode_batch(struct decoder *decoder, struct cursor *in) {
 
 static int decode_watermark(struct decoder *decoder, struct cursor *in) {
 	struct event event = {.kind = EVENT_WATERMARK, .cpu = CPU_NONE, .time = cursor_u64(in)};
-	return in->failed || !is_time(event.time) ? bad_record(decoder) : sink_push(decoder->sink, &event);
+	if (in->failed || !is_time(event.time))
+		return bad_record(decoder);
+	decoder->time = MAX(decoder->time, event.time);
+	return sink_push(decoder->sink, &event);
 }
 
 static int decode_clock(struct decoder *decoder, struct cursor *in) {

@@ -59,6 +59,9 @@ static int run_pipeline(const struct conversion *conversion, const struct reader
 	if (!error)
 		error = sink_finish(first);
 	result->late = order_late(order);
+	if (!error && result->late)
+		log_warning("%s: %" PRIu64 " events came too late to be put in order; some may be missing",
+			    conversion->input, result->late);
 	sink_destroy(first);
 	tables_free(&tables);
 	return error;
