@@ -272,7 +272,7 @@ static void test_the_summary_is_one_line_of_json(void **state) {
 	CLEANUP_FREE char *line = json_of(&summary);
 	assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
 	static const char *const parts[] = {
-		"{\"test\":\"unit\",\"command\":[\"./unit\",\"--name=\\\"x\\\"\"],\"result\":\"passed\",\"exit\":0,"
+		"{\"test\":\"unit\",\"command\":[\"./unit\",\"--name=\\\"x\\\"\"],\"result\":\"passed\",\"exit\":0,",
 		"\"started\":\"1970-01-02T00:00:00.005Z\",\"wall_seconds\":1.234567,\"cpu_seconds\":0.5,",
 		"\"scope\":\"tree\",\"backend\":\"bpf\",",
 		"\"artifacts\":[{\"kind\":\"perfetto\",\"path\":\"out/unit.pb\",\"size\":12345,\"sha256\":\"00ff\"}],",
