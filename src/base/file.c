@@ -8,6 +8,7 @@
 #ifdef _WIN32
 #include <io.h>
 #include <windows.h>
+#define O_NOCTTY 0
 #else
 #include <sys/mman.h>
 #define O_BINARY 0
@@ -244,5 +245,14 @@ char *file_size_words(uint64_t size, char *text) {
 }
 
 bool file_is_terminal(const char *path) {
-	return strcmp(path, "-") == 0 && isatty(STDOUT_FILENO);
+	if (strcmp(path, "-") == 0)
+		return isatty(STDOUT_FILENO);
+	struct stat status;
+	if (stat(path, &status) || !S_ISCHR(status.st_mode))
+		return false;
+	int fd = open(path, O_WRONLY | O_NOCTTY);
+	bool terminal = fd >= 0 && isatty(fd);
+	if (fd >= 0)
+		close(fd);
+	return terminal;
 }

@@ -152,7 +152,7 @@ static int push(struct sink *sink, const struct event *event) {
 		return error ? error : sink_push(order->next, event);
 	}
 	if (event->time < order->watermark) {
-		order->late++;
+		order->late += event->kind != EVENT_META; // a fact about the whole has no place in time
 		return sink_push(order->next, event);
 	}
 	size_t index = event->cpu == CPU_NONE ? 0 : (size_t)event->cpu + 1;

@@ -46,10 +46,10 @@ static int run_pipeline(const struct conversion *conversion, const struct reader
 			struct output *output, struct conversion_result *result) {
 	struct tables tables = tables_new();
 	struct sink *writer = conversion->writer->open(output, &tables);
-	struct sink *order = order_new(writer);
+	struct sink *order = order_new(tally_init(&result->tally, writer));
 	struct progress progress = {
 		.sink = {.push = progress_push, .finish = progress_finish, .destroy = progress_destroy},
-		.next = tally_init(&result->tally, order),
+		.next = order,
 		.input = input,
 		.name = conversion->input,
 	};
@@ -59,9 +59,6 @@ static int run_pipeline(const struct conversion *conversion, const struct reader
 	if (!error)
 		error = sink_finish(first);
 	result->late = order_late(order);
-	if (!error && result->late)
-		log_warning("%s: %" PRIu64 " events came too late to be put in order; some may be missing",
-			    conversion->input, result->late);
 	sink_destroy(first);
 	tables_free(&tables);
 	return error;
