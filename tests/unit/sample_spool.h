@@ -8,8 +8,10 @@
 enum { SAMPLE_START = 1000000 };
 
 static inline void spool_begin(struct buffer *spool, uint64_t start) {
-	struct spool_header header = {
-		.magic = SPOOL_MAGIC, .version = SPOOL_VERSION, .header_size = sizeof(header), .start = start};
+	struct spool_header header = {.magic = SPOOL_MAGIC,
+				      .version = SPOOL_VERSION,
+				      .header_size = sizeof(header),
+				      .start = start};
 	buffer_append(spool, &header, sizeof(header));
 }
 
@@ -28,8 +30,8 @@ static inline void spool_fact(struct buffer *spool, const char *key, const char 
 	buffer_free(&content);
 }
 
-static inline void spool_a_task(struct buffer *spool, struct spool_task task, const char *name, const char *line,
-				size_t line_size) {
+static inline void spool_a_task(struct buffer *spool, struct spool_task task, const char *name,
+				const char *line, size_t line_size) {
 	struct buffer content = {0};
 	buffer_append(&content, &task, sizeof(task));
 	buffer_append(&content, name, strlen(name) + 1);
@@ -58,7 +60,8 @@ static inline void batch_end(struct buffer *spool, size_t mark) {
 	uint32_t block_size = (uint32_t)(spool->size - mark - sizeof(struct spool_block));
 	uint32_t batch_size = block_size - (uint32_t)sizeof(struct batch);
 	memcpy(spool->data + mark + offsetof(struct spool_block, size), &block_size, 4);
-	memcpy(spool->data + mark + sizeof(struct spool_block) + offsetof(struct batch, size), &batch_size, 4);
+	memcpy(spool->data + mark + sizeof(struct spool_block) + offsetof(struct batch, size), &batch_size,
+	       4);
 }
 
 static inline void batch_lost(struct buffer *spool, size_t mark, unsigned source, uint32_t count) {
@@ -75,8 +78,10 @@ static inline void record_append(struct buffer *spool, struct record head, const
 // A record of any type: RECORD(&spool, record_exit, RECORD_EXIT, flags, delta, .tid = 10, .pid = 10).
 #define RECORD(spool, type, record_kind, record_flags, record_delta, ...)                                    \
 	record_append(spool,                                                                                 \
-		      (struct record){.delta = (record_delta), .kind = (record_kind),                        \
-				      .flags = (record_flags), .size = sizeof(struct type)},                 \
+		      (struct record){.delta = (record_delta),                                               \
+				      .kind = (record_kind),                                                 \
+				      .flags = (record_flags),                                               \
+				      .size = sizeof(struct type)},                                          \
 		      &(struct type){__VA_ARGS__})
 
 static inline void record_a_switch(struct buffer *spool, uint32_t delta, uint32_t tid, uint16_t tid_state,
@@ -89,10 +94,13 @@ static inline void record_an_exec(struct buffer *spool, uint32_t delta, uint32_t
 				  const char *arguments, size_t arguments_size) {
 	size_t file_size = strlen(file) + 1;
 	size_t size = (sizeof(struct record_exec) + file_size + arguments_size + 7) & ~(size_t)7;
-	struct record_exec exec = {
-		.head = {.delta = delta, .kind = RECORD_EXEC, .size = (uint16_t)size},
-		.tid = tid, .pid = tid, .old_tid = tid, .name = "test",
-		.file_size = (uint16_t)file_size, .arguments_size = (uint16_t)arguments_size};
+	struct record_exec exec = {.head = {.delta = delta, .kind = RECORD_EXEC, .size = (uint16_t)size},
+				   .tid = tid,
+				   .pid = tid,
+				   .old_tid = tid,
+				   .name = "test",
+				   .file_size = (uint16_t)file_size,
+				   .arguments_size = (uint16_t)arguments_size};
 	size_t end = spool->size + size;
 	buffer_append(spool, &exec, sizeof(exec));
 	buffer_append(spool, file, file_size);
@@ -108,7 +116,8 @@ static inline void sample_facts(struct buffer *spool) {
 	spool_fact(spool, "test", "sample");
 	spool_fact(spool, "scope", "tree");
 	spool_fact(spool, "kernel", "6.1.0-test");
-	spool_a_task(spool, (struct spool_task){.tid = 10, .pid = 10, .parent_pid = 1}, "waits", "./waits\0-v", 11);
+	spool_a_task(spool, (struct spool_task){.tid = 10, .pid = 10, .parent_pid = 1}, "waits",
+		     "./waits\0-v", 11);
 }
 
 static inline void sample_life(struct buffer *spool) {
@@ -117,23 +126,20 @@ static inline void sample_life(struct buffer *spool) {
 	       .next_priority = 120);
 	record_an_exec(spool, 100, 10, "/bin/test", "/bin/test\0--fast", 17);
 	RECORD(spool, record_rename, RECORD_RENAME, 0, 150, .tid = 10, .pid = 10, .name = "renamed");
-	RECORD(spool, record_fork, RECORD_FORK, 0, 200, .tid = 10, .pid = 10, .child_tid = 11, .child_pid = 10,
-	       .parent_pid = 1, .name = "renamed");
+	RECORD(spool, record_fork, RECORD_FORK, 0, 200, .tid = 10, .pid = 10, .child_tid = 11,
+	       .child_pid = 10, .parent_pid = 1, .name = "renamed");
 	RECORD(spool, record_waking, RECORD_WAKING, 0, 250, .waker_tid = 10, .wakee_tid = 11, .target_cpu = 1,
 	       .priority = 120);
 	RECORD(spool, record_switch_named, RECORD_SWITCH, SWITCH_NEXT_OUTSIDE | SWITCH_PREEMPTED, 300,
-	       .base = {.prev_tid = 10, .next_tid = 99},
-	       .next_name = "intruder");
+	       .base = {.prev_tid = 10, .next_tid = 99}, .next_name = "intruder");
 	batch_end(spool, batch);
 
 	batch = batch_begin(spool, 1, SAMPLE_START + 1260);
 	RECORD(spool, record_switch, RECORD_SWITCH, SWITCH_PREV_OUTSIDE, 0, .prev_tid = 0, .next_tid = 11,
 	       .next_priority = 120);
-	RECORD(spool, record_irq_named, RECORD_IRQ_ENTRY, 0, 10,
-	       .base = {.tid = 11, .number = 24},
+	RECORD(spool, record_irq_named, RECORD_IRQ_ENTRY, 0, 10, .base = {.tid = 11, .number = 24},
 	       .name = "eth0");
-	RECORD(spool, record_irq_exit, RECORD_IRQ_EXIT, 0, 20,
-	       .base = {.tid = 11, .number = 24},
+	RECORD(spool, record_irq_exit, RECORD_IRQ_EXIT, 0, 20, .base = {.tid = 11, .number = 24},
 	       .result = 1);
 	RECORD(spool, record_irq, RECORD_SOFTIRQ_ENTRY, 0, 30, .tid = 11, .number = 3);
 	RECORD(spool, record_irq, RECORD_SOFTIRQ_EXIT, 0, 40, .tid = 11, .number = 3);

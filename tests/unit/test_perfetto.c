@@ -1,130 +1,87 @@
-// The Perfetto writer: a few events in, the trace taken apart. Every trace made
-// here must also be one in which `check` finds nothing.
-#include "trace_view.h"
-
-#include "event/order.h"
-#include "read/check.h"
-#include "write/writer.h"
+// The Perfetto writer: a few events in, the trace taken apart.
+#include "trace_run.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-enum { START = 1000, OUTSIDE = TID_OUTSIDE, LOST_TASK = TID_OUTSIDE + (1 << 20) };
-enum { NEWTASK = 235, RENAME = 236, FREE = 240, IRQ_ENTRY = 36, IRQ_EXIT = 37, SOFTIRQ_ENTRY = 24, SOFTIRQ_EXIT = 25 };
-
-// ---- one trace ----
-
-static struct {
-	struct tables tables;
-	struct output output;
-	struct sink *sink;
-} run;
-
-static uint32_t text(const char *string) {
-	return strings_add(run.tables.strings, string);
-}
-
-static void push(struct event event) {
-	assert_int_equal(sink_push(run.sink, &event), 0);
-}
-
-static void fact(const char *key, const char *value) {
-	push((struct event){.kind = EVENT_META, .cpu = CPU_NONE, .time = START, .meta = {text(key), text(value)}});
-}
-
-static void trace_open(bool ordered) {
-	run.tables = tables_new();
-	run.output = (struct output){.fd = memfd_create("trace", MFD_CLOEXEC)};
-	assert_true(run.output.fd >= 0);
-	run.sink = perfetto_writer.open(&run.output, &run.tables);
-	if (ordered)
-		run.sink = order_new(run.sink);
-}
-
-static void trace_begin(const char *scope) {
-	trace_open(false);
-	push((struct event){.kind = EVENT_START, .cpu = CPU_NONE, .time = START});
-	fact("test", "unit");
-	fact("scope", scope);
-}
-
-static void complain(const struct tl_finding *finding, void *context) {
-	print_error("check: %s at %llu: %s\n", finding->kind, (unsigned long long)finding->offset, finding->text);
-}
-
-static void assert_good(const struct buffer *trace) {
-	struct stream input;
-	struct tl_check_result result = TL_INIT(result);
-	struct tl_check_opts options = {.size = sizeof(options), .on_finding = complain};
-	stream_of_memory(&input, trace->data, trace->size);
-	assert_int_equal(check_stream(&input, &options, &result), 0);
-	stream_close(&input);
-	assert_int_equal(result.defects + result.notes, 0);
-	assert_int_equal(result.bytes, trace->size);
-}
-
-static void trace_finish(struct buffer *trace) {
-	assert_int_equal(sink_finish(run.sink), 0);
-	sink_destroy(run.sink);
-	trace->size = 0;
-	size_t written = (size_t)run.output.written;
-	assert_int_equal(pread(run.output.fd, buffer_room(trace, written + 1), written, 0), written);
-	trace->size = written;
-	buffer_append(trace, run.output.pending.data, run.output.pending.size);
-	output_abandon(&run.output);
-	tables_free(&run.tables);
-	assert_good(trace);
-}
-
-static struct view trace_end(void) {
-	struct buffer trace = {0};
-	trace_finish(&trace);
-	struct view view = view_trace(&trace);
-	buffer_free(&trace);
-	return view;
-}
+enum { OUTSIDE = TID_OUTSIDE, LOST_TASK = TID_OUTSIDE + (1 << 20) };
+enum {
+	NEWTASK = 235,
+	RENAME = 236,
+	FREE = 240,
+	IRQ_ENTRY = 36,
+	IRQ_EXIT = 37,
+	SOFTIRQ_ENTRY = 24,
+	SOFTIRQ_EXIT = 25
+};
 
 // ---- events, shortly ----
 
-static void switch_to(uint32_t cpu, uint64_t time, uint32_t tid, uint16_t state, uint32_t next, const char *name) {
-	push((struct event){.kind = EVENT_SWITCH, .cpu = cpu, .time = time, .tid = tid,
-			    .switched = {.next_tid = next, .next_name = text(name), .state = state, .next_priority = 120}});
+static void switch_to(uint32_t cpu, uint64_t time, uint32_t tid, uint16_t state, uint32_t next,
+		      const char *name) {
+	push((struct event){
+		.kind = EVENT_SWITCH,
+		.cpu = cpu,
+		.time = time,
+		.tid = tid,
+		.switched = {
+			.next_tid = next, .next_name = text(name), .state = state, .next_priority = 120}});
 }
 
 enum { FROM_OUTSIDE = 1, TO_OUTSIDE = 2 };
 
 static void cross(uint64_t time, uint32_t tid, uint32_t next, const char *name, unsigned sides) {
-	push((struct event){.kind = EVENT_SWITCH, .time = time, .tid = tid,
-			    .switched = {.next_tid = next, .next_name = text(name), .state = STATE_SLEEPING,
-					 .outside = sides & FROM_OUTSIDE, .next_outside = sides & TO_OUTSIDE}});
+	push((struct event){.kind = EVENT_SWITCH,
+			    .time = time,
+			    .tid = tid,
+			    .switched = {.next_tid = next,
+					 .next_name = text(name),
+					 .state = STATE_SLEEPING,
+					 .outside = sides & FROM_OUTSIDE,
+					 .next_outside = sides & TO_OUTSIDE}});
 }
 
 static void wake(uint64_t time, uint32_t waker, uint32_t wakee, uint16_t context, const char *waker_name) {
-	push((struct event){.kind = EVENT_WAKING, .time = time, .tid = waker,
-			    .waking = {.wakee_tid = wakee, .target_cpu = 3, .priority = 120, .context = context,
+	push((struct event){.kind = EVENT_WAKING,
+			    .time = time,
+			    .tid = waker,
+			    .waking = {.wakee_tid = wakee,
+				       .target_cpu = 3,
+				       .priority = 120,
+				       .context = context,
 				       .waker_name = text(waker_name)}});
 }
 
 static void fork_child(uint64_t time, uint32_t tid, uint32_t child, uint32_t child_pid, uint32_t parent) {
-	push((struct event){.kind = EVENT_FORK, .time = time, .tid = tid, .pid = tid,
-			    .fork = {.child_tid = child, .child_pid = child_pid, .parent_pid = parent, .name = text("child")}});
+	push((struct event){.kind = EVENT_FORK,
+			    .time = time,
+			    .tid = tid,
+			    .pid = tid,
+			    .fork = {.child_tid = child,
+				     .child_pid = child_pid,
+				     .parent_pid = parent,
+				     .name = text("child")}});
 }
 
 static void task_exits(uint64_t time, uint32_t tid, uint32_t pid, int32_t code) {
-	push((struct event){.kind = EVENT_EXIT, .time = time, .tid = tid, .pid = pid, .exit = {.code = code}});
+	push((struct event){
+		.kind = EVENT_EXIT, .time = time, .tid = tid, .pid = pid, .exit = {.code = code}});
 }
 
 static void irq(enum event_kind kind, uint64_t time, uint32_t number, const char *name) {
-	push((struct event){.kind = kind, .time = time, .tid = 10, .irq = {.number = number, .name = text(name), .result = 1}});
+	push((struct event){.kind = kind,
+			    .time = time,
+			    .tid = 10,
+			    .irq = {.number = number, .name = text(name), .result = 1}});
 }
 
 static void lose(uint32_t cpu, uint64_t time, uint16_t source, uint64_t count) {
-	push((struct event){.kind = EVENT_LOST, .cpu = cpu, .time = time, .lost = {.count = count, .source = source}});
+	push((struct event){
+		.kind = EVENT_LOST, .cpu = cpu, .time = time, .lost = {.count = count, .source = source}});
 }
 
-static void assert_switch(const struct view *view, size_t number, uint64_t time, uint32_t next, const char *name) {
+static void assert_switch(const struct view *view, size_t number, uint64_t time, uint32_t next,
+			  const char *name) {
 	assert_true(number < view->switches.count);
 	const struct view_switch *one = &view->switches.items[number];
 	assert_int_equal(one->time, time);
@@ -134,7 +91,8 @@ static void assert_switch(const struct view *view, size_t number, uint64_t time,
 
 static const struct view_track_event *instant(const struct view *view, const char *name) {
 	for (size_t i = 0; i < view->track_events.count; i++)
-		if (view->track_events.items[i].type == 3 && strcmp(view->track_events.items[i].name, name) == 0)
+		if (view->track_events.items[i].type == 3 &&
+		    strcmp(view->track_events.items[i].name, name) == 0)
 			return &view->track_events.items[i];
 	fail_msg("there is no instant '%s'", name);
 	return NULL;
@@ -152,9 +110,15 @@ static uint32_t tid_of_track(const struct view *view, uint64_t uuid) {
 
 static void test_clocks_are_read_together(void **state) {
 	trace_begin("system");
-	push((struct event){.kind = EVENT_CLOCK, .cpu = CPU_NONE, .time = 1001, .clock = {.wall = 5000, .monotonic = 900}});
+	push((struct event){.kind = EVENT_CLOCK,
+			    .cpu = CPU_NONE,
+			    .time = 1001,
+			    .clock = {.wall = 5000, .monotonic = 900}});
 	switch_to(0, 1002, 0, 0, 10, "test");
-	push((struct event){.kind = EVENT_CLOCK, .cpu = CPU_NONE, .time = 2001, .clock = {.wall = 6000, .monotonic = 1900}});
+	push((struct event){.kind = EVENT_CLOCK,
+			    .cpu = CPU_NONE,
+			    .time = 2001,
+			    .clock = {.wall = 6000, .monotonic = 1900}});
 	struct view view = trace_end();
 	assert_int_equal(view.snapshots, 2);
 	assert_int_equal(view.primary_clock, 6); // BOOTTIME
@@ -218,10 +182,18 @@ static void test_a_flood_of_facts_ends(void **state) {
 
 static void test_switches_are_columns_behind_a_full_one(void **state) {
 	trace_begin("system");
-	push((struct event){.kind = EVENT_TASK, .cpu = CPU_NONE, .time = START, .tid = 10, .pid = 10, .task = {.name = text("known")}});
+	push((struct event){.kind = EVENT_TASK,
+			    .cpu = CPU_NONE,
+			    .time = START,
+			    .tid = 10,
+			    .pid = 10,
+			    .task = {.name = text("known")}});
 	switch_to(2, 2000, 7, STATE_DISK, 10, "");
 	switch_to(2, 2100, 10, STATE_PREEMPTED, 11, "other");
-	push((struct event){.kind = EVENT_SWITCH, .cpu = 2, .time = 2100, .tid = 11,
+	push((struct event){.kind = EVENT_SWITCH,
+			    .cpu = 2,
+			    .time = 2100,
+			    .tid = 11,
 			    .switched = {.next_tid = 0, .state = STATE_SLEEPING, .next_priority = -5}});
 	struct view view = trace_end();
 	assert_int_equal(view.switches.count, 3);
@@ -310,7 +282,8 @@ static void test_a_long_trace_has_many_bundles_and_all_switches(void **state) {
 	for (uint64_t i = 0; i < COUNT; i++) {
 		char name[16];
 		snprintf(name, sizeof(name), "task %u", (unsigned)(i % 50));
-		switch_to(0, 2000 + i * 1000, 10 + (uint32_t)((i + 49) % 50), STATE_SLEEPING, 10 + (uint32_t)(i % 50), name);
+		switch_to(0, 2000 + i * 1000, 10 + (uint32_t)((i + 49) % 50), STATE_SLEEPING,
+			  10 + (uint32_t)(i % 50), name);
 	}
 	struct view view = trace_end();
 	assert_true(view.bundles > 10);
@@ -336,7 +309,12 @@ static void test_an_event_without_its_cpu_is_not_told(void **state) {
 
 static void test_a_wakeup_by_the_task_that_runs_is_in_the_columns(void **state) {
 	trace_begin("system");
-	push((struct event){.kind = EVENT_TASK, .cpu = CPU_NONE, .time = START, .tid = 20, .pid = 20, .task = {.name = text("sleeper")}});
+	push((struct event){.kind = EVENT_TASK,
+			    .cpu = CPU_NONE,
+			    .time = START,
+			    .tid = 20,
+			    .pid = 20,
+			    .task = {.name = text("sleeper")}});
 	switch_to(0, 2000, 0, 0, 10, "test");
 	wake(2100, 10, 20, 0, "");
 	wake(2200, 10, 20, CONTEXT_SOFTIRQ, "");
@@ -391,8 +369,9 @@ static void test_a_child_is_a_process_or_a_thread(void **state) {
 	fork_child(2200, 10, 13, 13, 1); // CLONE_PARENT: a sibling
 	struct view view = trace_end();
 	assert_int_equal(view.events.count, 3);
-	static const struct view_event expected[] = {
-		{.tid = 10, .number = 11, .second = 0}, {.tid = 10, .number = 12, .second = 0x10000}, {.tid = 1, .number = 13}};
+	static const struct view_event expected[] = {{.tid = 10, .number = 11, .second = 0},
+						     {.tid = 10, .number = 12, .second = 0x10000},
+						     {.tid = 1, .number = 13}};
 	for (size_t i = 0; i < 3; i++) {
 		const struct view_event *event = &view.events.items[i];
 		assert_int_equal(event->kind, NEWTASK);
@@ -407,7 +386,8 @@ static void test_a_child_is_a_process_or_a_thread(void **state) {
 static void test_a_new_name_is_used_from_then_on(void **state) {
 	trace_begin("system");
 	fork_child(2000, 10, 11, 11, 10);
-	push((struct event){.kind = EVENT_RENAME, .time = 2100, .tid = 11, .pid = 11, .rename = {text("renamed")}});
+	push((struct event){
+		.kind = EVENT_RENAME, .time = 2100, .tid = 11, .pid = 11, .rename = {text("renamed")}});
 	switch_to(0, 2200, 0, 0, 11, "");
 	struct view view = trace_end();
 	assert_int_equal(view.events.items[1].kind, RENAME);
@@ -417,8 +397,14 @@ static void test_a_new_name_is_used_from_then_on(void **state) {
 }
 
 static void exec_file(uint64_t time, uint32_t tid, uint32_t old_tid, bool truncated) {
-	push((struct event){.kind = EVENT_EXEC, .time = time, .tid = tid, .pid = tid,
-			    .exec = {.old_tid = old_tid, .name = text("ls"), .file = text("/bin/ls"), .truncated = truncated,
+	push((struct event){.kind = EVENT_EXEC,
+			    .time = time,
+			    .tid = tid,
+			    .pid = tid,
+			    .exec = {.old_tid = old_tid,
+				     .name = text("ls"),
+				     .file = text("/bin/ls"),
+				     .truncated = truncated,
 				     .arguments = strings_add_bytes(run.tables.strings, "ls\0-l", 6)}});
 }
 
@@ -465,7 +451,8 @@ static void test_an_exit_tells_its_status_or_signal(void **state) {
 	trace_begin("system");
 	task_exits(2000, 10, 10, 3 << 8);
 	task_exits(2100, 11, 11, 9);
-	push((struct event){.kind = EVENT_EXIT, .time = 2200, .tid = 12, .pid = 12, .exit = {.unknown = true}});
+	push((struct event){
+		.kind = EVENT_EXIT, .time = 2200, .tid = 12, .pid = 12, .exit = {.unknown = true}});
 	struct view view = trace_end();
 	assert_string_equal(instant(&view, "exit 3")->annotations, "status=3;");
 	assert_string_equal(instant(&view, "killed by signal 9")->annotations, "signal=9;");
@@ -617,7 +604,9 @@ static void test_a_full_disk_stops_the_flow(void **state) {
 		skip();
 	int error = 0;
 	for (uint64_t i = 0; i < 2000000 && !error; i++) {
-		struct event event = {.kind = EVENT_SWITCH, .time = 2000 + i * 100000, .switched = {.next_tid = (uint32_t)i & 1}};
+		struct event event = {.kind = EVENT_SWITCH,
+				      .time = 2000 + i * 100000,
+				      .switched = {.next_tid = (uint32_t)i & 1}};
 		event.tid = !event.switched.next_tid;
 		error = sink_push(run.sink, &event);
 	}
@@ -635,109 +624,6 @@ static void test_writers_are_found_by_name_and_extension(void **state) {
 	assert_null(writer_by_extension("a/b.pbx"));
 	assert_null(writer_by_extension("pb"));
 	assert_null(writer_by_extension(".pb.gz"));
-}
-
-// ---- anything ----
-
-static uint64_t random_state;
-
-static uint32_t dice(uint32_t sides) {
-	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(random_state >> 33) % sides;
-}
-
-static uint32_t any_tid(void) {
-	static const uint32_t odd[] = {0, 1, TID_OUTSIDE, TID_OUTSIDE + 1, LOST_TASK, UINT32_MAX};
-	return dice(20) ? 10 + dice(6) : odd[dice(ARRAY_SIZE(odd))];
-}
-
-static struct event any_event(uint64_t *clock) {
-	static const char *const names[] = {"", "a", "worker", "(not this test)", "\xff\xfe", "sixteen letters!"};
-	*clock += dice(3) * dice(50);
-	uint32_t name = text(names[dice(ARRAY_SIZE(names))]);
-	struct event event = {.time = *clock, .cpu = dice(3), .tid = any_tid(), .pid = any_tid()};
-	if (!dice(30))
-		event.time = dice(2) ? 0 : *clock - dice(300); // late, or of no time
-	switch (event.kind = (uint16_t)dice(EVENT_KIND_COUNT)) {
-	case EVENT_META:
-		event.meta.key = event.meta.value = name;
-		break;
-	case EVENT_CLOCK:
-		event.clock.wall = dice(1000);
-		break;
-	case EVENT_TASK:
-		event.task.name = event.task.command_line = name;
-		break;
-	case EVENT_WAKING:
-		event.waking.wakee_tid = any_tid();
-		event.waking.waker_name = name;
-		event.waking.context = (uint16_t)(dice(4) << 3);
-		break;
-	case EVENT_FORK:
-		event.fork.child_tid = any_tid();
-		event.fork.child_pid = any_tid();
-		event.fork.parent_pid = any_tid();
-		event.fork.name = name;
-		break;
-	case EVENT_EXEC:
-		event.exec.old_tid = any_tid();
-		event.exec.name = event.exec.file = event.exec.arguments = name;
-		event.exec.truncated = dice(2);
-		break;
-	case EVENT_RENAME:
-		event.rename.name = name;
-		break;
-	case EVENT_EXIT:
-		event.exit.code = (int32_t)dice(70000) - 1000;
-		event.exit.unknown = !dice(3);
-		break;
-	case EVENT_IRQ_ENTRY:
-		event.irq.name = name;
-		break;
-	case EVENT_LOST:
-		event.cpu = dice(4) ? event.cpu : CPU_NONE;
-		event.lost.count = dice(5);
-		event.lost.source = (uint16_t)dice(SOURCE_COUNT);
-		break;
-	default:
-		event.kind = EVENT_SWITCH;
-		event.switched.next_tid = any_tid();
-		event.switched.next_name = name;
-		event.switched.state = (uint16_t)(dice(2) ? STATE_DEAD : 1u << dice(9));
-		event.switched.outside = !dice(3);
-		event.switched.next_outside = !dice(3);
-		break;
-	}
-	return event;
-}
-
-static void make_any_trace(uint64_t seed, unsigned count) {
-	struct buffer trace = {0};
-	random_state = seed;
-	bool ordered = dice(2);
-	trace_open(ordered);
-	if (dice(4))
-		push((struct event){.kind = EVENT_START, .cpu = CPU_NONE, .time = dice(2000)});
-	if (dice(4))
-		fact("scope", dice(3) ? "tree" : "system");
-	uint64_t clock = START;
-	for (unsigned i = 0; i < count; i++) {
-		push(any_event(&clock));
-		if (!dice(50))
-			push((struct event){.kind = EVENT_WATERMARK, .cpu = CPU_NONE, .time = clock - dice(100)});
-	}
-	trace_finish(&trace);
-	buffer_free(&trace);
-}
-
-static void test_any_events_make_a_good_trace(void **state) {
-	for (uint64_t seed = 1; seed <= 5000; seed++)
-		make_any_trace(seed, 200);
-}
-
-static void test_any_long_run_of_events_makes_a_good_trace(void **state) {
-	for (uint64_t seed = 1; seed <= 3; seed++)
-		make_any_trace(seed, 100000);
 }
 
 int main(void) {
@@ -775,8 +661,6 @@ int main(void) {
 		cmocka_unit_test(test_full_events_of_a_cpu_never_go_back),
 		cmocka_unit_test(test_a_full_disk_stops_the_flow),
 		cmocka_unit_test(test_writers_are_found_by_name_and_extension),
-		cmocka_unit_test(test_any_events_make_a_good_trace),
-		cmocka_unit_test(test_any_long_run_of_events_makes_a_good_trace),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,8 @@ static void test_names_are_one_plain_path_component(void **state) {
 		{".hidden", "_hidden"},
 		{"--quiet", "__quiet"},
 		{"", "test"},
-		{"a'b\"c$d`e;f|g&h*i?j<k>l(m)n!o#p\\q[r]s{t}u^v:w", "a_b_c_d_e_f_g_h_i_j_k_l_m_n_o_p_q_r_s_t_u_v_w"},
+		{"a'b\"c$d`e;f|g&h*i?j<k>l(m)n!o#p\\q[r]s{t}u^v:w",
+		 "a_b_c_d_e_f_g_h_i_j_k_l_m_n_o_p_q_r_s_t_u_v_w"},
 		{"v1.2+rc=3@x,y%z~", "v1.2+rc=3@x,y%z~"},
 		{"gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f"},
 		{"bad\xff\xc3", "bad__"},
@@ -166,7 +167,8 @@ static void test_lines_of_parallel_runs_do_not_mix(void **state) {
 	assert_int_equal(input_open(&input, in_folder("manifest.jsonl")), 0);
 	assert_int_equal(input.size, RUNS * EACH * LENGTH);
 	for (size_t i = 0; i < input.size; i++)
-		assert_int_equal(input.data[i], i % LENGTH == LENGTH - 1 ? '\n' : input.data[i / LENGTH * LENGTH]);
+		assert_int_equal(input.data[i],
+				 i % LENGTH == LENGTH - 1 ? '\n' : input.data[i / LENGTH * LENGTH]);
 	input_close(&input);
 }
 
@@ -186,9 +188,17 @@ static char *command[] = {word, argument, NULL};
 static const struct settings settings = {.command = command};
 
 static struct summary passed(void) {
-	return (struct summary){.settings = &settings, .test = "unit", .backend = "bpf", .trace = "out/unit.pb",
-				.trace_size = 12345, .sha256 = "00ff", .wall_seconds = 1.234567, .test_cpu_seconds = 0.5,
-				.tracer_cpu_seconds = 0.025, .events = 1234567, .started = {.tv_sec = 86400, .tv_nsec = 5000000},
+	return (struct summary){.settings = &settings,
+				.test = "unit",
+				.backend = "bpf",
+				.trace = "out/unit.pb",
+				.trace_size = 12345,
+				.sha256 = "00ff",
+				.wall_seconds = 1.234567,
+				.test_cpu_seconds = 0.5,
+				.tracer_cpu_seconds = 0.025,
+				.events = 1234567,
+				.started = {.tv_sec = 86400, .tv_nsec = 5000000},
 				.totals = {.program_ns = 5000000, .program_runs = 10, .program_stats = true}};
 }
 
@@ -234,7 +244,9 @@ static void test_losses_are_in_the_summary(void **state) {
 	summary.wait_status = 1 << 8;
 	CLEANUP_FREE char *text = printed(&summary);
 	assert_non_null(strstr(text, "unit failed: exit status 1 in"));
-	assert_non_null(strstr(text, "LOST 1,000 sched 7 irq; a larger --buffer-size keeps more; not recorded: interrupts\n"));
+	assert_non_null(strstr(
+		text,
+		"LOST 1,000 sched 7 irq; a larger --buffer-size keeps more; not recorded: interrupts\n"));
 }
 
 static void test_without_a_trace_the_spool_is_what_to_go_on_with(void **state) {
@@ -250,7 +262,11 @@ static void test_times_have_no_exponent(void **state) {
 	static const struct {
 		double seconds;
 		const char *words;
-	} cases[] = {{0.00001, "in 0.0000 s\n"}, {0.0123, "in 0.0123 s\n"}, {61.5, "in 61.5 s\n"}, {999.7, "in 1000 s\n"}, {86400, "in 86400 s\n"}};
+	} cases[] = {{0.00001, "in 0.0000 s\n"},
+		     {0.0123, "in 0.0123 s\n"},
+		     {61.5, "in 61.5 s\n"},
+		     {999.7, "in 1000 s\n"},
+		     {86400, "in 86400 s\n"}};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct summary summary = passed();
 		summary.wall_seconds = cases[i].seconds;
@@ -272,12 +288,15 @@ static void test_the_summary_is_one_line_of_json(void **state) {
 	CLEANUP_FREE char *line = json_of(&summary);
 	assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
 	static const char *const parts[] = {
-		"{\"test\":\"unit\",\"command\":[\"./unit\",\"--name=\\\"x\\\"\"],\"result\":\"passed\",\"exit\":0,",
+		"{\"test\":\"unit\",\"command\":[\"./"
+		"unit\",\"--name=\\\"x\\\"\"],\"result\":\"passed\",\"exit\":0,",
 		"\"started\":\"1970-01-02T00:00:00.005Z\",\"wall_seconds\":1.234567,\"cpu_seconds\":0.5,",
 		"\"scope\":\"tree\",\"backend\":\"bpf\",",
-		"\"artifacts\":[{\"kind\":\"perfetto\",\"path\":\"out/unit.pb\",\"size\":12345,\"sha256\":\"00ff\"}],",
+		"\"artifacts\":[{\"kind\":\"perfetto\",\"path\":\"out/"
+		"unit.pb\",\"size\":12345,\"sha256\":\"00ff\"}],",
 		"\"events\":1234567,\"lost\":{\"sched\":0,\"process\":0,\"irq\":0},",
-		"\"cost\":{\"bpf_seconds\":0.005,\"bpf_runs_measured\":10,\"bpf_estimated\":false,\"tracer_cpu_seconds\":0.025}}\n",
+		"\"cost\":{\"bpf_seconds\":0.005,\"bpf_runs_measured\":10,\"bpf_estimated\":false,\"tracer_"
+		"cpu_seconds\":0.025}}\n",
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		if (!strstr(line, parts[i]))
@@ -318,9 +337,10 @@ static void test_json_goes_to_a_file_or_a_descriptor(void **state) {
 
 // ---- conversion ----
 
-static int convert_file(const char *from, const char *to, enum output_mode mode, struct conversion_result *result,
-			char **said) {
-	struct conversion conversion = {.input = from, .output = to, .writer = &perfetto_writer, .mode = mode};
+static int convert_file(const char *from, const char *to, enum output_mode mode,
+			struct conversion_result *result, char **said) {
+	struct conversion conversion = {
+		.input = from, .output = to, .writer = &perfetto_writer, .mode = mode};
 	struct captured captured = capture_begin();
 	int error = convert(&conversion, result);
 	*said = capture_end(captured);
@@ -339,7 +359,8 @@ static void test_a_spool_becomes_a_trace(void **state) {
 	struct stat status;
 	CLEANUP_FREE char *said = NULL;
 	put_spool(in_folder("a.spool"), 0);
-	assert_int_equal(convert_file(in_folder("a.spool"), in_folder("a.pb"), OUTPUT_CREATE, &result, &said), 0);
+	assert_int_equal(convert_file(in_folder("a.spool"), in_folder("a.pb"), OUTPUT_CREATE, &result, &said),
+			 0);
 	assert_string_equal(said, "");
 	assert_int_equal(stat(in_folder("a.pb"), &status), 0);
 	assert_int_equal(status.st_size, result.size);
@@ -356,7 +377,8 @@ static void test_a_spool_that_is_cut_becomes_a_good_trace_with_a_warning(void **
 	struct conversion_result result;
 	CLEANUP_FREE char *said = NULL;
 	put_spool(in_folder("a.spool"), 500);
-	assert_int_equal(convert_file(in_folder("a.spool"), in_folder("a.pb"), OUTPUT_CREATE, &result, &said), 0);
+	assert_int_equal(convert_file(in_folder("a.spool"), in_folder("a.pb"), OUTPUT_CREATE, &result, &said),
+			 0);
 	assert_non_null(strstr(said, "ends in the middle of a block"));
 	struct tl_check_result check = TL_INIT(check);
 	assert_int_equal(tl_check_trace(in_folder("a.pb"), NULL, &check), 0);
@@ -372,7 +394,8 @@ static void test_what_cannot_be_converted_leaves_nothing_and_says_one_line(void 
 		{"folder", "out.pb", "folder: cannot be read: Is a directory\n", -EISDIR},
 		{"empty", "out.pb", "empty: is empty\n", -EINVAL},
 		{"text", "out.pb", "text: of no format that tracelet reads\n", -EINVAL},
-		{"header", "out.pb", "header: a spool of version 9; this tracelet reads version 1\n", -EINVAL},
+		{"header", "out.pb", "header: a spool of version 9; this tracelet reads version 1\n",
+		 -EINVAL},
 		{"good", "no/out.pb", "no/out.pb: cannot be written: No such file or directory\n", -ENOENT},
 		{"good", "folder", "folder: cannot be written: Is a directory\n", -EISDIR},
 	};
@@ -389,7 +412,8 @@ static void test_what_cannot_be_converted_leaves_nothing_and_says_one_line(void 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct conversion_result result;
 		CLEANUP_FREE char *said = NULL;
-		int error = convert_file(in_folder(cases[i].from), in_folder(cases[i].to), OUTPUT_REPLACE, &result, &said);
+		int error = convert_file(in_folder(cases[i].from), in_folder(cases[i].to), OUTPUT_REPLACE,
+					 &result, &said);
 		assert_int_equal(error, cases[i].error);
 		if (!strstr(said, cases[i].words) || strchr(said, '\n')[1])
 			fail_msg("said: %s", said);
@@ -402,7 +426,8 @@ static void test_an_artifact_never_replaces_a_file(void **state) {
 	CLEANUP_FREE char *said = NULL;
 	put_spool(in_folder("a.spool"), 0);
 	put_file(in_folder("a.pb"), "mine", 4);
-	assert_int_equal(convert_file(in_folder("a.spool"), in_folder("a.pb"), OUTPUT_CREATE, &result, &said), -EEXIST);
+	assert_int_equal(convert_file(in_folder("a.spool"), in_folder("a.pb"), OUTPUT_CREATE, &result, &said),
+			 -EEXIST);
 	assert_file(in_folder("a.pb"), "mine");
 	assert_int_equal(folder_entries(), 2);
 }
@@ -413,7 +438,8 @@ static void test_a_full_disk_is_told_once(void **state) {
 	struct conversion_result result;
 	CLEANUP_FREE char *said = NULL;
 	put_spool(in_folder("a.spool"), 0);
-	assert_int_equal(convert_file(in_folder("a.spool"), "/dev/full", OUTPUT_REPLACE, &result, &said), -ENOSPC);
+	assert_int_equal(convert_file(in_folder("a.spool"), "/dev/full", OUTPUT_REPLACE, &result, &said),
+			 -ENOSPC);
 	assert_string_equal(said, "tracelet: /dev/full: cannot be written: No space left on device\n");
 }
 

@@ -164,9 +164,9 @@ static void test_each_loss_is_told_once(void **state) {
 
 static void test_states_are_as_the_tracepoint_prints_them(void **state) {
 	static const uint16_t states[][2] = {
-		{0, STATE_RUNNING},    {1, STATE_SLEEPING},  {2, STATE_DISK},   {0x402, STATE_IDLE},
-		{0x1000, STATE_DISK},  {0x8000, STATE_DISK}, {4, STATE_STOPPED}, {0x11, STATE_DEAD},
-		{0x24, STATE_ZOMBIE},  {0x40, STATE_PARKED}, {0x200, STATE_RUNNING},
+		{0, STATE_RUNNING},   {1, STATE_SLEEPING},  {2, STATE_DISK},        {0x402, STATE_IDLE},
+		{0x1000, STATE_DISK}, {0x8000, STATE_DISK}, {4, STATE_STOPPED},     {0x11, STATE_DEAD},
+		{0x24, STATE_ZOMBIE}, {0x40, STATE_PARKED}, {0x200, STATE_RUNNING},
 	};
 	struct buffer spool = {0};
 	struct keeper keeper;
@@ -178,6 +178,27 @@ static void test_states_are_as_the_tracepoint_prints_them(void **state) {
 	read_bytes(&keeper, &spool);
 	for (size_t i = 0; i < ARRAY_SIZE(states); i++)
 		assert_int_equal(nth(&keeper, EVENT_SWITCH, i)->switched.state, states[i][1]);
+	keeper_free(&keeper);
+	buffer_free(&spool);
+}
+
+// A flight recorder keeps the last part of a test: of what was before, only who lives.
+static void test_before_the_start_only_lives_are_told(void **state) {
+	struct buffer spool = {0};
+	struct keeper keeper;
+	spool_begin(&spool, 1000);
+	size_t batch = batch_begin(&spool, 0, 500);
+	record_a_switch(&spool, 0, 10, 1, 0);
+	RECORD(&spool, record_fork, RECORD_FORK, 0, 100, .tid = 10, .pid = 10, .child_tid = 11,
+	       .child_pid = 11);
+	RECORD(&spool, record_irq, RECORD_SOFTIRQ_ENTRY, 0, 200, .tid = 10);
+	record_a_switch(&spool, 500, 0, 0, 10);
+	batch_end(&spool, batch);
+	read_bytes(&keeper, &spool);
+	assert_int_equal(keeper.events.count, 3);
+	assert_int_equal(nth(&keeper, EVENT_FORK, 0)->time, 1000);
+	assert_int_equal(nth(&keeper, EVENT_SWITCH, 0)->switched.next_tid, 10);
+	assert_string_equal(keeper.said, "");
 	keeper_free(&keeper);
 	buffer_free(&spool);
 }
@@ -196,7 +217,8 @@ static void test_cut_anywhere_all_whole_blocks_before_count(void **state) {
 		read_bytes(&keeper, &part);
 		if (size < sizeof(struct spool_header)) {
 			assert_int_equal(keeper.error, -EINVAL);
-			assert_string_equal(keeper.said, "tracelet: a.spool: not a tracelet spool (too short)\n");
+			assert_string_equal(keeper.said,
+					    "tracelet: a.spool: not a tracelet spool (too short)\n");
 			assert_int_equal(keeper.events.count, 0);
 			keeper_free(&keeper);
 			continue;
@@ -273,7 +295,8 @@ static void test_what_is_no_spool_is_refused(void **state) {
 static void test_a_block_of_four_gigabytes_ends_the_spool(void **state) {
 	struct buffer spool = {0};
 	spool_begin(&spool, 1);
-	buffer_append(&spool, &(struct spool_block){.type = SPOOL_BATCH, .size = UINT32_MAX}, sizeof(struct spool_block));
+	buffer_append(&spool, &(struct spool_block){.type = SPOOL_BATCH, .size = UINT32_MAX},
+		      sizeof(struct spool_block));
 	spool_fact(&spool, "behind", "it");
 	assert_bad(&spool, "not a block at offset 32; the rest is left out", 1);
 }
@@ -288,7 +311,8 @@ static void test_an_unknown_block_is_skipped(void **state) {
 }
 
 static void test_blocks_shorter_than_their_content_are_counted(void **state) {
-	static const uint32_t types[] = {SPOOL_BATCH, SPOOL_WATERMARK, SPOOL_CLOCK, SPOOL_META, SPOOL_TASK, SPOOL_LOST};
+	static const uint32_t types[] = {SPOOL_BATCH, SPOOL_WATERMARK, SPOOL_CLOCK,
+					 SPOOL_META,  SPOOL_TASK,      SPOOL_LOST};
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		struct buffer spool = {0};
 		spool_begin(&spool, 1);
@@ -326,7 +350,8 @@ static void test_ids_times_and_cpus_that_cannot_be_are_left_out(void **state) {
 	for (int i = 0; i < 10; i++) {
 		struct buffer spool = {0};
 		spool_begin(&spool, 1);
-		size_t batch = batch_begin(&spool, i == 0 ? CPU_COUNT_MOST : 0, i == 1 ? UINT64_MAX - 5 : 100);
+		size_t batch = batch_begin(&spool, i == 0 ? CPU_COUNT_MOST : 0,
+					   i == 1 ? UINT64_MAX - 5 : 100);
 		static const uint32_t tids[] = {0, TID_OUTSIDE, UINT32_MAX};
 		if (i < 2)
 			record_a_switch(&spool, 0, 1, 1, 2);
@@ -337,7 +362,8 @@ static void test_ids_times_and_cpus_that_cannot_be_are_left_out(void **state) {
 		else if (i < 7)
 			RECORD(&spool, record_exit, RECORD_EXIT, 0, 0, .tid = tids[i - 4], .pid = 5);
 		else
-			RECORD(&spool, record_fork, RECORD_FORK, 0, 0, .child_tid = 5, .child_pid = tids[i - 7]);
+			RECORD(&spool, record_fork, RECORD_FORK, 0, 0, .child_tid = 5,
+			       .child_pid = tids[i - 7]);
 		batch_end(&spool, batch);
 		spool_fact(&spool, "behind", "it");
 		assert_bad(&spool, "1 records could not be understood", 2);
@@ -348,7 +374,8 @@ static void test_an_exec_longer_than_its_record_is_left_out(void **state) {
 	struct buffer spool = {0};
 	spool_begin(&spool, 1);
 	size_t batch = batch_begin(&spool, 0, 100);
-	RECORD(&spool, record_exec, RECORD_EXEC, 0, 0, .tid = 5, .pid = 5, .file_size = 60000, .arguments_size = 60000);
+	RECORD(&spool, record_exec, RECORD_EXEC, 0, 0, .tid = 5, .pid = 5, .file_size = 60000,
+	       .arguments_size = 60000);
 	batch_end(&spool, batch);
 	assert_bad(&spool, "1 records could not be understood", 1);
 }
@@ -546,7 +573,8 @@ static void test_all_processes_are_there_with_this_one(void **state) {
 	read_file(&keeper, in_folder("spool"));
 	bool found = false;
 	for (size_t i = 0; i < keeper.events.count; i++)
-		found |= keeper.events.items[i].kind == EVENT_TASK && keeper.events.items[i].tid == (uint32_t)getpid();
+		found |= keeper.events.items[i].kind == EVENT_TASK &&
+			 keeper.events.items[i].tid == (uint32_t)getpid();
 	assert_true(found);
 	assert_string_equal(keeper.said, "");
 	keeper_free(&keeper);
@@ -559,6 +587,7 @@ int main(void) {
 		cmocka_unit_test(test_lives_and_interrupts_are_read),
 		cmocka_unit_test(test_each_loss_is_told_once),
 		cmocka_unit_test(test_states_are_as_the_tracepoint_prints_them),
+		cmocka_unit_test(test_before_the_start_only_lives_are_told),
 		cmocka_unit_test(test_cut_anywhere_all_whole_blocks_before_count),
 		cmocka_unit_test(test_any_changed_byte_is_survived),
 		cmocka_unit_test(test_what_is_no_spool_is_refused),

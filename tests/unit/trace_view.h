@@ -106,7 +106,7 @@ struct view {
 	uint64_t clocks[16]; // by id: of the last snapshot
 	uint64_t primary_clock, snapshots;
 	char release[VIEW_TEXT], attributes[512]; // "key=value;" each
-	uint64_t lost_bundles, dropped; // dropped: the sum of the stats at the end
+	uint64_t lost_bundles, dropped;           // dropped: the sum of the stats at the end
 	size_t bundles;
 };
 
@@ -139,7 +139,9 @@ static inline void view_compact(struct view *view, uint32_t cpu, struct cursor c
 	uint64_t time = 0;
 	for (size_t i = 0; i < columns[1].count; i++) {
 		time += columns[1].items[i];
-		struct view_switch one = {.cpu = cpu, .time = time, .state = columns[2].items[i],
+		struct view_switch one = {.cpu = cpu,
+					  .time = time,
+					  .state = columns[2].items[i],
 					  .next_tid = (uint32_t)columns[3].items[i],
 					  .priority = (int64_t)columns[4].items[i]};
 		copy_text(names.items[columns[6].items[i]], one.name, VIEW_TEXT);
@@ -148,7 +150,9 @@ static inline void view_compact(struct view *view, uint32_t cpu, struct cursor c
 	time = 0;
 	for (size_t i = 0; i < columns[7].count; i++) {
 		time += columns[7].items[i];
-		struct view_waking one = {.cpu = cpu, .time = time, .tid = (uint32_t)columns[8].items[i],
+		struct view_waking one = {.cpu = cpu,
+					  .time = time,
+					  .tid = (uint32_t)columns[8].items[i],
 					  .target = (uint32_t)columns[9].items[i],
 					  .flags = columns[12].count ? columns[12].items[i] : 0};
 		copy_text(names.items[columns[11].items[i]], one.name, VIEW_TEXT);
@@ -160,13 +164,16 @@ static inline void view_compact(struct view *view, uint32_t cpu, struct cursor c
 }
 
 static inline void view_ftrace_event(struct view *view, uint32_t cpu, struct cursor event) {
-	uint64_t time = find_field(event, 1).value, tid = find_field(event, 2).value, flags = find_field(event, 5).value;
+	uint64_t time = find_field(event, 1).value, tid = find_field(event, 2).value,
+		 flags = find_field(event, 5).value;
 	struct field body = {0}, field;
 	while (next_field(&event, &field))
 		if (field.wire == PROTO_BYTES)
 			body = field;
 	if (body.number == 4) {
-		struct view_switch one = {.cpu = cpu, .time = time, .full = true,
+		struct view_switch one = {.cpu = cpu,
+					  .time = time,
+					  .full = true,
 					  .prev_tid = (uint32_t)find_field(body.bytes, 2).value,
 					  .state = find_field(body.bytes, 4).value,
 					  .next_tid = (uint32_t)find_field(body.bytes, 6).value,
@@ -174,7 +181,11 @@ static inline void view_ftrace_event(struct view *view, uint32_t cpu, struct cur
 		copy_text(find_field(body.bytes, 5).bytes, one.name, VIEW_TEXT);
 		array_push(&view->switches, one);
 	} else if (body.number == 20) {
-		struct view_waking one = {.cpu = cpu, .time = time, .full = true, .waker = (uint32_t)tid, .flags = flags,
+		struct view_waking one = {.cpu = cpu,
+					  .time = time,
+					  .full = true,
+					  .waker = (uint32_t)tid,
+					  .flags = flags,
 					  .tid = (uint32_t)find_field(body.bytes, 2).value,
 					  .target = (uint32_t)find_field(body.bytes, 5).value};
 		copy_text(find_field(body.bytes, 1).bytes, one.name, VIEW_TEXT);
@@ -210,8 +221,9 @@ static inline void view_process_tree(struct view *view, uint64_t time, struct cu
 	struct field field, inner;
 	while (next_field(&tree, &field)) {
 		if (field.number == 2) {
-			array_push(&view->threads, (struct view_thread){.tid = (uint32_t)find_field(field.bytes, 1).value,
-									.pid = (uint32_t)find_field(field.bytes, 3).value});
+			array_push(&view->threads,
+				   (struct view_thread){.tid = (uint32_t)find_field(field.bytes, 1).value,
+							.pid = (uint32_t)find_field(field.bytes, 3).value});
 			continue;
 		}
 		struct view_process process = {.time = time};
@@ -228,7 +240,8 @@ static inline void view_process_tree(struct view *view, uint64_t time, struct cu
 }
 
 static inline void view_track_event_packet(struct view *view, uint64_t time, struct cursor event) {
-	struct view_track_event one = {.time = time, .type = find_field(event, 9).value, .track = find_field(event, 11).value};
+	struct view_track_event one = {
+		.time = time, .type = find_field(event, 9).value, .track = find_field(event, 11).value};
 	copy_text(find_field(event, 23).bytes, one.name, VIEW_TEXT);
 	struct field field;
 	size_t used = 0;
@@ -240,7 +253,8 @@ static inline void view_track_event_packet(struct view *view, uint64_t time, str
 		copy_text(find_field(field.bytes, 6).bytes, text, VIEW_TEXT);
 		if (!*text)
 			snprintf(text, sizeof(text), "%lld", (long long)find_field(field.bytes, 4).value);
-		used += (size_t)snprintf(one.annotations + used, sizeof(one.annotations) - used, "%s=%s;", name, text);
+		used += (size_t)snprintf(one.annotations + used, sizeof(one.annotations) - used, "%s=%s;",
+					 name, text);
 		assert_true(used < sizeof(one.annotations));
 	}
 	array_push(&view->track_events, one);
@@ -263,7 +277,8 @@ static inline void view_snapshot(struct view *view, struct cursor snapshot) {
 	view->snapshots++;
 	while (next_field(&snapshot, &field))
 		if (field.number == 1)
-			view->clocks[find_field(field.bytes, 1).value & 15] = find_field(field.bytes, 2).value;
+			view->clocks[find_field(field.bytes, 1).value & 15] =
+				find_field(field.bytes, 2).value;
 }
 
 static inline void view_attributes(struct view *view, struct cursor attributes) {
@@ -273,7 +288,8 @@ static inline void view_attributes(struct view *view, struct cursor attributes) 
 		char key[VIEW_TEXT], value[VIEW_TEXT];
 		copy_text(find_field(field.bytes, 1).bytes, key, VIEW_TEXT);
 		copy_text(find_field(field.bytes, 3).bytes, value, VIEW_TEXT);
-		used += (size_t)snprintf(view->attributes + used, sizeof(view->attributes) - used, "%s=%s;", key, value);
+		used += (size_t)snprintf(view->attributes + used, sizeof(view->attributes) - used, "%s=%s;",
+					 key, value);
 		assert_true(used < sizeof(view->attributes));
 	}
 }
@@ -305,7 +321,8 @@ static inline struct view view_trace(const struct buffer *trace) {
 			else if (field.number == 34)
 				view_stats(&view, field.bytes);
 			else if (field.number == 45)
-				copy_text(find_field(find_field(field.bytes, 1).bytes, 3).bytes, view.release, VIEW_TEXT);
+				copy_text(find_field(find_field(field.bytes, 1).bytes, 3).bytes, view.release,
+					  VIEW_TEXT);
 			else if (field.number == 60)
 				view_track_descriptor(&view, field.bytes);
 			else if (field.number == 126)
