@@ -27,6 +27,6 @@ int verb_bad_usage(const struct verb *verb);  // after getopt's own line; return
 
 // Settings from files, environment and the flags in `flags`; what is left of argv
 // begins at getopt's optind, and options end at the first word that is none.
-// Returns an exit status to end with, or -1 to go on.
+// Returns an exit status to end with (there are no settings then), or -1 to go on.
 int verb_settings(int argc, char **argv, const struct verb *verb, const enum setting_id *flags, size_t count,
 		  struct settings *settings);

@@ -42,6 +42,12 @@ static const char *with_commas(uint64_t number, char text[32]) {
 	return text;
 }
 
+// Three digits where they say something, and never an exponent.
+static const char *seconds_words(double seconds, char text[32]) {
+	snprintf(text, 32, seconds < 0.001 ? "%.4f" : seconds < 999.5 ? "%.3g" : "%.0f", seconds);
+	return text;
+}
+
 static void describe_losses(const struct summary *summary, struct buffer *out) {
 	char number[32];
 	if (lost_in_all(summary)) {
@@ -82,8 +88,8 @@ void summary_print(const struct summary *summary) {
 	char words[128], size[16], number[32];
 	struct buffer out = {0};
 	summary_result_words(summary->wait_status, words, sizeof(words));
-	buffer_printf(&out, "tracelet: %s %s%s%s in %.3g s\n", summary->test, colour, words, plain,
-		      summary->wall_seconds);
+	buffer_printf(&out, "tracelet: %s %s%s%s in %s s\n", summary->test, colour, words, plain,
+		      seconds_words(summary->wall_seconds, number));
 	if (summary->trace)
 		buffer_printf(&out, "  %strace%s   %s (%s)\n", faint, plain, summary->trace,
 			      file_size_words(summary->trace_size, size));
