@@ -41,3 +41,23 @@ the_trace() {
 our_programs() {
 	bpftool prog show | grep -E ' name on_(switch|waking|newtask|exec|rename|exit|irq|softirq|timer)'
 }
+
+# question DESCRIPTION EXPECTED SQL: one that has one row for an answer; asked by answers.
+question() {
+	questions+=("$1")
+	expected+=("$2")
+	queries+=("$3")
+}
+
+# answers TRACE: puts all questions at once, for the importer takes a second to start; each answer is a check.
+answers() {
+	local lines=() i
+	mapfile -t lines < <(ask "$1" "${queries[@]}" 2>&1)
+	check_equal "each question to $(basename "$1" | sed 's/_[0-9].*//') has one answer" ${#queries[@]} ${#lines[@]}
+	[ ${#queries[@]} = ${#lines[@]} ] || note "$(printf '%s\n' "${lines[@]:0:40}")"
+	for ((i = 0; i < ${#queries[@]}; i++)); do
+		check_equal "${questions[i]}" "${expected[i]}" "${lines[i]:-}"
+	done
+	questions=() expected=() queries=()
+}
+questions=() expected=() queries=()
