@@ -42,8 +42,14 @@ static const char *with_commas(uint64_t number, char text[32]) {
 	return text;
 }
 
-static void describe_losses(const struct summary *summary, struct buffer *out) {
+// They are counted while the trace is made.
+static void describe_events(const struct summary *summary, struct buffer *out) {
 	char number[32];
+	if (!summary->trace) {
+		buffer_printf(out, "not counted");
+		return;
+	}
+	buffer_printf(out, "%s, ", with_commas(summary->events, number));
 	if (!lost_in_all(summary)) {
 		buffer_printf(out, "none lost");
 		return;
@@ -74,7 +80,7 @@ void summary_print(const struct summary *summary) {
 	bool passed = summary->wait_status == 0;
 	const char *plain = colours ? "\033[0m" : "", *faint = colours ? "\033[2m" : "";
 	const char *colour = !colours ? "" : passed ? "\033[1;32m" : "\033[1;31m";
-	char words[128], size[16], number[32];
+	char words[128], size[16];
 	struct buffer out = {0};
 	summary_result_words(summary->wait_status, words, sizeof(words));
 	buffer_printf(&out, "tracelet: %s %s%s%s in %.3g s\n", summary->test, colour, words, plain,
@@ -85,8 +91,8 @@ void summary_print(const struct summary *summary) {
 	if (summary->spool)
 		buffer_printf(&out, "  %sspool%s   %s\n", faint, plain, summary->spool);
 	if (summary->backend) {
-		buffer_printf(&out, "  %sevents%s  %s, ", faint, plain, with_commas(summary->events, number));
-		describe_losses(summary, &out);
+		buffer_printf(&out, "  %sevents%s  ", faint, plain);
+		describe_events(summary, &out);
 		if (summary->missing)
 			buffer_printf(&out, "; not recorded: %s", summary->missing);
 		buffer_printf(&out, "\n  %scost%s    ", faint, plain);
@@ -135,6 +141,20 @@ static void json_artifacts(struct json *json, const struct summary *summary) {
 	json_close_array(json);
 }
 
+// Unknown where no trace was made: null.
+static void json_counts(struct json *json, const struct summary *summary) {
+	if (!summary->trace) {
+		json_string(json, "events", NULL);
+		json_string(json, "lost", NULL);
+		return;
+	}
+	json_uint(json, "events", summary->events);
+	json_object(json, "lost");
+	for (int source = 0; source < SOURCE_COUNT; source++)
+		json_uint(json, event_source_names[source], summary->lost[source]);
+	json_close_object(json);
+}
+
 static void json_cost(struct json *json, const struct summary *summary) {
 	json_object(json, "cost");
 	if (summary->totals.program_stats) {
@@ -172,11 +192,7 @@ void summary_json(const struct summary *summary, struct buffer *line) {
 	json_string(&json, "scope", summary->settings->scope == SCOPE_SYSTEM ? "system" : "tree");
 	json_string(&json, "backend", summary->backend);
 	json_artifacts(&json, summary);
-	json_uint(&json, "events", summary->events);
-	json_object(&json, "lost");
-	for (int source = 0; source < SOURCE_COUNT; source++)
-		json_uint(&json, event_source_names[source], summary->lost[source]);
-	json_close_object(&json);
+	json_counts(&json, summary);
 	json_cost(&json, summary);
 	json_close_object(&json);
 	buffer_append(line, "\n", 1);

@@ -55,6 +55,7 @@ struct session {
 	char *stem, *spool_path;
 	int socket;
 	bool recording;
+	bool told_of_full_disk;
 };
 
 enum { DRAIN_INTERVAL_MS = 100 };
@@ -173,7 +174,8 @@ static void stop_recording(struct session *session) {
 }
 
 static void warn_of_full_disk(struct session *session) {
-	if (session->spool.error && session->recording) {
+	if (session->spool.error && !session->told_of_full_disk) {
+		session->told_of_full_disk = true;
 		log_warning("recording stopped: %s: %s; what was written is kept", session->spool_path,
 			    strerror(-session->spool.error));
 		stop_recording(session);
@@ -275,6 +277,7 @@ static void finish(struct session *session, const struct test_end *end) {
 		stop_recording(session);
 		write_result(session, end);
 		spool_close(&session->spool);
+		warn_of_full_disk(session);
 		// On a full disk there is no room for a trace either, as was said already.
 		trace = session->spool.error ? NULL : make_trace(session, &result);
 		summary.backend = session->backend->name;

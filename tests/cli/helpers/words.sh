@@ -37,11 +37,6 @@ the_trace() {
 	[ ${#found[@]} = 1 ] && [ -e "${found[0]}" ] && echo "${found[0]}"
 }
 
-# our_programs: the BPF programs and links of tracelet that are in the kernel now.
-our_programs() {
-	bpftool prog show | grep -E ' name on_(switch|waking|newtask|exec|rename|exit|irq|softirq|timer)'
-}
-
 # question DESCRIPTION EXPECTED SQL: one that has one row for an answer; asked by answers.
 question() {
 	questions+=("$1")
