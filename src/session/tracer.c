@@ -56,6 +56,7 @@ struct session {
 	int socket;
 	bool recording;
 	bool told_of_full_disk;
+	char less[256]; // why less is recorded than could be; "": it is not
 };
 
 enum { DRAIN_INTERVAL_MS = 100 };
@@ -109,7 +110,7 @@ static int open_capture(struct session *session) {
 		if (backends[i]->open(&options, &session->capture, why[i]) == 0) {
 			session->backend = backends[i];
 			if (i > 0)
-				log_warning("%s; recording less, with perf events", why[0]);
+				memcpy(session->less, why[0], sizeof(why[0]));
 			return 0;
 		}
 	}
@@ -148,15 +149,18 @@ static bool begin_recording(struct session *session, pid_t pid) {
 	spool_tasks(&session->spool, session->settings->scope == SCOPE_SYSTEM ? 0 : pid);
 	int error = session->backend->follow(session->capture, pid, pidfd);
 	if (error)
-		snprintf(why, sizeof(why), "the test cannot be followed: %s", strerror(-error));
+		snprintf(why, sizeof(why), "the test cannot be followed: %s%s", strerror(-error),
+			 error == -ENOBUFS ? " (raise 'ulimit -l' or kernel.perf_event_mlock_kb)" : "");
 	else
 		error = session->backend->start(session->capture, why);
 	if (pidfd >= 0)
 		close(pidfd);
 	if (error)
 		log_warning("no trace: %s", why);
+	else if (*session->less)
+		log_warning("%s; recording less, with perf events", session->less);
 	// On disk before the test begins: if we are killed, there is a spool to convert.
-	else
+	if (!error)
 		spool_flush(&session->spool);
 	return !error;
 }

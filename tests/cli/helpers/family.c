@@ -12,12 +12,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 static int letter[2];
+static _Atomic pid_t sleeper_id;
 
 static void introduce(const char *name) {
 	prctl(PR_SET_NAME, name);
@@ -36,6 +38,7 @@ static void *burn(void *unused) {
 static void *sleep_until_written(void *unused) {
 	char byte;
 	introduce("sleeper");
+	sleeper_id = gettid();
 	if (read(letter[0], &byte, 1) != 1)
 		abort();
 	return unused;
@@ -49,16 +52,15 @@ static void *end_at_once(void *unused) {
 // Begun, asleep in its read: known from /proc, not guessed from the time.
 static void wait_until_asleep(void) {
 	struct timespec moment = {.tv_nsec = 1000000};
-	for (int waiting = 0; !waiting; nanosleep(&moment, NULL)) {
-		char path[64], state = 0, name[17] = "";
-		for (int tid = getpid() + 1; tid < getpid() + 64 && !waiting; tid++) {
-			snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
-			FILE *file = fopen(path, "re");
-			waiting = file && fscanf(file, "%*d (%16[^)]) %c", name, &state) == 2 && state == 'S' &&
-				  name[0] == 's';
-			if (file)
-				fclose(file);
-		}
+	char path[64], name[17] = "", state = 0;
+	while (state != 'S' || strcmp(name, "sleeper") != 0) {
+		nanosleep(&moment, NULL);
+		snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)sleeper_id);
+		FILE *file = fopen(path, "re");
+		if (file && fscanf(file, "%*d (%16[^)]) %c", name, &state) != 2)
+			state = 0;
+		if (file)
+			fclose(file);
 	}
 }
 

@@ -29,8 +29,19 @@ static void print_descriptors(void) {
 
 // The lines of /proc/self/status that are inherited.
 static void print_status(void) {
-	static const char *const kept[] = {"SigBlk:", "SigIgn:", "SigPnd:", "ShdPnd:", "Cap", "NoNewPrivs:", "Seccomp:",
-					   "Uid:", "Gid:", "Groups:", "Cpus_allowed_list:", "NSpgid:", "NSsid:"};
+	static const char *const kept[] = {"SigBlk:",
+					   "SigIgn:",
+					   "SigPnd:",
+					   "ShdPnd:",
+					   "Cap",
+					   "NoNewPrivs:",
+					   "Seccomp:",
+					   "Uid:",
+					   "Gid:",
+					   "Groups:",
+					   "Cpus_allowed_list:",
+					   "NSpgid:",
+					   "NSsid:"};
 	char line[4096];
 	FILE *file = fopen("/proc/self/status", "re");
 	while (file && fgets(line, sizeof(line), file))
@@ -58,8 +69,8 @@ int main(int argc, char **argv) {
 	for (char **variable = environ; *variable; variable++)
 		printf("environment: %s\n", *variable);
 	printf("folder: %s\numask: %03o\n", getcwd(folder, sizeof(folder)), (unsigned)mask);
-	printf("process group %d, session %d, terminal %d %d %d\n", (int)getpgrp(), (int)getsid(0), isatty(0), isatty(1),
-	       isatty(2));
+	printf("process group %d, session %d, terminal %d %d %d\n", (int)getpgrp(), (int)getsid(0), isatty(0),
+	       isatty(1), isatty(2));
 	printf("nice %d\n", getpriority(PRIO_PROCESS, 0));
 	print_descriptors();
 	print_status();
