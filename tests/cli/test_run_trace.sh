@@ -125,7 +125,9 @@ question "sees a foreign process" 1 "select count(*) > 0 from process where cmdl
 question "its exit" 1 "select count(*) > 0 from slice join thread_track on track_id = thread_track.id
 	join thread using (utid) where thread.name = 'foreigner' and slice.name = 'exit 0'"
 question "the test too" 1 "select count(*) from process where cmdline = 'sleep 0.2'"
-question "idle is idle" 1 "select count(*) > 0 from sched_slice join thread using (utid) where tid = 0"
+question "the time of a CPU has no gaps" 0 "select count(*) from
+	(select ts + dur as finish, lead(ts) over (partition by cpu order by ts) as following from sched_slice)
+	where following is not null and finish != following"
 question "no time belongs to nobody" 0 "select count(*) from thread where name = '(not this test)'"
 question "softirqs on tracks of their CPUs" 1 "select count(*) > 0 from slice join track on track_id = track.id
 	where track.name glob 'SoftIrq Cpu *' and slice.name in ('TIMER', 'SCHED', 'RCU') and dur > 0"
