@@ -21,7 +21,7 @@ uint64_t clock_monotonic_now(void) {
 }
 
 void spool_open(struct spool *spool, int fd, uint64_t start) {
-	*spool = (struct spool){.fd = fd, .watermark_limit = UINT64_MAX};
+	*spool = (struct spool){.fd = fd};
 	struct spool_header header = {
 		.magic = SPOOL_MAGIC, .version = SPOOL_VERSION, .header_size = sizeof(header), .start = start};
 	buffer_append(&spool->pending, &header, sizeof(header));
@@ -39,7 +39,8 @@ void spool_close(struct spool *spool) {
 
 int spool_flush(struct spool *spool) {
 	if (!spool->error)
-		spool->error = file_write_all(spool->fd, spool->pending.data, spool->pending.size);
+		spool->error = spool->write ? spool->write(spool->context, spool->pending.data, spool->pending.size)
+					    : file_write_all(spool->fd, spool->pending.data, spool->pending.size);
 	if (!spool->error)
 		spool->written += spool->pending.size;
 	spool->pending.size = 0;
@@ -82,6 +83,7 @@ void spool_clock(struct spool *spool) {
 }
 
 void spool_watermark(struct spool *spool, uint64_t time) {
-	time = MIN(time, spool->watermark_limit);
+	if (spool->watermark_limit)
+		time = MIN(time, spool->watermark_limit);
 	spool_append(spool, SPOOL_WATERMARK, &time, sizeof(time));
 }

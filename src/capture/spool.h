@@ -9,9 +9,12 @@
 struct spool {
 	struct buffer pending;
 	uint64_t written;
-	uint64_t watermark_limit; // no watermark is later: a source has not handed over all before
+	uint64_t watermark_limit; // 0, or no watermark is later: a source has not handed over all before
 	int fd;
 	int error;
+	// Where bytes go; NULL: to the descriptor. 0 or -errno.
+	int (*write)(void *context, const void *bytes, size_t size);
+	void *context;
 };
 
 void spool_open(struct spool *spool, int fd, uint64_t start); // takes over the descriptor

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 static const enum setting_id flags[] = {
-	SETTING_ENABLED, SETTING_NAME, SETTING_OUTPUT_DIR, SETTING_PROFILE, SETTING_SCOPE, SETTING_DURATION,
+	SETTING_ENABLED, SETTING_NAME, SETTING_OUTPUT_DIR, SETTING_PROFILE, SETTING_SCOPE, SETTING_TYPE,
+	SETTING_RING_SIZE, SETTING_RING_SECONDS, SETTING_DURATION,
 	SETTING_WAIT_TREE, SETTING_BUFFER_SIZE, SETTING_JSON, SETTING_KEEP_SPOOL, SETTING_STRICT, SETTING_QUIET,
 	SETTING_VERBOSE,
 };
@@ -17,6 +18,7 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		return status;
 	if (optind == argc) {
 		log_error("run needs a command: tracelet run -- COMMAND [ARGUMENTS...]");
+		settings_free(&settings);
 		return EXIT_USAGE;
 	}
 	settings.command = argv + optind;
@@ -36,6 +38,10 @@ const struct verb verb_run = {
 		"  --output-dir DIR    where artifacts go (default: ./tracelet-out)\n"
 		"  --profile NAME      what to record (default: embedded)\n"
 		"  --scope SCOPE       tree: COMMAND and all it starts (default); system: everything\n"
+		"  --type TYPE         file (default), or memory: a flight recorder of the newest events,\n"
+		"                      saved when COMMAND fails or on 'tracelet snapshot'\n"
+		"  --ring-size SIZE    how much a flight recorder holds (default: 16M)\n"
+		"  --ring-seconds SECS and for how long (default: as long as there is room)\n"
 		"  --duration SECONDS  stop recording then; COMMAND goes on\n"
 		"  --wait-tree[=SECS]  record until the whole process tree has ended (at most SECS)\n"
 		"  --buffer-size SIZE  bytes between kernel and tracer, as in 64M (default: by CPUs)\n"

@@ -54,6 +54,7 @@ static bool openvmm_folder(const char *text, const char **value) {
 
 static const char *const enabled_choices[] = {"no", "yes", "auto", NULL};
 static const char *const scope_choices[] = {[SCOPE_TREE] = "tree", [SCOPE_SYSTEM] = "system", NULL};
+static const char *const type_choices[] = {[RECORD_TO_FILE] = "file", [RECORD_TO_MEMORY] = "memory", NULL};
 
 #define FIELD(field) .offset = offsetof(struct settings, field)
 
@@ -68,6 +69,10 @@ static const struct setting table[SETTING_COUNT] = {
 			     .alias = "OPENVMM_WPR_PROFILE", .alias_value = openvmm_profile},
 	[SETTING_SCOPE] = {"scope", TYPE_CHOICE, FIELD(scope), .choices = scope_choices,
 			   .wanted = "'tree' or 'system'"},
+	[SETTING_TYPE] = {"type", TYPE_CHOICE, FIELD(type), .choices = type_choices, .wanted = "'file' or 'memory'"},
+	[SETTING_RING_SIZE] = {"ring-size", TYPE_SIZE, FIELD(ring_size), .least = 64 << 10, .most = 1ull << 32,
+			       .wanted = "a size from 64K to 4G"},
+	[SETTING_RING_SECONDS] = {"ring-seconds", TYPE_SECONDS, FIELD(ring_seconds), .wanted = "seconds"},
 	[SETTING_DURATION] = {"duration", TYPE_SECONDS, FIELD(duration), .wanted = "seconds"},
 	[SETTING_WAIT_TREE] = {"wait-tree", TYPE_SECONDS, FIELD(wait_tree), .bare = "0", .wanted = "seconds"},
 	[SETTING_BUFFER_SIZE] = {"buffer-size", TYPE_SIZE, FIELD(buffer_size), .least = 4096, .most = 1 << 30,
@@ -145,7 +150,8 @@ static bool parse(struct settings *settings, const struct setting *setting, cons
 	case TYPE_FOLDER:
 	case TYPE_TARGET:
 		*(const char **)field = text;
-		return *text && !(setting->type == TYPE_TARGET && descriptor_is_closed(text));
+		return setting->type == TYPE_TEXT ||
+		       (*text && !(setting->type == TYPE_TARGET && descriptor_is_closed(text)));
 	case TYPE_SECONDS:
 		return parse_seconds(text, field);
 	case TYPE_SIZE:
@@ -286,7 +292,7 @@ static char *find_user_file(void) {
 
 bool settings_load(struct settings *settings) {
 	*settings = (struct settings){.output_dir = "tracelet-out", .profile = "embedded", .enabled = ENABLED_YES,
-				      .scope = SCOPE_TREE, .wait_tree = -1};
+				      .scope = SCOPE_TREE, .ring_size = 16 << 20, .wait_tree = -1};
 	settings->user_file = find_user_file();
 	settings->project_file = find_project_file();
 	if (settings->user_file && !take_file(settings, settings->user_file, FROM_USER_FILE))
