@@ -1,6 +1,8 @@
 // The Perfetto writer: whatever events come, in whatever order, the trace is good.
 #include "trace_run.h"
 
+#include <math.h>
+
 static uint64_t random_state;
 
 static uint32_t dice(uint32_t sides) {
@@ -57,6 +59,13 @@ static struct event any_event(uint64_t *clock) {
 		break;
 	case EVENT_IRQ_ENTRY:
 		event.irq.name = name;
+		break;
+	case EVENT_MARK:
+		event.mark.type = (uint16_t)(1 + dice(MARK_TYPE_COUNT - 1));
+		event.mark.name = name;
+		event.mark.no_task = !dice(10);
+		event.mark.cut = !dice(10);
+		event.mark.value = dice(10) ? dice(100) : (double)INFINITY;
 		break;
 	case EVENT_LOST:
 		event.cpu = dice(4) ? event.cpu : CPU_NONE;
