@@ -314,7 +314,7 @@ TL_MARK_SHARED int tl_mark_claim(struct tl_mark_thread *thread, struct tl_mark_a
 		return 0; // nothing has changed since
 	int error = errno;
 	struct tl_mark_chunk *chunk = tl_mark_find(thread, area);
-	uint32_t used = chunk ? __atomic_add_fetch(&area->used, 1, __ATOMIC_RELAXED) : MANY;
+	uint32_t used = chunk ? __atomic_add_fetch(&area->used, 1, __ATOMIC_RELAXED) : (uint32_t)MANY;
 	if (used >= MANY && used % SOME == 0) {
 		__atomic_add_fetch(&area->wake, 1, __ATOMIC_RELEASE);
 		tl_mark_syscall(SYS_futex, &area->wake, (long)FUTEX_WAKE_SHARED, (long)1, NULL, NULL,
