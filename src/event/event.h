@@ -30,6 +30,7 @@ enum event_kind {
 	EVENT_SAMPLE,  // where a task was when it was sampled
 	EVENT_GENERIC, // an event with fields of its own
 	EVENT_LOST, // events that are missing here, and how many
+	EVENT_COUNTER, // the value of something that is counted or measured
 	EVENT_KIND_COUNT
 };
 
@@ -141,11 +142,17 @@ struct event {
 			uint32_t provider, name;
 			uint32_t field_count;
 			const struct event_field *fields;
+			uint64_t duration; // it took so long and ended at the event's time; 0: an instant
+			uint32_t stack;    // where it happened; 0: not known
 		} generic;
 		struct {
 			uint64_t count;
 			uint16_t source; // enum event_source
 		} lost;
+		struct {
+			double value;
+			uint32_t provider, name;
+		} counter;
 	};
 };
 
