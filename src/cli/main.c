@@ -9,6 +9,7 @@
 static const struct verb *const verbs[] = {
 	&verb_run,
 	&verb_convert,
+	&verb_info,
 	&verb_check,
 	&verb_doctor,
 };
