@@ -100,11 +100,10 @@ static bool take_sample(struct etl_info *info, const struct etl_record *record) 
 		return false;
 	}
 	uint32_t pid = sample.tid ? etl_state_pid(&info->state, sample.tid) : 0;
-	if (pid == ETL_NONE) {
+	if (pid == ETL_NONE)
 		++*map_put(&info->by_tid, sample.tid);
-		return true;
-	}
-	++*map_put(&info->by_pid, pid);
+	else
+		++*map_put(&info->by_pid, pid);
 	// Addresses have 48 bits, or 32; those of the kernel are the same in all processes.
 	bool kernel = etl_is_kernel_address(sample.address, record->pointer);
 	++*map_put(&info->leaves, (uint64_t)(kernel ? 0xffff : pid & 0xffff) << 48 | (sample.address & 0xffffffffffff));

@@ -409,6 +409,8 @@ void etl_type_title(const struct etl_schemas *schemas, const struct etl_type *ty
 			buffer_printf(out, "/%s", schema->opcode_name);
 	} else if (schema && schema->name)
 		append_text(out, schema->name);
+	else if (type->class == CLASS_CLASSIC && etl_known_provider(&type->guid))
+		buffer_printf(out, "SysConfig/Opcode(%u)", type->id);
 	else if (schema && schema->task_name && *schema->task_name)
 		buffer_printf(out, schema->opcode_name ? "%s/%s" : "%s", schema->task_name, schema->opcode_name);
 	else

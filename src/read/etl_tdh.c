@@ -104,10 +104,8 @@ struct etl_schema *etl_tdh_schema(const uint8_t *bytes, size_t size) {
 	uint32_t provider = cursor_u32(&in);
 	cursor_take(&in, 3 * 4); // names of level, channel, keywords
 	uint32_t task = cursor_u32(&in), opcode = cursor_u32(&in);
-	cursor_take(&in, 6 * 4); // messages, binary XML, activities
-	uint32_t related = cursor_u32(&in);
+	cursor_take(&in, 6 * 4); // messages, binary XML, names of activities
 	uint32_t count = cursor_u32(&in), top = cursor_u32(&in);
-	(void)related;
 	if (in.failed || count > MOST_PROPERTIES || count * 24 > size) {
 		free(schema);
 		return NULL;
