@@ -15,11 +15,14 @@ _tracelet_files() {
 # _tracelet_value OPTION: completes the value of an option; fails if it has none.
 _tracelet_value() {
 	case $1 in
+	--enabled) _tracelet_offer "yes no auto" ;;
+	--profile) _tracelet_offer "embedded" ;;
+	--type) _tracelet_offer "file memory" ;;
 	--scope) _tracelet_offer "tree system" ;;
 	--from) _tracelet_offer "spool" ;;
 	--to) _tracelet_offer "perfetto" ;;
 	--output-dir) _tracelet_files -d ;;
-	--name | --duration | --buffer-size) ;;
+	--name | --duration | --buffer-size | --ring-size | --ring-seconds | --min-size) ;;
 	--json)
 		[ "$verb" = run ] || return 1
 		_tracelet_files -f
@@ -43,14 +46,14 @@ _tracelet() {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]} i
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		_tracelet_offer "run convert check doctor help --help --version"
+		_tracelet_offer "run convert check settings doctor help --help --version"
 		return
 	fi
 
 	if [ "$verb" = run ]; then
 		for ((i = 2; i < COMP_CWORD; i++)); do
 			case ${COMP_WORDS[i]} in
-			--name | --output-dir | --scope | --duration | --json | --buffer-size)
+			--enabled | --name | --output-dir | --profile | --scope | --type | --ring-size | --ring-seconds | --duration | --json | --buffer-size)
 				((i++)) # its value, whatever that looks like
 				;;
 			--)
@@ -74,13 +77,13 @@ _tracelet() {
 
 	case $verb:$current in
 	run:*)
-		_tracelet_offer "--name --output-dir --scope --duration --wait-tree --strict --quiet --verbose
+		_tracelet_offer "--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --duration --wait-tree --strict --quiet --verbose
 			--json --buffer-size --keep-spool --help --"
 		;;
 	convert:-*) _tracelet_offer "--from --to --help" ;;
-	check:-*) _tracelet_offer "--quiet --json --help" ;;
-	doctor:*) _tracelet_offer "--json --help" ;;
-	help:*) _tracelet_offer "run convert check doctor" ;;
+	check:-*) _tracelet_offer "--quiet --json --min-size --help" ;;
+	settings:* | doctor:*) _tracelet_offer "--json --help" ;;
+	help:*) _tracelet_offer "run convert check settings doctor" ;;
 	convert:*) _tracelet_files -f ;;
 	check:*)
 		_tracelet_files -f -X '!*.pb'

@@ -1,6 +1,7 @@
-// Counts what passes by.
+// Counts what passes by, in order of time.
 #pragma once
 
+#include "base/map.h"
 #include "event/event.h"
 
 struct tally {
@@ -9,7 +10,9 @@ struct tally {
 	uint64_t events; // without watermarks and facts about the whole
 	uint64_t kinds[EVENT_KIND_COUNT];
 	uint64_t lost[SOURCE_COUNT];
-	uint64_t first, last; // times of events
+	uint64_t gaps;        // places where a CPU's switches do not join: one or more are missing
+	uint64_t first, last; // the earliest and the latest time of those
+	struct map current;   // CPU → the task that came with its last switch, plus 1; 0: not known
 };
 
 // Takes over `next`; the tally itself is the caller's.

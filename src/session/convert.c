@@ -46,10 +46,11 @@ static int run_pipeline(const struct conversion *conversion, const struct reader
 			struct output *output, struct conversion_result *result) {
 	struct tables tables = tables_new();
 	struct sink *writer = conversion->writer->open(output, &tables);
-	struct sink *order = reader->ordered ? NULL : order_new(writer);
+	struct sink *counted = tally_init(&result->tally, writer);
+	struct sink *order = reader->ordered ? NULL : order_new(counted);
 	struct progress progress = {
 		.sink = {.push = progress_push, .finish = progress_finish, .destroy = progress_destroy},
-		.next = tally_init(&result->tally, order ? order : writer),
+		.next = order ? order : counted,
 		.input = input,
 		.name = conversion->input,
 	};

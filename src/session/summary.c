@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "session/descriptors.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,8 +13,8 @@
 
 void summary_result_words(int wait_status, char *words, size_t size) {
 	if (WIFSIGNALED(wait_status))
-		snprintf(words, size, "killed by signal %d (%s)%s", WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)),
-			 WCOREDUMP(wait_status) ? ", core dumped" : "");
+		snprintf(words, size, "killed by signal %d (%s)%s", WTERMSIG(wait_status),
+			 strsignal(WTERMSIG(wait_status)), WCOREDUMP(wait_status) ? ", core dumped" : "");
 	else if (WEXITSTATUS(wait_status))
 		snprintf(words, size, "failed: exit status %d", WEXITSTATUS(wait_status));
 	else
@@ -43,24 +44,31 @@ static const char *with_commas(uint64_t number, char text[32]) {
 
 static void describe_losses(const struct summary *summary, struct buffer *out) {
 	char number[32];
-	if (!lost_in_all(summary)) {
+	if (lost_in_all(summary)) {
+		buffer_printf(out, "LOST");
+		for (int source = 0; source < SOURCE_COUNT; source++)
+			if (summary->lost[source])
+				buffer_printf(out, " %s %s", with_commas(summary->lost[source], number),
+					      event_source_names[source]);
+		buffer_printf(out, "; a larger --buffer-size keeps more");
+	} else {
 		buffer_printf(out, "none lost");
-		return;
 	}
-	buffer_printf(out, "LOST");
-	for (int source = 0; source < SOURCE_COUNT; source++)
-		if (summary->lost[source])
-			buffer_printf(out, " %s %s", with_commas(summary->lost[source], number),
-				      event_source_names[source]);
-	buffer_printf(out, "; a larger --buffer-size keeps more");
+	// Losses leave gaps, too: then they need no line of their own.
+	if (summary->gaps && !summary->lost[SOURCE_SCHED])
+		buffer_printf(out, "; %s switches that this kernel did not report", with_commas(summary->gaps, number));
+	if (summary->late)
+		buffer_printf(out, "; %s too late to be put in order", with_commas(summary->late, number));
 }
 
 static void describe_cost(const struct summary *summary, struct buffer *out) {
 	if (summary->totals.program_stats) {
 		double seconds = (double)summary->totals.program_ns / 1e9;
-		buffer_printf(out, "BPF %s%.1f ms", summary->totals.program_estimated ? "about " : "", seconds * 1e3);
+		buffer_printf(out, "BPF %s%.1f ms", summary->totals.program_estimated ? "about " : "",
+			      seconds * 1e3);
 		if (summary->test_cpu_seconds > 0.05)
-			buffer_printf(out, " (%.1f %% of the test's CPU time)", seconds / summary->test_cpu_seconds * 100);
+			buffer_printf(out, " (%.1f %% of the test's CPU time)",
+				      seconds / summary->test_cpu_seconds * 100);
 		buffer_printf(out, ", ");
 	}
 	buffer_printf(out, "tracer %.0f ms of CPU", summary->tracer_cpu_seconds * 1e3);
@@ -74,13 +82,16 @@ void summary_print(const struct summary *summary) {
 	char words[128], size[16], number[32];
 	struct buffer out = {0};
 	summary_result_words(summary->wait_status, words, sizeof(words));
-	buffer_printf(&out, "tracelet: %s %s%s%s in %.3g s\n", summary->test, colour, words, plain, summary->wall_seconds);
+	buffer_printf(&out, "tracelet: %s %s%s%s in %.3g s\n", summary->test, colour, words, plain,
+		      summary->wall_seconds);
 	if (summary->trace)
 		buffer_printf(&out, "  %strace%s   %s (%s)\n", faint, plain, summary->trace,
 			      file_size_words(summary->trace_size, size));
 	if (summary->spool)
 		buffer_printf(&out, "  %sspool%s   %s\n", faint, plain, summary->spool);
-	if (summary->backend) {
+	if (summary->not_kept)
+		buffer_printf(&out, "  %strace%s   not kept: a flight recorder is saved when a test fails\n", faint, plain);
+	if (summary->backend && !summary->not_kept) {
 		buffer_printf(&out, "  %sevents%s  %s, ", faint, plain, with_commas(summary->events, number));
 		describe_losses(summary, &out);
 		if (summary->missing)
@@ -90,10 +101,11 @@ void summary_print(const struct summary *summary) {
 		buffer_printf(&out, "\n");
 	}
 	if (summary->trace)
-		buffer_printf(&out, "  %snext%s    open it in ui.perfetto.dev, or: tracelet check %s\n", faint, plain,
-			      summary->trace);
+		buffer_printf(&out, "  %snext%s    open it in ui.perfetto.dev, or: tracelet check %s\n",
+			      faint, plain, summary->trace);
 	else if (summary->spool)
-		buffer_printf(&out, "  %snext%s    tracelet convert %s out.pb\n", faint, plain, summary->spool);
+		buffer_printf(&out, "  %snext%s    tracelet convert %s out.pb\n", faint, plain,
+			      summary->spool);
 	file_write_all(STDERR_FILENO, out.data, out.size);
 	buffer_free(&out);
 }
@@ -163,7 +175,7 @@ void summary_json(const struct summary *summary, struct buffer *line) {
 	json_string(&json, "kernel", system.release);
 	json_string(&json, "machine", system.machine);
 	json_string(&json, "tracelet", TRACELET_VERSION);
-	json_string(&json, "profile", "default");
+	json_string(&json, "profile", summary->settings->profile);
 	json_string(&json, "scope", summary->settings->scope == SCOPE_SYSTEM ? "system" : "tree");
 	json_string(&json, "backend", summary->backend);
 	json_artifacts(&json, summary);
@@ -172,6 +184,8 @@ void summary_json(const struct summary *summary, struct buffer *line) {
 	for (int source = 0; source < SOURCE_COUNT; source++)
 		json_uint(&json, event_source_names[source], summary->lost[source]);
 	json_close_object(&json);
+	json_uint(&json, "gaps", summary->gaps);
+	json_uint(&json, "late", summary->late);
 	json_cost(&json, summary);
 	json_close_object(&json);
 	buffer_append(line, "\n", 1);
@@ -181,11 +195,9 @@ void summary_write_json(const struct summary *summary) {
 	const char *target = summary->settings->json;
 	struct buffer line = {0};
 	summary_json(summary, &line);
-	char *end;
-	long fd = strtol(target, &end, 10);
-	int error;
-	if (*target && !*end) {
-		error = file_write_all((int)fd, line.data, line.size);
+	int error, fd = descriptor_named(target);
+	if (fd >= 0) {
+		error = file_write_all(fd, line.data, line.size);
 	} else {
 		struct output output;
 		error = output_open(&output, target, OUTPUT_REPLACE);

@@ -18,12 +18,16 @@ struct summary {
 	char sha256[65];
 	uint64_t trace_size;
 	int wait_status;         // the test's, as wait() gives it
+	bool operation;          // there was no test
+	bool not_kept;           // a flight recorder, and the test passed
 	struct timespec started; // wall clock
 	double wall_seconds;
 	double test_cpu_seconds; // of the test and the children it waited for
 	double tracer_cpu_seconds;
 	uint64_t events;
 	uint64_t lost[SOURCE_COUNT];
+	uint64_t gaps; // switches that the kernel did not report
+	uint64_t late; // events that came too late to be put in order
 	struct capture_totals totals;
 };
 

@@ -195,14 +195,13 @@ static struct next next_task(struct perfetto *perfetto, const struct event *even
 int ftrace_switch(struct perfetto *perfetto, const struct event *event) {
 	struct cpu *cpu = ftrace_cpu(perfetto, event->cpu);
 	struct next next = next_task(perfetto, event);
-	uint32_t leaves = event->switched.outside && cpu->current != event->tid ? TID_OUTSIDE + event->cpu : event->tid;
 	if (event->time < cpu->last_switch)
 		return 0; // behind a watermark: it can no longer be told in order
 	if (cpu->current == NO_TID) {
 		first_switch(perfetto, cpu, event->time, event->tid, event->switched.state, next);
 		return 0;
 	}
-	if (leaves != cpu->current && leaves < TID_OUTSIDE && cpu->current < TID_OUTSIDE) {
+	if (cpu->current != event->tid && cpu->current < TID_OUTSIDE) {
 		// Something is missing in between: nobody is stretched over it.
 		struct next unknown = {.tid = TID_LOST + event->cpu, .name = perfetto->lost_name, .priority = DEFAULT_PRIORITY};
 		put_switch(cpu, cpu->last_switch, STATE_RUNNING, unknown);
