@@ -35,7 +35,7 @@ enum event_kind {
 };
 
 // Where an event comes from, for counting losses.
-enum event_source { SOURCE_SCHED, SOURCE_PROCESS, SOURCE_IRQ, SOURCE_COUNT };
+enum event_source { SOURCE_SCHED, SOURCE_PROCESS, SOURCE_IRQ, SOURCE_TRACE, SOURCE_COUNT }; // TRACE: of whatever kind
 extern const char *const event_source_names[SOURCE_COUNT];
 
 enum {
@@ -101,6 +101,7 @@ struct event {
 			uint16_t state;     // enum task_state, of the one that leaves
 			int16_t priority, next_priority;
 			bool outside, next_outside; // does not belong to this trace's test
+			uint16_t wait_reason; // Windows' KWAIT_REASON + 1; 0: not known
 		} switched;
 		struct { // tid wakes wakee_tid
 			uint32_t wakee_tid;
@@ -127,6 +128,8 @@ struct event {
 			int32_t code; // as wait() gives it: exit status << 8, or the signal
 			bool last;    // of its process
 			bool unknown; // the code is not known
+			bool has_status;
+			uint32_t status; // the whole of a status that has 32 bits
 		} exit;
 		struct {
 			uint32_t number; // interrupt, or softirq vector

@@ -1,13 +1,13 @@
 // The ETL reader: the doors for `convert`, `dump`, `table` and `info`.
-#include "base/log.h"
+#include "read/etl_events.h"
 #include "read/etl_info.h"
-#include "read/reader.h"
-
-#include <errno.h>
 
 static int read_with(struct stream *input, const char *name, const struct read_options *options, struct tables *tables,
 		     struct sink *sink) {
-	return -ENOSYS;
+	struct etl_events events = {.tables = tables, .sink = sink, .options = options};
+	int error = etl_events_read(&events, input, name);
+	etl_events_free(&events);
+	return error;
 }
 
 static int describe(struct stream *input, const char *name, const struct read_options *options, struct buffer *out) {

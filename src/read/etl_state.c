@@ -117,6 +117,8 @@ static void take_thread(struct etl_state *state, const struct etl_record *record
 		return;
 	// A thread that ends stays known: its samples and stacks may come a little later.
 	uint64_t *known = map_put(&state->threads, tid);
+	if (!*known && record->opcode != LIFE_START)
+		array_push(&state->at_start, (struct etl_thread){.tid = tid, .pid = pid});
 	if (!*known || record->opcode == LIFE_START || record->opcode == LIFE_RUNDOWN_START)
 		*known = (uint64_t)pid + 1;
 	if (type->role == ROLE_THREAD && type->version >= 3) {
@@ -411,6 +413,7 @@ void etl_state_free(struct etl_state *state) {
 	for (size_t i = 0; i < state->processes.count; i++)
 		array_free(&state->processes.items[i].events);
 	array_free(&state->processes);
+	array_free(&state->at_start);
 	array_free(&state->images);
 	array_free(&state->methods);
 	array_free(&state->definitions);

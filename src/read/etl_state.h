@@ -45,6 +45,10 @@ struct etl_process {
 	ARRAY(uint8_t) events; // opcodes in the order of time
 };
 
+struct etl_thread {
+	uint32_t tid, pid;
+};
+
 struct etl_image {
 	uint32_t pid, name, path;
 	uint64_t base, size, begin, end;
@@ -91,6 +95,7 @@ struct etl_state {
 	struct map live;    // pid to index + 1
 	struct map threads; // tid to pid + 1
 	struct map thread_names; // tid to string
+	ARRAY(struct etl_thread) at_start; // threads that were there before the trace
 	uint64_t image_events[5]; // DCStart, Load, Unload, DCStop
 	ARRAY(struct etl_image) images;
 	struct map image_index; // of (pid, base) to index + 1

@@ -9,6 +9,7 @@
 struct read_options {
 	const char *const *manifests; // files that describe events, ends with NULL; or NULL
 	bool records;                 // every record as it stands, as generic events
+	bool images;                  // loaded images too, also those that were there before
 	bool json;                    // of describe()
 };
 
