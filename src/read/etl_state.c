@@ -189,7 +189,9 @@ static void take_image(struct etl_state *state, const struct etl_record *record,
 static void take_method(struct etl_state *state, const struct etl_record *record) {
 	struct cursor in = cursor_of(record->payload, record->size);
 	cursor_take(&in, 16); // ids of the method and of its module
-	struct etl_method method = {.pid = record->pid, .start = cursor_u64(&in), .size = cursor_u32(&in)};
+	struct etl_method method = {.pid = record->pid};
+	method.start = cursor_u64(&in);
+	method.size = cursor_u32(&in);
 	cursor_take(&in, 8); // token, flags
 	if (in.failed || !method.size)
 		return;
@@ -214,7 +216,9 @@ static void take_method(struct etl_state *state, const struct etl_record *record
 
 bool etl_stack_take(const struct etl_record *record, enum etl_role role, struct etl_stack_part *part) {
 	struct cursor in = cursor_of(record->payload, record->size);
-	*part = (struct etl_stack_part){.event_time = cursor_u64(&in), .pid = cursor_u32(&in), .tid = cursor_u32(&in)};
+	*part = (struct etl_stack_part){.event_time = cursor_u64(&in)};
+	part->pid = cursor_u32(&in);
+	part->tid = cursor_u32(&in);
 	if (role == ROLE_STACK_KEY) {
 		part->key = pointer(&in, record);
 		return !in.failed;
