@@ -10,6 +10,7 @@ static const struct verb *const verbs[] = {
 	&verb_run,
 	&verb_convert,
 	&verb_info,
+	&verb_dump,
 	&verb_check,
 	&verb_settings_show,
 	&verb_doctor,

@@ -379,8 +379,10 @@ static int take_record(struct etl_events *events, const struct etl_record *recor
 	enum etl_role role = etl_role_of(type);
 	events->time = etl_file_time(&events->file, record->time);
 	etl_stacks_advance(&events->stacks, record->time);
-	if (events->options->records)
-		return take_generic(events, record, type);
+	if (events->options->records) {
+		int error = role == ROLE_PROCESS ? take_process(events, record, type) : 0;
+		return error ? error : take_generic(events, record, type);
+	}
 	switch (role) {
 	case ROLE_PROCESS:
 		return take_process(events, record, type);
@@ -465,7 +467,7 @@ static int push_all(struct etl_events *events) {
 	struct etl_walk walk;
 	const struct etl_record *record;
 	int error = push_facts(events);
-	if (!error && !events->options->records)
+	if (!error)
 		error = push_tasks(events);
 	events->file.input->offset = 0; // for whoever shows how far the reading has come
 	etl_stacks_begin(&events->stacks, &events->file, &events->state, events->tables);
