@@ -9,6 +9,7 @@
 static const struct verb *const verbs[] = {
 	&verb_run,
 	&verb_convert,
+	&verb_fold,
 	&verb_check,
 	&verb_doctor,
 };

@@ -4,6 +4,7 @@
 
 static const struct writer *const writers[] = {
 	&perfetto_writer,
+	&folded_writer,
 	NULL,
 };
 
