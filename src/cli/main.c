@@ -10,6 +10,7 @@ static const struct verb *const verbs[] = {
 	&verb_run,
 	&verb_convert,
 	&verb_fold,
+	&verb_flame,
 	&verb_check,
 	&verb_doctor,
 };

@@ -5,6 +5,8 @@
 static const struct writer *const writers[] = {
 	&perfetto_writer,
 	&folded_writer,
+	&svg_writer,
+	&html_writer,
 	NULL,
 };
 
