@@ -190,8 +190,6 @@ static int flame(struct flame_arguments *arguments, const char *path) {
 	size_t length = strlen(name);
 	if (length > 5 && strcmp(name + length - 5, ".html") == 0)
 		arguments->options.html = true;
-	if (arguments->options.html && arguments->options.width == flame_defaults.width)
-		arguments->options.width = 0;
 	struct output output;
 	int error = output_open(&output, name, OUTPUT_REPLACE);
 	if (error) {
@@ -254,7 +252,7 @@ const struct verb verb_flame = {
 		"      --icicle\n"
 		"      --reverse           merge from the innermost function\n"
 		"      --min-width PIXELS  leave out what is narrower (0.1), or so many %\n"
-		"      --width PIXELS      of the picture (1200)\n"
+		"      --width PIXELS      of the picture (1200, and with scripts that of the window)\n"
 		"      --height PIXELS     of a frame (17)\n"
 		"      --fontsize PIXELS   (12)\n"
 		"      --fonttype NAME     the font\n" PROFILE_OPTIONS_HELP

@@ -12,7 +12,6 @@ const struct flame_options flame_defaults = {
 	.unit = "samples",
 	.min_width = 0.1,
 	.factor = 1,
-	.width = 1200,
 	.frame_height = 17,
 	.font_size = 12,
 };
@@ -69,7 +68,7 @@ static void default_words(struct flame_options *options, bool differential) {
 
 static int draw(struct flame *flame, const struct profile *profile, struct flame_palette *palette) {
 	struct flame_layout layout = {0};
-	double whole = flame->options.width ? flame->options.width - 20 : 1600;
+	double whole = flame->options.width ? flame->options.width - 20 : 1180;
 	double least = flame->options.min_width < 0 ? -flame->options.min_width / 100 : flame->options.min_width / whole;
 	flame_layout(&layout, profile, least);
 	if (layout.cut)
@@ -149,7 +148,6 @@ static struct sink *open_svg(struct output *output, struct tables *tables) {
 static struct sink *open_html(struct output *output, struct tables *tables) {
 	struct flame_options options = flame_defaults;
 	options.html = true;
-	options.width = 0;
 	return flame_open(output, tables, &options);
 }
 

@@ -14,7 +14,7 @@ struct flame_options {
 	const char *palette; // file with colours of names, read and written; NULL: none
 	double min_width;    // narrower frames are left out: pixels, or of the whole if negative (-0.1: 0.1 %)
 	double factor;       // of the weights that are shown
-	unsigned width;      // pixels; 0: as wide as the window
+	unsigned width;      // pixels; 0: 1200, or with a script as wide as the window
 	unsigned frame_height, font_size;
 	bool html, inverted, reversed, negate, normalize;
 };

@@ -104,8 +104,8 @@ static void append_frame(struct buffer *out, const struct flame_picture *picture
 	flame_colour(&picture->colours, box->node, colour);
 	buffer_append(out, "<g>", 3);
 	append_title(out, picture, box, MAX(1.0, (double)profile_node(picture->profile, PROFILE_ROOT)->total));
-	buffer_printf(out, "<rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%u\" rx=\"2\" fill=\"%s\"/>", x, y, width,
-		      options->frame_height - 1, colour);
+	buffer_printf(out, "<rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%u\"%s fill=\"%s\"/>", x, y,
+		      MAX(width - 0.5, 0.4), options->frame_height - 1, width > 6 ? " rx=\"2\"" : "", colour);
 	double room = (width - 6) / (options->font_size * 0.6);
 	if (room >= 3) {
 		const char *name = box_name(picture, box);

@@ -190,8 +190,8 @@ function drawNode(node, x, width, above) {
 	const classes = [above && "above", node.found && "found", node === state.selected && "selected"].filter(Boolean);
 	if (classes.length)
 		group.setAttribute("class", classes.join(" "));
-	const rect = element("rect", { x: x.toFixed(2), y, width: width.toFixed(2), height: look.frameHeight - 1,
-		rx: 2, fill: colour(node) });
+	const rect = element("rect", { x: x.toFixed(2), y, width: Math.max(width - 0.5, 0.4).toFixed(2),
+		height: look.frameHeight - 1, rx: width > 6 ? 2 : 0, fill: colour(node) });
 	group.append(rect);
 	if (!page)
 		group.append(element("title", {}, describe(node)));
@@ -238,10 +238,9 @@ function resize() {
 	svg.setAttribute("width", geometry.width);
 	svg.setAttribute("height", height);
 	svg.setAttribute("viewBox", `0 0 ${geometry.width} ${height}`);
-	if (!page) {
-		details.setAttribute("y", height - 12);
-		controls.place(geometry.width);
-	}
+	geometry.whole = height;
+	if (!page)
+		controls.place();
 	draw();
 }
 
@@ -396,14 +395,24 @@ function makeControls() {
 		bar.append(button("mode", "◐", "Dark or light", () => { root.dataset.mode = root.dataset.mode === "dark" ? "light" : "dark"; }));
 		document.getElementById("bar").append(bar);
 	} else {
-		const hole = element("foreignObject", { x: 0, y: 8, width: look.width, height: 32 });
+		const hole = element("foreignObject", { height: 32 });
+		const ground = element("rect", { class: "ground", x: 0, height: 22 });
 		hole.append(bar);
 		svg.append(hole);
-		made.place = (width) => {
-			const begin = Math.min(width - 200, look.titleWidth + 20);
+		details.before(ground);
+		svg.append(ground, details);
+		// The bar and the details stay in sight when a tall picture is scrolled.
+		made.place = () => {
+			const begin = Math.min(geometry.width - 200, look.titleWidth + 20);
+			const below = Math.min(geometry.whole, window.scrollY + window.innerHeight);
 			hole.setAttribute("x", begin);
-			hole.setAttribute("width", width - begin - 10);
+			hole.setAttribute("y", window.scrollY + 8);
+			hole.setAttribute("width", geometry.width - begin - 10);
+			ground.setAttribute("y", below - 26);
+			ground.setAttribute("width", geometry.width);
+			details.setAttribute("y", below - 11);
 		};
+		window.addEventListener("scroll", made.place);
 	}
 	return made;
 }
@@ -434,4 +443,7 @@ svg.addEventListener("mouseleave", hover);
 window.addEventListener("keydown", onKey);
 window.addEventListener("resize", resize);
 resize();
+// Of a tall picture the root is what one wants to see first.
+if (!state.inverted)
+	window.scrollTo(0, document.documentElement.scrollHeight || geometry.whole);
 })();
