@@ -14,7 +14,7 @@ void stacks_free(struct stacks *stacks) {
 	array_free(&stacks->frames);
 	array_free(&stacks->stacks);
 	map_free(&stacks->frame_ids);
-	map_free(&stacks->stack_ids);
+	free(stacks->slots);
 	free(stacks);
 }
 
@@ -30,13 +30,36 @@ uint32_t stacks_add_frame(struct stacks *stacks, const struct frame *frame) {
 	return id;
 }
 
+static uint32_t *find_slot(const struct stacks *stacks, uint32_t caller, uint32_t frame) {
+	size_t mask = stacks->slot_count - 1;
+	size_t at = hash_u64((uint64_t)caller << 32 | frame) & mask;
+	for (; stacks->slots[at]; at = (at + 1) & mask) {
+		const struct stack *stack = &stacks->stacks.items[stacks->slots[at]];
+		if (stack->caller == caller && stack->frame == frame)
+			break;
+	}
+	return &stacks->slots[at];
+}
+
+static void grow_slots(struct stacks *stacks) {
+	free(stacks->slots);
+	stacks->slot_count = stacks->slot_count ? stacks->slot_count * 2 : 1024;
+	stacks->slots = memory_alloc(stacks->slot_count * sizeof(*stacks->slots));
+	for (uint32_t id = 1; id < stacks->stacks.count; id++) {
+		const struct stack *stack = &stacks->stacks.items[id];
+		*find_slot(stacks, stack->caller, stack->frame) = id;
+	}
+}
+
 uint32_t stacks_add(struct stacks *stacks, uint32_t caller, uint32_t frame) {
-	uint64_t *id = map_put(&stacks->stack_ids, (uint64_t)caller << 32 | frame);
+	if (stacks->stacks.count * 2 >= stacks->slot_count)
+		grow_slots(stacks);
+	uint32_t *id = find_slot(stacks, caller, frame);
 	if (!*id) {
-		*id = stacks->stacks.count;
+		*id = (uint32_t)stacks->stacks.count;
 		array_push(&stacks->stacks, (struct stack){.frame = frame, .caller = caller});
 	}
-	return (uint32_t)*id;
+	return *id;
 }
 
 const struct frame *stacks_frame(const struct stacks *stacks, uint32_t frame) {

@@ -28,7 +28,11 @@ struct stack {
 struct stacks {
 	ARRAY(struct frame) frames;
 	ARRAY(struct stack) stacks;
-	struct map frame_ids, stack_ids;
+	struct map frame_ids;
+	// Ids of stacks by hash, 0: free. Four bytes for each and not a slot of a map: there may be
+	// millions, and what a lookup costs is the cache it misses.
+	uint32_t *slots;
+	size_t slot_count;
 };
 
 struct stacks *stacks_new(void);

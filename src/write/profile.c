@@ -7,17 +7,24 @@
 
 // ---- the tree ----
 
-uint32_t profile_child(struct profile *profile, uint32_t parent, uint32_t name) {
-	uint64_t *found = map_put(&profile->children, (uint64_t)parent << 32 | name);
-	if (*found)
-		return (uint32_t)*found;
+static uint32_t add_node(struct profile *profile, uint32_t parent, uint32_t name) {
 	uint32_t node = (uint32_t)profile->nodes.count;
-	*found = node;
-	array_push(&profile->nodes, (struct profile_node){.parent = parent, .name = name});
-	struct profile_node *above = profile_node(profile, parent);
-	profile_node(profile, node)->next_sibling = above->first_child;
-	above->first_child = node;
+	uint32_t sibling = profile_node(profile, parent)->first_child;
+	array_push(&profile->nodes, (struct profile_node){.parent = parent, .name = name, .next_sibling = sibling});
+	profile_node(profile, parent)->first_child = node;
 	return node;
+}
+
+uint32_t profile_child(struct profile *profile, uint32_t parent, uint32_t name) {
+	for (uint32_t i = 1; !profile->children_known && i < profile->nodes.count; i++) {
+		const struct profile_node *node = profile_node(profile, i);
+		*map_put(&profile->children, (uint64_t)node->parent << 32 | node->name) = i;
+	}
+	profile->children_known = true;
+	uint64_t *found = map_put(&profile->children, (uint64_t)parent << 32 | name);
+	if (!*found)
+		*found = add_node(profile, parent, name);
+	return (uint32_t)*found;
 }
 
 static bool is_java(const struct profile *profile, uint32_t label) {
@@ -38,40 +45,71 @@ static uint32_t frame_name(struct profile *profile, uint32_t frame, bool java) {
 	return *name;
 }
 
+static uint32_t known_node(const struct profile *profile, uint32_t label, uint32_t stack, bool *known) {
+	if (!label) {
+		uint32_t node = stack < profile->bare_nodes.count ? profile->bare_nodes.items[stack] : 0;
+		*known = node || !stack;
+		return node ? node - 1 : PROFILE_ROOT;
+	}
+	uint64_t *found = map_get(&profile->stack_nodes, (uint64_t)label << 32 | stack);
+	*known = found;
+	return found ? (uint32_t)*found : PROFILE_ROOT;
+}
+
+static void remember_node(struct profile *profile, uint32_t label, uint32_t stack, uint32_t node) {
+	if (label) {
+		*map_put(&profile->stack_nodes, (uint64_t)label << 32 | stack) = node;
+		return;
+	}
+	size_t count = profile->bare_nodes.count;
+	if (stack >= count) {
+		array_reserve(&profile->bare_nodes, stack + 1u);
+		memset(profile->bare_nodes.items + count, 0, (stack + 1 - count) * sizeof(uint32_t));
+		profile->bare_nodes.count = stack + 1u;
+	}
+	profile->bare_nodes.items[stack] = node + 1;
+}
+
+// A stack without a label whose names are exact has a node that nobody else can have made,
+// unless somebody has asked for nodes by name.
+static uint32_t frame_node(struct profile *profile, uint32_t parent, uint32_t frame_id, bool java, bool bare) {
+	const struct frame *frame = stacks_frame(profile->tables->stacks, frame_id);
+	size_t nodes = profile->nodes.count;
+	uint32_t node = bare && frame->exact && !profile->children_known
+				? add_node(profile, parent, frame->symbol)
+				: profile_child(profile, parent, frame_name(profile, frame_id, java));
+	if (profile->nodes.count > nodes) {
+		profile_node(profile, node)->module = frame->module;
+		profile_node(profile, node)->kind = frame->kind;
+	}
+	return node;
+}
+
 // Up through the callers to one whose node is known, then down again.
 static uint32_t stack_node(struct profile *profile, uint32_t label, uint32_t stack) {
 	struct stacks *stacks = profile->tables->stacks;
-	ARRAY(uint32_t) unknown = {0};
-	uint32_t node = PROFILE_ROOT;
+	uint32_t node;
+	profile->path.count = 0;
 	for (uint32_t at = stack;; at = stacks_get(stacks, at)->caller) {
-		uint64_t *found = map_get(&profile->stack_nodes, (uint64_t)label << 32 | at);
-		if (found) {
-			node = (uint32_t)*found;
+		bool known;
+		node = known_node(profile, label, at, &known);
+		if (known)
 			break;
-		}
-		array_push(&unknown, at);
+		array_push(&profile->path, at);
 		if (!stacks_get(stacks, at))
 			break;
 	}
 	bool java = is_java(profile, label);
-	for (size_t i = unknown.count; i-- > 0;) {
-		const struct stack *entry = stacks_get(stacks, unknown.items[i]);
+	for (size_t i = profile->path.count; i-- > 0;) {
+		const struct stack *entry = stacks_get(stacks, profile->path.items[i]);
 		if (entry) {
-			const struct frame *frame = stacks_frame(stacks, entry->frame);
-			uint32_t name = frame_name(profile, entry->frame, java);
-			size_t nodes = profile->nodes.count;
-			node = profile_child(profile, node, name);
-			if (profile->nodes.count > nodes) {
-				profile_node(profile, node)->module = frame->module;
-				profile_node(profile, node)->kind = frame->kind;
-			}
-		} else if (label) {
+			node = frame_node(profile, node, entry->frame, java, !label);
+		} else {
 			node = profile_child(profile, PROFILE_ROOT, label);
 			profile_node(profile, node)->kind = PROFILE_TASK;
 		}
-		*map_put(&profile->stack_nodes, (uint64_t)label << 32 | unknown.items[i]) = node;
+		remember_node(profile, label, profile->path.items[i], node);
 	}
-	array_free(&unknown);
 	return node;
 }
 
@@ -99,7 +137,9 @@ static uint32_t make_label(struct profile *profile, const struct event *event, u
 // Labels are remembered for each name, and for each task where they tell it.
 static uint32_t label_of(struct profile *profile, const struct event *event) {
 	uint32_t comm = event->sample.comm;
-	if (!comm && !(event->sample.flags & SAMPLE_NO_TASK)) {
+	if (!comm && event->sample.flags & SAMPLE_NO_TASK)
+		return 0;
+	if (!comm) {
 		uint64_t *known = map_get(&profile->task_names, event->tid);
 		comm = known ? (uint32_t)*known : 0;
 	}
@@ -137,8 +177,7 @@ static void take_sample(struct profile *profile, const struct event *event) {
 		return;
 	}
 	uint32_t label = label_of(profile, event);
-	uint64_t *found = map_get(&profile->stack_nodes, (uint64_t)label << 32 | event->sample.stack);
-	uint32_t node = found ? (uint32_t)*found : stack_node(profile, label, event->sample.stack);
+	uint32_t node = stack_node(profile, label, event->sample.stack);
 	if (event->sample.flags & SAMPLE_BASELINE) {
 		profile_node(profile, node)->base_self += event->sample.weight;
 		profile->base_weight += event->sample.weight;
@@ -196,6 +235,8 @@ void profile_free(struct profile *profile) {
 	array_free(&profile->names[1]);
 	map_free(&profile->children);
 	map_free(&profile->stack_nodes);
+	array_free(&profile->bare_nodes);
+	array_free(&profile->path);
 	map_free(&profile->labels);
 	map_free(&profile->task_names);
 }

@@ -36,8 +36,11 @@ struct profile {
 	struct tables *tables;
 	struct profile_options options;
 	ARRAY(struct profile_node) nodes;
-	struct map children;   // parent and name to node
+	struct map children;    // parent and name to node
+	bool children_known;    // all nodes are in there; as long as nobody asks, none are
+	ARRAY(uint32_t) bare_nodes; // by stack, of samples without a label: one more than the node
 	struct map stack_nodes; // label and stack to node
+	ARRAY(uint32_t) path; // scratch
 	ARRAY(uint32_t) names[2]; // of frames, 0: not made yet; the second is for tasks of Java
 	struct map labels;      // of tasks
 	struct map task_names;  // tid to name
