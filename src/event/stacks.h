@@ -29,9 +29,9 @@ struct stacks {
 	ARRAY(struct frame) frames;
 	ARRAY(struct stack) stacks;
 	struct map frame_ids;
-	// Ids of stacks by hash, 0: free. Four bytes for each and not a slot of a map: there may be
+	// Ids of stacks by hash, 0: free. Eight bytes for each, and not a map's 24: there may be
 	// millions, and what a lookup costs is the cache it misses.
-	uint32_t *slots;
+	uint64_t *slots;
 	size_t slot_count;
 };
 

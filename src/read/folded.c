@@ -12,7 +12,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { LONGEST_LINE = 1 << 20, MOST_FRAMES = 1 << 16 };
+enum { LONGEST_LINE = 1 << 20, MOST_FRAMES = 1 << 16, REMEMBERED_NAMES = 1 << 14 };
+
+struct name {
+	const char *text; // in the table of strings
+	uint32_t size, frame;
+};
 
 struct level {
 	size_t end;     // of the name, in the line
@@ -26,7 +31,7 @@ struct folded {
 	bool two_weights;
 	struct buffer *previous; // the stack's text of the line before
 	ARRAY(struct level) levels; // of that line
-	ARRAY(uint32_t) frames; // by string, 0: none yet, else one more than the frame's id
+	struct name *names; // remembered ones, by hash
 	uint64_t line, bad_lines, first_bad_line;
 };
 
@@ -75,20 +80,35 @@ static uint32_t kind_of_name(const char *name, size_t size) {
 	}
 }
 
-static uint32_t frame_of(struct folded *folded, const char *name, size_t size) {
-	uint32_t symbol = strings_add_bytes(folded->tables->strings, name, size);
-	size_t known = folded->frames.count;
-	if (symbol >= known) {
-		array_reserve(&folded->frames, symbol + 1u);
-		memset(folded->frames.items + known, 0, (symbol + 1 - known) * sizeof(uint32_t));
-		folded->frames.count = symbol + 1u;
-	}
-	uint32_t *id = &folded->frames.items[symbol];
-	if (!*id) {
-		struct frame frame = {.symbol = symbol, .kind = kind_of_name(name, size), .exact = 1};
-		*id = stacks_add_frame(folded->tables->stacks, &frame) + 1;
-	}
-	return *id - 1;
+static uint64_t load64(const char *at) {
+	uint64_t word;
+	memcpy(&word, at, 8);
+	return word;
+}
+
+static uint64_t hash_name(const char *name, size_t size) {
+	uint64_t hash = size * 0x9e3779b97f4a7c15u, last = 0;
+	for (size_t at = 0; at + 8 < size; at += 8)
+		hash = (hash ^ load64(name + at)) * 0x9fb21c651e98df25u, hash ^= hash >> 32;
+	if (size >= 8)
+		last = load64(name + size - 8);
+	else
+		memcpy(&last, name, size);
+	hash = (hash ^ last) * 0x9fb21c651e98df25u;
+	return hash ^ hash >> 32;
+}
+
+// The frame of a name, from a table of fixed size that newer names take over.
+static uint32_t frame_of(struct folded *folded, const char *text, size_t size) {
+	struct strings *strings = folded->tables->strings;
+	struct name *name = &folded->names[hash_name(text, size) & (REMEMBERED_NAMES - 1)];
+	if (name->text && name->size == size && memcmp(name->text, text, size) == 0)
+		return name->frame;
+	struct frame frame = {.symbol = strings_add_bytes(strings, text, size), .kind = kind_of_name(text, size), .exact = 1};
+	*name = (struct name){.text = strings_get(strings, frame.symbol),
+			      .size = (uint32_t)size,
+			      .frame = stacks_add_frame(folded->tables->stacks, &frame)};
+	return name->frame;
 }
 
 static size_t common_prefix(const char *a, const char *b, size_t size) {
@@ -224,6 +244,7 @@ static bool probe(const uint8_t *head, size_t size) {
 static int read_folded(struct stream *input, const char *name, struct tables *tables, struct sink *sink) {
 	struct buffer previous = {0};
 	struct folded folded = {.name = name, .tables = tables, .sink = sink, .previous = &previous};
+	folded.names = memory_alloc(REMEMBERED_NAMES * sizeof(*folded.names));
 	bool whole = !stream_need(input, 4096);
 	folded.two_weights =
 		stream_available(input) &&
@@ -233,7 +254,7 @@ static int read_folded(struct stream *input, const char *name, struct tables *ta
 		log_warning("%s: %" PRIu64 " lines end with no number and were left out, the first is line %" PRIu64, name,
 			    folded.bad_lines, folded.first_bad_line);
 	array_free(&folded.levels);
-	array_free(&folded.frames);
+	free(folded.names);
 	buffer_free(&previous);
 	return error;
 }
