@@ -11,6 +11,8 @@ static const struct verb *const verbs[] = {
 	&verb_convert,
 	&verb_fold,
 	&verb_flame,
+	&verb_top,
+	&verb_diff,
 	&verb_check,
 	&verb_doctor,
 };

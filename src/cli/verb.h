@@ -18,7 +18,7 @@ struct verb {
 };
 
 extern const struct verb verb_run, verb_convert, verb_check, verb_doctor;
-extern const struct verb verb_fold, verb_flame;
+extern const struct verb verb_fold, verb_flame, verb_top, verb_diff;
 
 int verb_print_help(const struct verb *verb); // on stdout; returns 0
 int verb_bad_usage(const struct verb *verb);  // after getopt's own line; returns EXIT_USAGE

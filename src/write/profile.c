@@ -171,6 +171,15 @@ static bool wanted_event(struct profile *profile, uint32_t name) {
 	return true;
 }
 
+static uint64_t common_divisor(uint64_t a, uint64_t b) {
+	while (b) {
+		uint64_t rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
 static void take_sample(struct profile *profile, const struct event *event) {
 	if (!wanted_event(profile, event->sample.name)) {
 		profile->left_out++;
@@ -178,7 +187,12 @@ static void take_sample(struct profile *profile, const struct event *event) {
 	}
 	uint32_t label = label_of(profile, event);
 	uint32_t node = stack_node(profile, label, event->sample.stack);
-	if (event->sample.flags & SAMPLE_BASELINE) {
+	bool baseline = event->sample.flags & SAMPLE_BASELINE;
+	if (event->sample.flags & SAMPLE_NO_TASK) {
+		uint64_t *divisor = baseline ? &profile->base_divisor : &profile->divisor;
+		*divisor = *divisor == 1 ? 1 : common_divisor(event->sample.weight, *divisor);
+	}
+	if (baseline) {
 		profile_node(profile, node)->base_self += event->sample.weight;
 		profile->base_weight += event->sample.weight;
 		profile->base_samples++;
@@ -241,8 +255,27 @@ void profile_free(struct profile *profile) {
 	map_free(&profile->task_names);
 }
 
+const char *profile_event_name(const struct profile *profile) {
+	return profile->options.every_event ? "" : strings_get(profile->tables->strings, profile->event);
+}
+
+// The software clocks count nanoseconds.
+bool profile_in_nanoseconds(const struct profile *profile) {
+	const char *name = profile_event_name(profile);
+	return strncmp(name, "cpu-clock", 9) == 0 || strncmp(name, "task-clock", 10) == 0;
+}
+
+// Folded stacks tell no number of samples. If all weights are multiples of one number, that is a
+// sample's; small weights are samples themselves.
+static void guess_samples(uint64_t *samples, uint64_t weight, uint64_t divisor) {
+	if (divisor > 1 || (divisor && *samples && weight / *samples < 1000))
+		*samples = weight / divisor;
+}
+
 // A child is made after its parent, so one pass from the end adds up.
 void profile_finish(struct profile *profile) {
+	guess_samples(&profile->samples, profile->weight, profile->divisor);
+	guess_samples(&profile->base_samples, profile->base_weight, profile->base_divisor);
 	for (size_t i = 0; i < profile->nodes.count; i++) {
 		struct profile_node *node = &profile->nodes.items[i];
 		node->total = node->self;

@@ -48,6 +48,7 @@ struct profile {
 	bool event_chosen, event_warned;
 	uint64_t samples, weight, left_out; // left_out: samples of other events
 	uint64_t base_samples, base_weight;
+	uint64_t divisor, base_divisor; // of all weights of lines that stand for many samples; 0: there are none
 };
 
 void profile_init(struct profile *profile, struct tables *tables, const struct profile_options *options);
@@ -60,6 +61,10 @@ uint32_t profile_child(struct profile *profile, uint32_t parent, uint32_t name);
 static inline struct profile_node *profile_node(const struct profile *profile, uint32_t node) {
 	return &profile->nodes.items[node];
 }
+
+// The event whose samples are counted, "" if they have none; are weights nanoseconds?
+const char *profile_event_name(const struct profile *profile);
+bool profile_in_nanoseconds(const struct profile *profile);
 
 // The frame's name as it is shown, a string's id.
 uint32_t profile_frame_name(struct tables *tables, const struct frame *frame, const struct profile_options *options,

@@ -7,6 +7,8 @@ static const struct writer *const writers[] = {
 	&folded_writer,
 	&svg_writer,
 	&html_writer,
+	&speedscope_writer,
+	&pprof_writer,
 	NULL,
 };
 
