@@ -15,6 +15,9 @@ _tracelet_files() {
 # _tracelet_value OPTION: completes the value of an option; fails if it has none.
 _tracelet_value() {
 	case $1 in
+	--enabled) _tracelet_offer "yes no auto" ;;
+	--profile) _tracelet_offer "embedded" ;;
+	--type) _tracelet_offer "file memory" ;;
 	--scope) _tracelet_offer "tree system" ;;
 	--from) _tracelet_offer "spool folded perf-script" ;;
 	--to) _tracelet_offer "perfetto folded svg html speedscope pprof" ;;
@@ -24,7 +27,7 @@ _tracelet_value() {
 	--event-filter | --title | --subtitle | --countname | --factor | --bgcolors | --min-width | --width | \
 		--height | --fontsize | --fonttype | --limit | --function | --fail-above) ;;
 	--output-dir) _tracelet_files -d ;;
-	--name | --duration | --buffer-size) ;;
+	--name | --duration | --buffer-size | --ring-size | --ring-seconds | --min-size) ;;
 	--json)
 		[ "$verb" = run ] || return 1
 		_tracelet_files -f
@@ -49,14 +52,14 @@ _tracelet() {
 	local profile_options="--pid --tid --kernel --jit --all --addrs --event-filter --all-events --from --quiet --help"
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		_tracelet_offer "run convert fold flame top diff check doctor help --help --version"
+		_tracelet_offer "run start stop cancel status current snapshot convert fold flame top diff check settings doctor help --help --version"
 		return
 	fi
 
 	if [ "$verb" = run ]; then
 		for ((i = 2; i < COMP_CWORD; i++)); do
 			case ${COMP_WORDS[i]} in
-			--name | --output-dir | --scope | --duration | --json | --buffer-size)
+			--enabled | --name | --output-dir | --profile | --scope | --type | --ring-size | --ring-seconds | --duration | --json | --buffer-size)
 				((i++)) # its value, whatever that looks like
 				;;
 			--)
@@ -80,22 +83,20 @@ _tracelet() {
 
 	case $verb:$current in
 	run:*)
-		_tracelet_offer "--name --output-dir --scope --duration --wait-tree --strict --quiet --verbose
+		_tracelet_offer "--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --duration --wait-tree --strict --quiet --verbose
 			--json --buffer-size --keep-spool --help --"
 		;;
 	convert:-*) _tracelet_offer "--from --to --help" ;;
-	check:-*) _tracelet_offer "--quiet --json --help" ;;
-	doctor:*) _tracelet_offer "--json --help" ;;
-	fold:-*) _tracelet_offer "--output $profile_options" ;;
-	flame:-*)
-		_tracelet_offer "--output --html --diff --normalize --negate --title --subtitle --countname --factor
-			--colors --bgcolors --palette --cp --inverted --icicle --reverse --min-width --width --height
-			--fontsize --fonttype $profile_options"
+	check:-*) _tracelet_offer "--quiet --json --min-size --help" ;;
+	start:-*)
+		_tracelet_offer "--output-dir --profile --scope --type --ring-size --ring-seconds --duration
+			--buffer-size --quiet --verbose --help"
 		;;
-	top:-*) _tracelet_offer "--sort --limit --function --json $profile_options" ;;
-	diff:-*) _tracelet_offer "--output --normalize --limit --fail-above --json $profile_options" ;;
-	help:*) _tracelet_offer "run convert fold flame top diff check doctor" ;;
-	convert:* | fold:* | flame:* | top:* | diff:*) _tracelet_files -f ;;
+	stop:-* | cancel:-*) _tracelet_offer "--all --help" ;;
+	stop:* | cancel:* | current:* | snapshot:*) _tracelet_offer "$(tracelet status 2>/dev/null | cut -d ' ' -f 1)" ;;
+	settings:* | status:* | doctor:*) _tracelet_offer "--json --help" ;;
+	help:*) _tracelet_offer "run start stop cancel status current snapshot convert fold flame top diff check settings doctor" ;;
+	convert:*) _tracelet_files -f ;;
 	check:*)
 		_tracelet_files -f -X '!*.pb'
 		local traces=("${COMPREPLY[@]}")

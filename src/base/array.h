@@ -19,8 +19,8 @@
 		size_t array_wanted = (wanted);                                                    \
 		if (array_wanted > (array)->capacity) {                                            \
 			size_t array_grown = MAX(array_wanted, (array)->capacity * 2 + 8);         \
-			(array)->items =                                                           \
-				memory_resize((array)->items, array_grown * sizeof(*(array)->items)); \
+			(array)->items = memory_resize_items((array)->items, array_grown,          \
+							     sizeof(*(array)->items));             \
 			(array)->capacity = array_grown;                                           \
 		}                                                                                  \
 	} while (0)

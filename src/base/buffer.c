@@ -4,7 +4,9 @@
 #include <stdio.h>
 
 void buffer_grow(struct buffer *buffer, size_t more) {
-	size_t wanted = buffer->size + more;
+	size_t wanted;
+	if (__builtin_add_overflow(buffer->size, more, &wanted))
+		memory_exhausted();
 	buffer->capacity = MAX(wanted, buffer->capacity * 2 + 64);
 	buffer->data = memory_resize(buffer->data, buffer->capacity);
 }

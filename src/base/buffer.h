@@ -17,7 +17,7 @@ struct buffer {
 
 void buffer_grow(struct buffer *buffer, size_t more); // slow path of buffer_room()
 void buffer_free(struct buffer *buffer);
-void buffer_printf(struct buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void buffer_printf(struct buffer *buffer, const char *format, ...) PRINTF_LIKE(2, 3);
 
 // A pointer to `more` bytes behind the end, which the caller fills and counts.
 static inline uint8_t *buffer_room(struct buffer *buffer, size_t more) {

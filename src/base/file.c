@@ -8,9 +8,13 @@
 #ifdef _WIN32
 #include <io.h>
 #include <windows.h>
+#define O_NOCTTY 0
 #else
 #include <sys/mman.h>
 #define O_BINARY 0
+#endif
+#ifndef O_CLOEXEC
+#define O_CLOEXEC 0
 #endif
 
 enum { OUTPUT_PIECE = 256 * 1024 };
@@ -19,11 +23,10 @@ int file_write_all(int fd, const void *bytes, size_t size) {
 	const char *at = bytes;
 	while (size) {
 		ssize_t written = write(fd, at, size > (1u << 30) ? 1u << 30 : (unsigned)size);
-		if (written < 0) {
-			if (errno == EINTR)
-				continue;
-			return -errno;
-		}
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written <= 0)
+			return written < 0 ? -errno : -EIO;
 		at += written;
 		size -= (size_t)written;
 	}
@@ -35,12 +38,7 @@ int file_write_all(int fd, const void *bytes, size_t size) {
 static int open_temporary(const char *path, char **name) {
 	for (unsigned try = 0; try < 1000; try++) {
 		*name = memory_format("%s.%d-%u.tmp", path, (int)getpid(), try);
-		int fd = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_BINARY
-#ifdef O_CLOEXEC
-					    | O_CLOEXEC
-#endif
-			      ,
-			      0666);
+		int fd = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_BINARY | O_CLOEXEC, 0666);
 		if (fd >= 0)
 			return fd;
 		int error = errno;
@@ -50,6 +48,17 @@ static int open_temporary(const char *path, char **name) {
 			return -error;
 	}
 	return -EEXIST;
+}
+
+// The file that `path` stands for, which is to be replaced and not a link to it:
+// /dev/stdout may be one to a file. NULL: not a link, or one without a file.
+static char *link_target(const char *path) {
+#ifdef _WIN32
+	return NULL;
+#else
+	struct stat status;
+	return lstat(path, &status) == 0 && S_ISLNK(status.st_mode) ? realpath(path, NULL) : NULL;
+#endif
 }
 
 int output_open(struct output *output, const char *path, enum output_mode mode) {
@@ -65,13 +74,18 @@ int output_open(struct output *output, const char *path, enum output_mode mode) 
 		// A device or pipe (/dev/null, a fifo) is written to, not replaced.
 		if (S_ISDIR(status.st_mode))
 			return -EISDIR;
-		output->fd = open(path, O_WRONLY | O_BINARY);
+		output->fd = open(path, O_WRONLY | O_BINARY | O_CLOEXEC);
 		return output->fd < 0 ? -errno : 0;
 	}
-	output->fd = open_temporary(path, &output->temporary);
-	if (output->fd < 0)
-		return output->fd;
-	output->path = memory_string(path);
+	output->path = mode == OUTPUT_REPLACE ? link_target(path) : NULL;
+	if (!output->path)
+		output->path = memory_string(path);
+	output->fd = open_temporary(output->path, &output->temporary);
+	if (output->fd < 0) {
+		int error = output->fd;
+		output_abandon(output);
+		return error;
+	}
 	return 0;
 }
 
@@ -187,7 +201,7 @@ int input_open(struct input *input, const char *path) {
 #endif
 		return read_whole(input, STDIN_FILENO);
 	}
-	int fd = open(path, O_RDONLY | O_BINARY);
+	int fd = open(path, O_RDONLY | O_BINARY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	struct stat status;
@@ -226,10 +240,19 @@ char *file_size_words(uint64_t size, char *text) {
 	unsigned unit = 0;
 	for (; value >= 999.5 && unit + 1 < ARRAY_SIZE(units); unit++)
 		value /= 1000;
-	snprintf(text, 16, unit && value < 10 ? "%.1f %s" : "%.0f %s", value, units[unit]);
+	snprintf(text, 16, "%.*f %s", !unit || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2, value, units[unit]);
 	return text;
 }
 
 bool file_is_terminal(const char *path) {
-	return strcmp(path, "-") == 0 && isatty(STDOUT_FILENO);
+	if (strcmp(path, "-") == 0)
+		return isatty(STDOUT_FILENO);
+	struct stat status;
+	if (stat(path, &status) || !S_ISCHR(status.st_mode))
+		return false;
+	int fd = open(path, O_WRONLY | O_NOCTTY);
+	bool terminal = fd >= 0 && isatty(fd);
+	if (fd >= 0)
+		close(fd);
+	return terminal;
 }

@@ -21,7 +21,8 @@ struct output {
 	enum output_mode mode;
 };
 
-// "-" is standard output. On failure the output needs no close.
+// "-" is standard output; a device or pipe is written to, and a link stays: its file is replaced. On
+// failure the output needs no close.
 int output_open(struct output *output, const char *path, enum output_mode mode);
 
 // Appends; written out in big pieces. Returns the first error of this output.

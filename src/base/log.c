@@ -22,16 +22,21 @@ bool log_colours(void) {
 	return isatty(STDERR_FILENO) && !getenv("NO_COLOR") && terminal && strcmp(terminal, "dumb") != 0;
 }
 
-// One write per line, so that lines of parallel runs do not mix.
+// One write per line, so that lines of parallel runs do not mix. A name in the
+// message may hold anything: what would break the line or steer the terminal is
+// shown as '?'.
 static void say(const char *colour, const char *word, const char *format, va_list arguments) {
+	static const char plain[] = "\033[0m";
 	char line[4096];
 	bool colours = log_colours();
 	int size = snprintf(line, sizeof(line), "%stracelet: %s%s%s", progress_shown ? "\r\033[K" : "",
-			    colours ? colour : "", word, colours && *word ? "\033[0m" : "");
-	int room = (int)sizeof(line) - size - 1;
+			    colours ? colour : "", word, colours && *word ? plain : "");
+	int room = (int)(sizeof(line) - sizeof(plain)) - size - 1;
 	int length = vsnprintf(line + size, (size_t)room, format, arguments);
-	size += length < room ? length : room - 1;
-	line[size++] = '\n';
+	for (int end = size + (length < 0 ? 0 : length < room ? length : room - 1); size < end; size++)
+		if ((unsigned char)line[size] < 0x20 || line[size] == 0x7f)
+			line[size] = '?';
+	size += snprintf(line + size, sizeof(line) - (size_t)size, "%s\n", colours && !*word ? plain : "");
 	progress_shown = false;
 	fflush(stderr);
 	if (write(STDERR_FILENO, line, (size_t)size) < 0)

@@ -2,7 +2,7 @@
 // the program's name, coloured only on a terminal.
 #pragma once
 
-#include <stdbool.h>
+#include "base/memory.h"
 
 enum log_level { LOG_QUIET, LOG_NORMAL, LOG_VERBOSE };
 
@@ -10,10 +10,10 @@ void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
 bool log_colours(void); // stderr is a terminal that takes colours
 
-void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));   // always
-void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2))); // always
-void log_verbose(const char *format, ...) __attribute__((format(printf, 1, 2))); // with --verbose
+void log_error(const char *format, ...) PRINTF_LIKE(1, 2);   // always
+void log_warning(const char *format, ...) PRINTF_LIKE(1, 2); // always
+void log_verbose(const char *format, ...) PRINTF_LIKE(1, 2); // with --verbose
 
 // A line that is written over by the next one, for work of over a second;
 // nothing when stderr is not a terminal. NULL wipes it.
-void log_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_progress(const char *format, ...) PRINTF_LIKE(1, 2);

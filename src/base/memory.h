@@ -9,10 +9,24 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-void *memory_alloc(size_t size);                     // zeroed
-void *memory_resize(void *pointer, size_t size);     // realloc()
-char *memory_string(const char *text);               // strdup()
-char *memory_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#define NEVER_NULL __attribute__((returns_nonnull))
+
+// The format is argument `text`, what it speaks of begins at `first`. For mingw
+// "printf" would be the old C runtime's, which does not know %zu; ours is the standard's.
+#ifdef __MINGW32__
+#define PRINTF_LIKE(text, first) __attribute__((format(gnu_printf, text, first)))
+#else
+#define PRINTF_LIKE(text, first) __attribute__((format(printf, text, first)))
+#endif
+
+NEVER_NULL void *memory_alloc(size_t size);                 // zeroed
+NEVER_NULL void *memory_resize(void *pointer, size_t size); // realloc()
+NEVER_NULL void *memory_resize_items(void *pointer, size_t count, size_t item_size);
+NEVER_NULL char *memory_string(const char *text); // strdup()
+NEVER_NULL char *memory_format(const char *format, ...) PRINTF_LIKE(1, 2);
+
+// Ends the program, as a failed allocation does: for sizes that no memory has.
+__attribute__((noreturn)) void memory_exhausted(void);
 
 static inline void memory_free_cleanup(void *pointer) {
 	free(*(void **)pointer);

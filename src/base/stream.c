@@ -8,6 +8,9 @@
 #ifndef _WIN32
 #define O_BINARY 0
 #endif
+#ifndef O_CLOEXEC
+#define O_CLOEXEC 0
+#endif
 
 enum { STREAM_PIECE = 256 * 1024 };
 
@@ -19,7 +22,7 @@ int stream_open(struct stream *stream, const char *path) {
 #endif
 		return 0;
 	}
-	stream->fd = open(path, O_RDONLY | O_BINARY);
+	stream->fd = open(path, O_RDONLY | O_BINARY | O_CLOEXEC);
 	if (stream->fd < 0)
 		return -errno;
 	struct stat status;

@@ -4,17 +4,22 @@
 #include "session/convert.h"
 
 #include <getopt.h>
+#include <inttypes.h>
 #include <string.h>
 
-static void list_formats(void) {
+// One line: what is wrong, and what there is.
+static int refuse_format(const char *text, const char *name, bool reading) {
 	struct buffer names = {0};
-	for (const struct reader *const *reader = reader_list(); *reader; reader++)
-		buffer_printf(&names, " %s", (*reader)->name);
-	buffer_printf(&names, "; it writes:");
-	for (const struct writer *const *writer = writer_list(); *writer; writer++)
-		buffer_printf(&names, " %s", (*writer)->name);
-	log_error("tracelet reads:%.*s", (int)names.size, (char *)names.data);
+	if (reading)
+		for (const struct reader *const *reader = reader_list(); *reader; reader++)
+			buffer_printf(&names, " %s", (*reader)->name);
+	else
+		for (const struct writer *const *writer = writer_list(); *writer; writer++)
+			buffer_printf(&names, " %s", (*writer)->name);
+	log_error("%s: %s; tracelet %s:%.*s", name, text, reading ? "reads" : "writes", (int)names.size,
+		  (char *)names.data);
 	buffer_free(&names);
+	return EXIT_USAGE;
 }
 
 static int run(int argc, char **argv, const struct verb *verb) {
@@ -48,26 +53,25 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		return verb_bad_usage(verb);
 	}
 	struct conversion conversion = {.input = argv[optind], .output = argv[optind + 1], .progress = true};
-	if (from && !(conversion.reader = reader_by_name(from))) {
-		log_error("there is no input format '%s'", from);
-		list_formats();
-		return EXIT_USAGE;
-	}
+	if (from && !(conversion.reader = reader_by_name(from)))
+		return refuse_format("there is no such input format", from, true);
 	conversion.writer = to ? writer_by_name(to) : writer_by_extension(conversion.output);
-	if (!conversion.writer) {
-		if (to)
-			log_error("there is no output format '%s'", to);
-		else
-			log_error("%s: its name does not tell the output format; say it with --to", conversion.output);
-		list_formats();
-		return EXIT_USAGE;
-	}
+	if (!conversion.writer)
+		return to ? refuse_format("there is no such output format", to, false)
+			  : refuse_format("its name does not tell the format; say it with --to",
+					  conversion.output, false);
 	if (conversion.writer->binary && file_is_terminal(conversion.output)) {
-		log_error("this is a terminal; a %s trace is not for reading: name a file", conversion.writer->name);
+		log_error("this is a terminal; a %s trace is not for reading: name a file",
+			  conversion.writer->name);
 		return EXIT_USAGE;
 	}
 	struct conversion_result result;
-	return convert(&conversion, &result) ? EXIT_USAGE : 0;
+	if (convert(&conversion, &result))
+		return EXIT_USAGE;
+	if (result.late)
+		log_warning("%s: %" PRIu64 " events came too late to be put in order; some may be missing",
+			    conversion.input, result.late);
+	return 0;
 }
 
 const struct verb verb_convert = {

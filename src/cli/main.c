@@ -8,12 +8,19 @@
 
 static const struct verb *const verbs[] = {
 	&verb_run,
+	&verb_start,
+	&verb_stop,
+	&verb_cancel,
+	&verb_status,
+	&verb_current,
+	&verb_snapshot,
 	&verb_convert,
 	&verb_fold,
 	&verb_flame,
 	&verb_top,
 	&verb_diff,
 	&verb_check,
+	&verb_settings_show,
 	&verb_doctor,
 };
 
@@ -25,6 +32,32 @@ int verb_print_help(const struct verb *verb) {
 int verb_bad_usage(const struct verb *verb) {
 	log_error("try 'tracelet %s --help'", verb->name);
 	return EXIT_USAGE;
+}
+
+static int take_flags(int argc, char **argv, const struct verb *verb, const enum setting_id *flags, size_t count,
+		      struct settings *settings) {
+	CLEANUP_FREE struct option *options = settings_options(flags, count);
+	// The "+": what follows the first other word is not ours.
+	for (int option; (option = getopt_long(argc, argv, "+qvh", options, NULL)) != -1;) {
+		if (option == 'h')
+			return verb_print_help(verb);
+		if (option == '?')
+			return verb_bad_usage(verb);
+		if (option < SETTING_FLAG)
+			option = SETTING_FLAG + (option == 'q' ? SETTING_QUIET : SETTING_VERBOSE);
+		if (!settings_take_flag(settings, option, optarg))
+			return EXIT_USAGE;
+	}
+	log_set_level(settings->quiet ? LOG_QUIET : settings->verbose ? LOG_VERBOSE : LOG_NORMAL);
+	return -1;
+}
+
+int verb_settings(int argc, char **argv, const struct verb *verb, const enum setting_id *flags, size_t count,
+		  struct settings *settings) {
+	int status = settings_load(settings) ? take_flags(argc, argv, verb, flags, count, settings) : EXIT_USAGE;
+	if (status >= 0)
+		settings_free(settings);
+	return status;
 }
 
 static void print_help(FILE *out) {

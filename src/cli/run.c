@@ -2,121 +2,29 @@
 #include "cli/verb.h"
 #include "session/run.h"
 
-#include <getopt.h>
-#include <string.h>
+#include <stdlib.h>
 
-// "64M": bytes with an optional K, M or G. False: not such a thing.
-static bool parse_size(const char *text, size_t *size) {
-	static const char units[] = "KMG";
-	char *end;
-	unsigned long long value = strtoull(text, &end, 10);
-	const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
-	if (end == text || *text == '-' || (*end && (!unit || !*unit || end[1])))
-		return false;
-	unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
-	*size = (size_t)value << shift;
-	return *size >> shift == value && *size >= 4096 && *size <= (size_t)1 << 30;
-}
-
-static bool parse_seconds(const char *text, double *seconds) {
-	char *end;
-	*seconds = strtod(text, &end);
-	return end != text && (!*end || strcmp(end, "s") == 0) && *seconds >= 0 && *seconds < 1e9;
-}
-
-enum {
-	OPTION_NAME = 256,
-	OPTION_OUTPUT_DIR,
-	OPTION_SCOPE,
-	OPTION_DURATION,
-	OPTION_WAIT_TREE,
-	OPTION_STRICT,
-	OPTION_JSON,
-	OPTION_BUFFER_SIZE,
-	OPTION_KEEP_SPOOL,
+static const enum setting_id flags[] = {
+	SETTING_ENABLED, SETTING_NAME, SETTING_OUTPUT_DIR, SETTING_PROFILE, SETTING_SCOPE, SETTING_TYPE,
+	SETTING_RING_SIZE, SETTING_RING_SECONDS, SETTING_DURATION,
+	SETTING_WAIT_TREE, SETTING_BUFFER_SIZE, SETTING_JSON, SETTING_KEEP_SPOOL, SETTING_STRICT, SETTING_QUIET,
+	SETTING_VERBOSE,
 };
-
-static const struct option options[] = {
-	{"name", required_argument, NULL, OPTION_NAME},
-	{"output-dir", required_argument, NULL, OPTION_OUTPUT_DIR},
-	{"scope", required_argument, NULL, OPTION_SCOPE},
-	{"duration", required_argument, NULL, OPTION_DURATION},
-	{"wait-tree", optional_argument, NULL, OPTION_WAIT_TREE},
-	{"strict", no_argument, NULL, OPTION_STRICT},
-	{"json", required_argument, NULL, OPTION_JSON},
-	{"buffer-size", required_argument, NULL, OPTION_BUFFER_SIZE},
-	{"keep-spool", no_argument, NULL, OPTION_KEEP_SPOOL},
-	{"quiet", no_argument, NULL, 'q'},
-	{"verbose", no_argument, NULL, 'v'},
-	{"help", no_argument, NULL, 'h'},
-	{0},
-};
-
-// False: the value is bad, and this was said.
-static bool take_option(int option, const char *value, struct settings *settings) {
-	const char *wanted = NULL;
-	switch (option) {
-	case OPTION_NAME:
-		settings->name = value;
-		break;
-	case OPTION_OUTPUT_DIR:
-		settings->output_dir = value;
-		wanted = *value ? NULL : "a folder";
-		break;
-	case OPTION_SCOPE:
-		settings->scope = strcmp(value, "system") == 0 ? SCOPE_SYSTEM : SCOPE_TREE;
-		wanted = strcmp(value, "system") && strcmp(value, "tree") ? "'tree' or 'system'" : NULL;
-		break;
-	case OPTION_DURATION:
-		wanted = parse_seconds(value, &settings->duration) ? NULL : "seconds";
-		break;
-	case OPTION_WAIT_TREE:
-		settings->wait_tree = 0;
-		wanted = !value || parse_seconds(value, &settings->wait_tree) ? NULL : "seconds";
-		break;
-	case OPTION_STRICT:
-		settings->strict = true;
-		break;
-	case OPTION_JSON:
-		settings->json = value;
-		break;
-	case OPTION_BUFFER_SIZE:
-		wanted = parse_size(value, &settings->buffer_size) ? NULL : "a size from 4K to 1G";
-		break;
-	case OPTION_KEEP_SPOOL:
-		settings->keep_spool = true;
-		break;
-	case 'q':
-		settings->quiet = true;
-		log_set_level(LOG_QUIET);
-		break;
-	case 'v':
-		settings->verbose = true;
-		log_set_level(LOG_VERBOSE);
-		break;
-	}
-	if (wanted)
-		log_error("--%s: '%s' is not %s", options[option - OPTION_NAME].name, value, wanted);
-	return !wanted;
-}
 
 static int run(int argc, char **argv, const struct verb *verb) {
-	struct settings settings = {.output_dir = "tracelet-out", .scope = SCOPE_TREE, .wait_tree = -1};
-	// The "+": what follows the command's name is the command's.
-	for (int option; (option = getopt_long(argc, argv, "+qvh", options, NULL)) != -1;) {
-		if (option == 'h')
-			return verb_print_help(verb);
-		if (option == '?')
-			return verb_bad_usage(verb);
-		if (!take_option(option, optarg, &settings))
-			return EXIT_USAGE;
-	}
+	struct settings settings;
+	int status = verb_settings(argc, argv, verb, flags, sizeof(flags) / sizeof(*flags), &settings);
+	if (status >= 0)
+		return status;
 	if (optind == argc) {
 		log_error("run needs a command: tracelet run -- COMMAND [ARGUMENTS...]");
+		settings_free(&settings);
 		return EXIT_USAGE;
 	}
 	settings.command = argv + optind;
-	return session_run(&settings);
+	status = session_run(&settings);
+	settings_free(&settings);
+	return status;
 }
 
 const struct verb verb_run = {
@@ -125,9 +33,15 @@ const struct verb verb_run = {
 	.help = "Usage: tracelet run [OPTIONS] -- COMMAND [ARGUMENTS...]\n\n"
 		"Runs COMMAND with its own input, output, terminal and exit status, and leaves a\n"
 		"Perfetto trace of what the machine did for it.\n\n"
+		"  --enabled WHEN      yes (default), no: only run COMMAND; auto: if the environment says so\n"
 		"  --name NAME         name of the test, and of the artifacts (default: COMMAND's)\n"
 		"  --output-dir DIR    where artifacts go (default: ./tracelet-out)\n"
+		"  --profile NAME      what to record (default: embedded)\n"
 		"  --scope SCOPE       tree: COMMAND and all it starts (default); system: everything\n"
+		"  --type TYPE         file (default), or memory: a flight recorder of the newest events,\n"
+		"                      saved when COMMAND fails or on 'tracelet snapshot'\n"
+		"  --ring-size SIZE    how much a flight recorder holds (default: 16M)\n"
+		"  --ring-seconds SECS and for how long (default: as long as there is room)\n"
 		"  --duration SECONDS  stop recording then; COMMAND goes on\n"
 		"  --wait-tree[=SECS]  record until the whole process tree has ended (at most SECS)\n"
 		"  --buffer-size SIZE  bytes between kernel and tracer, as in 64M (default: by CPUs)\n"
@@ -137,8 +51,10 @@ const struct verb verb_run = {
 		"  --quiet             no summary; warnings stay\n"
 		"  --verbose           say more\n"
 		"  --help              this text\n\n"
+		"Each option may also be given as a variable (TRACELET_OUTPUT_DIR) or in tracelet.ini;\n"
+		"'tracelet settings' shows what is in force.\n\n"
 		"Exit status: COMMAND's; 128+N if signal N ended it; 127 not found; 126 not\n"
 		"executable; 2 bad options.\n\n"
-		"Example: tracelet run --name parser -- ./unit_tests --filter parser\n",
+		"Example: tracelet run --name parser -- ./unit_tests parser\n",
 	.run = run,
 };

@@ -1,6 +1,8 @@
 // A verb of the command line: one file each, listed in main.c.
 #pragma once
 
+#include "session/settings.h"
+
 // Exit statuses of our own (a traced test's own status comes before these).
 enum {
 	EXIT_FOUND = 1,       // the thing looked for (a defect, a difference) is there
@@ -17,8 +19,15 @@ struct verb {
 	int (*run)(int argc, char **argv, const struct verb *verb); // argv[0] is the verb
 };
 
-extern const struct verb verb_run, verb_convert, verb_check, verb_doctor;
+extern const struct verb verb_run, verb_start, verb_stop, verb_cancel, verb_status, verb_current, verb_snapshot,
+	verb_convert, verb_check, verb_settings_show, verb_doctor;
 extern const struct verb verb_fold, verb_flame, verb_top, verb_diff;
 
 int verb_print_help(const struct verb *verb); // on stdout; returns 0
 int verb_bad_usage(const struct verb *verb);  // after getopt's own line; returns EXIT_USAGE
+
+// Settings from files, environment and the flags in `flags`; what is left of argv
+// begins at getopt's optind, and options end at the first word that is none.
+// Returns an exit status to end with (there are no settings then), or -1 to go on.
+int verb_settings(int argc, char **argv, const struct verb *verb, const enum setting_id *flags, size_t count,
+		  struct settings *settings);

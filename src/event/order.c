@@ -1,8 +1,7 @@
 // Each CPU has a queue that is all but sorted already: an event that comes a
 // little late (an interrupt inside a record being written) moves back a few
-// places. At a watermark the queues are merged up to its time. The merge looks
-// at the heads of all queues for the earliest, and then takes from that queue
-// as long as it stays the earliest: traces have long runs of one CPU.
+// places. At a watermark the queues are merged up to its time, over a heap of
+// their heads: traces have long runs of one CPU, in which its top stays.
 #include "event/order.h"
 
 #include <string.h>
@@ -15,10 +14,17 @@ struct queue {
 
 enum { MOST_STEPS_BACK = 256 };
 
+// The earliest event of a queue that has one.
+struct head {
+	uint64_t time;
+	uint32_t queue;
+};
+
 struct order {
 	struct sink sink;
 	struct sink *next;
 	ARRAY(struct queue) queues; // by CPU + 1; the first is for events of no CPU
+	ARRAY(struct head) heads;   // a heap; of equal times the lower queue is first
 	uint64_t watermark;
 	uint64_t late;
 };
@@ -40,15 +46,30 @@ static void queue_insert(struct queue *queue, const struct event *event) {
 	}
 }
 
-static int compare_times(const void *a, const void *b) {
-	uint64_t left = ((const struct event *)a)->time, right = ((const struct event *)b)->time;
+// Events of one time keep the order in which they came.
+static int compare_events(const void *a, const void *b) {
+	const struct event *left = *(const struct event *const *)a, *right = *(const struct event *const *)b;
+	if (left->time != right->time)
+		return left->time < right->time ? -1 : 1;
 	return (left > right) - (left < right);
 }
 
 static void queue_sort(struct queue *queue) {
-	if (queue->unsorted)
-		qsort(queue->events.items + queue->head, queue->events.count - queue->head,
-		      sizeof(struct event), compare_times);
+	if (!queue->unsorted)
+		return;
+	size_t count = queue->events.count - queue->head;
+	struct event *events = memory_resize_items(NULL, count, sizeof(*events));
+	const struct event **places = memory_resize_items(NULL, count, sizeof(*places));
+	for (size_t i = 0; i < count; i++)
+		places[i] = &queue->events.items[queue->head + i];
+	qsort(places, count, sizeof(*places), compare_events);
+	for (size_t i = 0; i < count; i++)
+		events[i] = *places[i];
+	free(places);
+	free(queue->events.items);
+	queue->events.items = events;
+	queue->events.count = queue->events.capacity = count;
+	queue->head = 0;
 	queue->unsorted = false;
 }
 
@@ -57,7 +78,7 @@ static bool queue_empty(const struct queue *queue) {
 }
 
 static uint64_t queue_time(const struct queue *queue) {
-	return queue_empty(queue) ? UINT64_MAX : queue->events.items[queue->head].time;
+	return queue->events.items[queue->head].time;
 }
 
 // Gives back the room of what has been pushed on.
@@ -70,42 +91,56 @@ static void queue_compact(struct queue *queue) {
 	}
 }
 
-// The queue with the earliest head, and the earliest time of all the others.
-static struct queue *earliest(struct order *order, uint64_t *others) {
-	struct queue *first = NULL;
-	*others = UINT64_MAX;
+// ---- the merge ----
+
+static bool before(const struct head *left, const struct head *right) {
+	return left->time != right->time ? left->time < right->time : left->queue < right->queue;
+}
+
+static void sift_down(struct head *heads, size_t count, size_t at) {
+	for (size_t child; (child = 2 * at + 1) < count; at = child) {
+		child += child + 1 < count && before(&heads[child + 1], &heads[child]);
+		if (!before(&heads[child], &heads[at]))
+			return;
+		struct head down = heads[at];
+		heads[at] = heads[child];
+		heads[child] = down;
+	}
+}
+
+static void collect_heads(struct order *order) {
+	order->heads.count = 0;
 	for (size_t i = 0; i < order->queues.count; i++) {
 		struct queue *queue = &order->queues.items[i];
-		if (queue_empty(queue))
-			continue;
-		if (!first || queue_time(queue) < queue_time(first)) {
-			if (first)
-				*others = MIN(*others, queue_time(first));
-			first = queue;
-		} else {
-			*others = MIN(*others, queue_time(queue));
-		}
+		queue_sort(queue);
+		if (!queue_empty(queue))
+			array_push(&order->heads, (struct head){.time = queue_time(queue), .queue = (uint32_t)i});
 	}
-	return first;
+	for (size_t i = order->heads.count / 2; i-- > 0;)
+		sift_down(order->heads.items, order->heads.count, i);
 }
 
 // Pushes on what is earlier than `limit`, or all when `limit` is the largest.
 static int release(struct order *order, uint64_t limit) {
-	uint64_t others;
-	struct queue *queue;
-	for (size_t i = 0; i < order->queues.count; i++)
-		queue_sort(&order->queues.items[i]);
-	while ((queue = earliest(order, &others)) && (queue_time(queue) < limit || limit == UINT64_MAX)) {
-		do {
-			int error = sink_push(order->next, &queue->events.items[queue->head++]);
-			if (error)
-				return error;
-		} while (!queue_empty(queue) && queue_time(queue) < others && queue_time(queue) < limit);
+	collect_heads(order);
+	struct head *heads = order->heads.items;
+	while (order->heads.count && (heads[0].time < limit || limit == UINT64_MAX)) {
+		struct queue *queue = &order->queues.items[heads[0].queue];
+		int error = sink_push(order->next, &queue->events.items[queue->head++]);
+		if (error)
+			return error;
+		if (queue_empty(queue))
+			heads[0] = heads[--order->heads.count];
+		else
+			heads[0].time = queue_time(queue);
+		sift_down(heads, order->heads.count, 0);
 	}
 	for (size_t i = 0; i < order->queues.count; i++)
 		queue_compact(&order->queues.items[i]);
 	return 0;
 }
+
+// ---- the sink ----
 
 static int push(struct sink *sink, const struct event *event) {
 	struct order *order = CONTAINER_OF(sink, struct order, sink);
@@ -138,6 +173,7 @@ static void destroy(struct sink *sink) {
 	for (size_t i = 0; i < order->queues.count; i++)
 		array_free(&order->queues.items[i].events);
 	array_free(&order->queues);
+	array_free(&order->heads);
 	sink_destroy(order->next);
 	free(order);
 }

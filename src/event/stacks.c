@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+// Frames are hashed and compared as bytes.
+_Static_assert(sizeof(struct frame) == 48, "a frame has no padding");
+
 struct stacks *stacks_new(void) {
 	struct stacks *stacks = memory_alloc(sizeof(*stacks));
 	array_push(&stacks->stacks, (struct stack){0});
@@ -86,7 +89,7 @@ uint32_t stacks_add(struct stacks *stacks, uint32_t caller, uint32_t frame) {
 }
 
 const struct frame *stacks_frame(const struct stacks *stacks, uint32_t frame) {
-	return &stacks->frames.items[frame];
+	return frame < stacks->frames.count ? &stacks->frames.items[frame] : NULL;
 }
 
 const struct stack *stacks_get(const struct stacks *stacks, uint32_t stack) {

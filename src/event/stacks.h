@@ -40,5 +40,5 @@ void stacks_free(struct stacks *stacks);
 
 uint32_t stacks_add_frame(struct stacks *stacks, const struct frame *frame);
 uint32_t stacks_add(struct stacks *stacks, uint32_t caller, uint32_t frame); // a frame on top of a stack
-const struct frame *stacks_frame(const struct stacks *stacks, uint32_t frame);
+const struct frame *stacks_frame(const struct stacks *stacks, uint32_t frame); // NULL: no such one
 const struct stack *stacks_get(const struct stacks *stacks, uint32_t stack); // NULL for the empty one

@@ -26,9 +26,9 @@ static int push(struct sink *sink, const struct event *event) {
 	if (event->kind == EVENT_SWITCH || event->kind == EVENT_EXEC || event->kind == EVENT_LOST)
 		follow_cpu(tally, event);
 	if (event->kind > EVENT_TASK && event->kind != EVENT_LOST) {
-		if (!tally->events++)
-			tally->first = event->time;
-		tally->last = event->time;
+		tally->first = tally->events ? MIN(tally->first, event->time) : event->time;
+		tally->last = MAX(tally->last, event->time);
+		tally->events++;
 	}
 	return sink_push(tally->next, event);
 }

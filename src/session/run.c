@@ -4,6 +4,7 @@
 #include "session/run.h"
 #include "base/log.h"
 #include "session/artifact.h"
+#include "session/descriptors.h"
 #include "session/test.h"
 #include "session/tracer.h"
 
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { STATUS_NO_TRACE = 125, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
 
@@ -31,7 +33,10 @@ static int shell_status(int wait_status) {
 
 static const char *test_name(const struct settings *settings, char name[ARTIFACT_NAME_SIZE]) {
 	const char *slash = strrchr(settings->command[0], '/');
-	artifact_safe_name(settings->name ? settings->name : slash && slash[1] ? slash + 1 : settings->command[0], name);
+	artifact_safe_name(settings->name      ? settings->name
+			   : slash && slash[1] ? slash + 1
+					       : settings->command[0],
+			   name);
 	return name;
 }
 
@@ -72,10 +77,19 @@ static int run_prepared(const struct settings *settings, struct test *test, stru
 	return shell_status(end.wait_status);
 }
 
+// Not wanted: the test takes our place, as if we had never been.
+static int run_plainly(char **command) {
+	execvp(command[0], command);
+	return say_not_started(command[0], errno);
+}
+
 int session_run(const struct settings *settings) {
 	char name[ARTIFACT_NAME_SIZE];
+	if (!settings_enabled(settings))
+		return run_plainly(settings->command);
 	struct tracer tracer;
 	struct test test;
+	descriptors_fill_gaps();
 	if (settings->wait_tree >= 0)
 		test_adopt_orphans();
 	int error = tracer_spawn(&tracer, settings, test_name(settings, name));
@@ -86,5 +100,6 @@ int session_run(const struct settings *settings) {
 		tracer_cancel(&tracer);
 		return say_not_started(settings->command[0], -error);
 	}
+	descriptors_give_up((int[]){tracer.socket, test.gate, test.exec_error}, 3);
 	return run_prepared(settings, &test, &tracer);
 }

@@ -1,18 +1,80 @@
-// What a run was asked for. Filled in by the command line, read by everyone.
+// What a session was asked for. Every setting is one line of a table (settings.c):
+// a flag --output-dir, a variable TRACELET_OUTPUT_DIR and a key output-dir in
+// tracelet.ini mean the same. A flag beats the environment, that beats the
+// project's file, that the user's file, that the default.
 #pragma once
 
+#include "base/array.h"
+#include "base/buffer.h"
 #include "capture/capture.h"
+
+#include <getopt.h>
+
+enum setting_id {
+	SETTING_ENABLED,
+	SETTING_NAME,
+	SETTING_OUTPUT_DIR,
+	SETTING_PROFILE,
+	SETTING_SCOPE,
+	SETTING_TYPE,
+	SETTING_RING_SIZE,
+	SETTING_RING_SECONDS,
+	SETTING_DURATION,
+	SETTING_WAIT_TREE,
+	SETTING_BUFFER_SIZE,
+	SETTING_JSON,
+	SETTING_KEEP_SPOOL,
+	SETTING_STRICT,
+	SETTING_QUIET,
+	SETTING_VERBOSE,
+	SETTING_COUNT
+};
+
+enum setting_origin { FROM_DEFAULT, FROM_USER_FILE, FROM_PROJECT_FILE, FROM_ENVIRONMENT, FROM_FLAG };
+
+enum enabled { ENABLED_NO, ENABLED_YES, ENABLED_AUTO }; // auto: only if the environment says yes
+
+enum recording_type { RECORD_TO_FILE, RECORD_TO_MEMORY }; // memory: a flight recorder
 
 struct settings {
 	const char *name;       // NULL: made from the command
 	const char *output_dir;
+	const char *profile;    // "embedded": the built-in one
 	const char *json;       // a number: this descriptor; else a file; NULL: no
 	char **command;         // ends with NULL
-	enum capture_scope scope;
+	int enabled;            // enum enabled
+	int scope;              // enum capture_scope
+	int type;               // enum recording_type
+	size_t ring_size;       // bytes that a flight recorder holds
+	double ring_seconds;    // and for how long, 0: as long as there is room
 	size_t buffer_size;     // 0: sized to the machine
 	double duration;        // seconds after which recording stops, 0: with the test
-	double wait_tree;       // seconds to wait for the test's orphans, negative: do not
+	double wait_tree;       // seconds to wait for the test's orphans, 0: for ever, negative: do not
 	bool strict;            // no trace, no test
 	bool keep_spool;
 	bool quiet, verbose;
+
+	enum setting_origin origins[SETTING_COUNT];
+	const char *variables[SETTING_COUNT]; // the one it came from
+	char *user_file, *project_file;       // NULL: there is none
+	ARRAY(char *) owned;                  // values that live as long as this
 };
+
+// Defaults, files, environment. False: a value is bad, and one line has said which,
+// where, and what is allowed.
+bool settings_load(struct settings *settings);
+void settings_free(struct settings *settings);
+
+// The settings in `wanted` and --help ('h'), as long options for getopt_long(); val is
+// SETTING_FLAG plus the setting's id. The result ends with zeros and is the caller's to free.
+enum { SETTING_FLAG = 256 };
+struct option *settings_options(const enum setting_id *wanted, size_t count);
+bool settings_take_flag(struct settings *settings, int option, const char *value); // as settings_load()
+
+// Whether there is to be a trace at all.
+bool settings_enabled(const struct settings *settings);
+
+// A setting for `tracelet settings`: its name, its value and where it came from, in words.
+const char *setting_name(enum setting_id id);
+void setting_value(const struct settings *settings, enum setting_id id, struct buffer *text);
+void setting_origin(const struct settings *settings, enum setting_id id, struct buffer *text);

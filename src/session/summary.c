@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "session/descriptors.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,8 +13,8 @@
 
 void summary_result_words(int wait_status, char *words, size_t size) {
 	if (WIFSIGNALED(wait_status))
-		snprintf(words, size, "killed by signal %d (%s)%s", WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)),
-			 WCOREDUMP(wait_status) ? ", core dumped" : "");
+		snprintf(words, size, "killed by signal %d (%s)%s", WTERMSIG(wait_status),
+			 strsignal(WTERMSIG(wait_status)), WCOREDUMP(wait_status) ? ", core dumped" : "");
 	else if (WEXITSTATUS(wait_status))
 		snprintf(words, size, "failed: exit status %d", WEXITSTATUS(wait_status));
 	else
@@ -41,6 +42,12 @@ static const char *with_commas(uint64_t number, char text[32]) {
 	return text;
 }
 
+// Three digits where they say something, and never an exponent.
+static const char *seconds_words(double seconds, char text[32]) {
+	snprintf(text, 32, seconds < 0.001 ? "%.4f" : seconds < 999.5 ? "%.3g" : "%.0f", seconds);
+	return text;
+}
+
 static void describe_losses(const struct summary *summary, struct buffer *out) {
 	char number[32];
 	if (lost_in_all(summary)) {
@@ -63,9 +70,11 @@ static void describe_losses(const struct summary *summary, struct buffer *out) {
 static void describe_cost(const struct summary *summary, struct buffer *out) {
 	if (summary->totals.program_stats) {
 		double seconds = (double)summary->totals.program_ns / 1e9;
-		buffer_printf(out, "BPF %s%.1f ms", summary->totals.program_estimated ? "about " : "", seconds * 1e3);
+		buffer_printf(out, "BPF %s%.1f ms", summary->totals.program_estimated ? "about " : "",
+			      seconds * 1e3);
 		if (summary->test_cpu_seconds > 0.05)
-			buffer_printf(out, " (%.1f %% of the test's CPU time)", seconds / summary->test_cpu_seconds * 100);
+			buffer_printf(out, " (%.1f %% of the test's CPU time)",
+				      seconds / summary->test_cpu_seconds * 100);
 		buffer_printf(out, ", ");
 	}
 	buffer_printf(out, "tracer %.0f ms of CPU", summary->tracer_cpu_seconds * 1e3);
@@ -79,13 +88,16 @@ void summary_print(const struct summary *summary) {
 	char words[128], size[16], number[32];
 	struct buffer out = {0};
 	summary_result_words(summary->wait_status, words, sizeof(words));
-	buffer_printf(&out, "tracelet: %s %s%s%s in %.3g s\n", summary->test, colour, words, plain, summary->wall_seconds);
+	buffer_printf(&out, "tracelet: %s %s%s%s in %s s\n", summary->test, colour, words, plain,
+		      seconds_words(summary->wall_seconds, number));
 	if (summary->trace)
 		buffer_printf(&out, "  %strace%s   %s (%s)\n", faint, plain, summary->trace,
 			      file_size_words(summary->trace_size, size));
 	if (summary->spool)
 		buffer_printf(&out, "  %sspool%s   %s\n", faint, plain, summary->spool);
-	if (summary->backend) {
+	if (summary->not_kept)
+		buffer_printf(&out, "  %strace%s   not kept: a flight recorder is saved when a test fails\n", faint, plain);
+	if (summary->backend && !summary->not_kept) {
 		buffer_printf(&out, "  %sevents%s  %s, ", faint, plain, with_commas(summary->events, number));
 		describe_losses(summary, &out);
 		if (summary->missing)
@@ -95,10 +107,11 @@ void summary_print(const struct summary *summary) {
 		buffer_printf(&out, "\n");
 	}
 	if (summary->trace)
-		buffer_printf(&out, "  %snext%s    open it in ui.perfetto.dev, or: tracelet check %s\n", faint, plain,
-			      summary->trace);
+		buffer_printf(&out, "  %snext%s    open it in ui.perfetto.dev, or: tracelet check %s\n",
+			      faint, plain, summary->trace);
 	else if (summary->spool)
-		buffer_printf(&out, "  %snext%s    tracelet convert %s out.pb\n", faint, plain, summary->spool);
+		buffer_printf(&out, "  %snext%s    tracelet convert %s out.pb\n", faint, plain,
+			      summary->spool);
 	file_write_all(STDERR_FILENO, out.data, out.size);
 	buffer_free(&out);
 }
@@ -146,29 +159,38 @@ static void json_cost(struct json *json, const struct summary *summary) {
 	json_close_object(json);
 }
 
+static void json_result(struct json *json, const struct summary *summary) {
+	char words[128];
+	json_string(json, "kind", summary->operation ? "operation" : "test");
+	if (summary->operation) {
+		json_string(json, "result", "recorded");
+		return;
+	}
+	summary_result_words(summary->wait_status, words, sizeof(words));
+	json_string(json, "result", words);
+	if (WIFSIGNALED(summary->wait_status))
+		json_int(json, "signal", WTERMSIG(summary->wait_status));
+	else
+		json_int(json, "exit", WEXITSTATUS(summary->wait_status));
+}
+
 void summary_json(const struct summary *summary, struct buffer *line) {
 	struct json json = json_into(line);
 	struct utsname system;
-	char words[128];
 	uname(&system);
-	summary_result_words(summary->wait_status, words, sizeof(words));
 	json_object(&json, NULL);
 	json_string(&json, "test", summary->test);
 	json_array(&json, "command");
-	for (char **word = summary->settings->command; *word; word++)
+	for (char **word = summary->settings->command; word && *word; word++)
 		json_string(&json, NULL, *word);
 	json_close_array(&json);
-	json_string(&json, "result", words);
-	if (WIFSIGNALED(summary->wait_status))
-		json_int(&json, "signal", WTERMSIG(summary->wait_status));
-	else
-		json_int(&json, "exit", WEXITSTATUS(summary->wait_status));
+	json_result(&json, summary);
 	json_times(&json, summary);
 	json_string(&json, "host", system.nodename);
 	json_string(&json, "kernel", system.release);
 	json_string(&json, "machine", system.machine);
 	json_string(&json, "tracelet", TRACELET_VERSION);
-	json_string(&json, "profile", "default");
+	json_string(&json, "profile", summary->settings->profile);
 	json_string(&json, "scope", summary->settings->scope == SCOPE_SYSTEM ? "system" : "tree");
 	json_string(&json, "backend", summary->backend);
 	json_artifacts(&json, summary);
@@ -188,11 +210,9 @@ void summary_write_json(const struct summary *summary) {
 	const char *target = summary->settings->json;
 	struct buffer line = {0};
 	summary_json(summary, &line);
-	char *end;
-	long fd = strtol(target, &end, 10);
-	int error;
-	if (*target && !*end) {
-		error = file_write_all((int)fd, line.data, line.size);
+	int error, fd = descriptor_named(target);
+	if (fd >= 0) {
+		error = file_write_all(fd, line.data, line.size);
 	} else {
 		struct output output;
 		error = output_open(&output, target, OUTPUT_REPLACE);

@@ -13,12 +13,17 @@
 #include <time.h>
 #include <unistd.h>
 
-static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2, SIGWINCH};
+static const int passed_on[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGTSTP,
+				SIGCONT, SIGUSR1, SIGUSR2, SIGWINCH};
 
 static void become_test(struct test *test, char **command, int gate, int report) {
 	char byte;
-	while (read(gate, &byte, 1) < 0 && errno == EINTR)
+	ssize_t got;
+	while ((got = read(gate, &byte, 1)) < 0 && errno == EINTR)
 		;
+	if (got != 1)
+		_exit(126); // the waiter is gone: nobody wants to know
+	sigaction(SIGCHLD, &test->child_before, NULL);
 	sigprocmask(SIG_SETMASK, &test->mask_before, NULL);
 	execvp(command[0], command);
 	int error = errno;
@@ -35,6 +40,8 @@ int test_prepare(struct test *test, char **command) {
 	for (size_t i = 0; i < ARRAY_SIZE(passed_on); i++)
 		sigaddset(&test->signals, passed_on[i]);
 	sigprocmask(SIG_BLOCK, &test->signals, &test->mask_before);
+	// Where it is ignored there is nothing to wait for.
+	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &test->child_before);
 	if (pipe2(gate, O_CLOEXEC) == 0 && pipe2(report, O_CLOEXEC) == 0)
 		test->pid = fork();
 	if (test->pid == 0) {
@@ -54,8 +61,8 @@ int test_prepare(struct test *test, char **command) {
 
 int test_begin(struct test *test) {
 	int error = 0;
+	ssize_t got = write(test->gate, "", 1); // it may have been killed at the gate: the wait will tell
 	close(test->gate);
-	ssize_t got;
 	while ((got = read(test->exec_error, &error, sizeof(error))) < 0 && errno == EINTR)
 		;
 	close(test->exec_error);
@@ -112,7 +119,8 @@ static bool orphans_left(pid_t other) {
 	while (file && fscanf(file, "%d", &child) == 1) {
 		siginfo_t ended = {0};
 		if (child != other)
-			left |= waitid(P_PID, (id_t)child, &ended, WEXITED | WNOHANG) == 0 && ended.si_pid == 0;
+			left |= waitid(P_PID, (id_t)child, &ended, WEXITED | WNOHANG) == 0 &&
+				ended.si_pid == 0;
 	}
 	if (file)
 		fclose(file);
@@ -125,7 +133,8 @@ bool test_wait_tree(struct test *test, double seconds, pid_t other) {
 		double left = seconds > 0 ? deadline - seconds_now() : 3600;
 		if (left <= 0)
 			return false;
-		struct timespec limit = {.tv_sec = (time_t)left, .tv_nsec = (long)((left - (double)(time_t)left) * 1e9)};
+		struct timespec limit = {.tv_sec = (time_t)left,
+					 .tv_nsec = (long)((left - (double)(time_t)left) * 1e9)};
 		siginfo_t signal;
 		if (sigtimedwait(&test->signals, &signal, &limit) > 0 && signal.si_signo != SIGCHLD &&
 		    signal.si_signo != SIGCONT && signal.si_signo != SIGWINCH)

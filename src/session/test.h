@@ -9,9 +9,10 @@
 
 struct test {
 	pid_t pid;
-	int gate;        // closing it lets the test begin
-	int exec_error;  // read side: an errno if the command could not be executed
+	int gate;       // a byte lets the test begin; if it closes without one there will be no test
+	int exec_error; // read side: an errno if the command could not be executed
 	sigset_t signals, mask_before;
+	struct sigaction child_before; // what SIGCHLD did
 };
 
 // Forks the process that will become the test; it waits at the gate.
