@@ -96,7 +96,15 @@ _tracelet() {
 	stop:* | cancel:* | current:* | snapshot:*) _tracelet_offer "$(tracelet status 2>/dev/null | cut -d ' ' -f 1)" ;;
 	settings:* | status:* | doctor:*) _tracelet_offer "--json --help" ;;
 	help:*) _tracelet_offer "run start stop cancel status current snapshot convert fold flame top diff check settings doctor" ;;
-	convert:*) _tracelet_files -f ;;
+	fold:-*) _tracelet_offer "--output $profile_options" ;;
+	flame:-*)
+		_tracelet_offer "--output --html --diff --normalize --negate --title --subtitle --countname --factor
+			--colors --bgcolors --palette --cp --inverted --icicle --reverse --min-width --width --height
+			--fontsize --fonttype $profile_options"
+		;;
+	top:-*) _tracelet_offer "--sort --limit --function --json $profile_options" ;;
+	diff:-*) _tracelet_offer "--output --normalize --limit --fail-above --json $profile_options" ;;
+	convert:* | fold:* | flame:* | top:* | diff:*) _tracelet_files -f ;;
 	check:*)
 		_tracelet_files -f -X '!*.pb'
 		local traces=("${COMPREPLY[@]}")

@@ -265,10 +265,15 @@ bool profile_in_nanoseconds(const struct profile *profile) {
 	return strncmp(name, "cpu-clock", 9) == 0 || strncmp(name, "task-clock", 10) == 0;
 }
 
-// Folded stacks tell no number of samples. If all weights are multiples of one number, that is a
-// sample's; small weights are samples themselves.
+// Folded stacks tell no number of samples. Small weights are samples themselves; if all large ones
+// are multiples of one large number, that is the period of a sample.
 static void guess_samples(uint64_t *samples, uint64_t weight, uint64_t divisor) {
-	if (divisor > 1 || (divisor && *samples && weight / *samples < 1000))
+	enum { LARGE = 1000 };
+	if (!divisor || !*samples)
+		return;
+	if (weight / *samples < LARGE)
+		*samples = weight;
+	else if (divisor > LARGE)
 		*samples = weight / divisor;
 }
 
