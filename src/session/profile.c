@@ -62,7 +62,7 @@ static int read_stream(struct stream *input, const char *path, const struct read
 	}
 	struct tap tap = {.sink = {.push = tap_push}, .next = sink, .input = input, .name = path, .flags = flags};
 	clock_gettime(CLOCK_MONOTONIC, &tap.begun);
-	int error = reader->read(input, path, tables, &tap.sink);
+	int error = reader_read(reader, input, path, &(struct read_options){0}, tables, &tap.sink);
 	log_progress(NULL);
 	return error;
 }
