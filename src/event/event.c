@@ -5,4 +5,5 @@ const char *const event_source_names[SOURCE_COUNT] = {
 	[SOURCE_PROCESS] = "process",
 	[SOURCE_IRQ] = "irq",
 	[SOURCE_MARKER] = "marker",
+	[SOURCE_TRACE] = "trace",
 };

@@ -1,6 +1,7 @@
-// Inside the Perfetto writer: what its two files share. perfetto.c decides what
+// Inside the Perfetto writer: what its files share. perfetto.c decides what
 // a trace says (who lived when, what it is called, what the whole is about);
 // perfetto_ftrace.c packs the scheduler's and the kernel's events, per CPU;
+// perfetto_events.c writes samples, generic events and counters;
 // perfetto_marks.c writes what the test says about itself.
 #pragma once
 
@@ -11,7 +12,7 @@
 // Packets of one sequence are handled in order. Track descriptors have one of
 // their own, because an importer takes a thread descriptor as the thread of the
 // events that follow it on its sequence.
-enum sequence { SEQUENCE_KERNEL = 1, SEQUENCE_TRACKS, SEQUENCE_EVENTS, SEQUENCE_MARKS, SEQUENCE_COUNT };
+enum sequence { SEQUENCE_KERNEL = 1, SEQUENCE_TRACKS, SEQUENCE_EVENTS, SEQUENCE_GENERIC, SEQUENCE_MARKS, SEQUENCE_COUNT };
 
 enum { NO_TID = UINT32_MAX };
 
@@ -72,6 +73,7 @@ struct perfetto {
 	struct sink sink;
 	struct output *output;
 	struct strings *strings;
+	struct stacks *stacks;
 	struct buffer packet; // the one being made
 	bool sequence_begun[SEQUENCE_COUNT];
 	bool preamble_written;
@@ -85,6 +87,7 @@ struct perfetto {
 	ARRAY(struct cpu *) cpus;
 	uint64_t tracks; // made so far
 	uint32_t outside_name, lost_name;
+	struct more_events *more; // perfetto_events.c's own
 	struct map mark_names, mark_counters; // perfetto_marks.c: what has been written
 	uint64_t mark_tracks;
 };
@@ -110,6 +113,14 @@ int ftrace_irq(struct perfetto *perfetto, const struct event *event);
 void ftrace_lost(struct perfetto *perfetto, const struct event *event);
 int ftrace_finish(struct perfetto *perfetto); // what is left, and the losses per CPU
 void ftrace_destroy(struct perfetto *perfetto);
+
+// ---- perfetto_events.c ----
+
+int events_sample(struct perfetto *perfetto, const struct event *event);
+int events_generic(struct perfetto *perfetto, const struct event *event);
+int events_counter(struct perfetto *perfetto, const struct event *event);
+struct more_events *events_new(void);
+void events_destroy(struct more_events *more);
 
 // ---- perfetto_marks.c ----
 
