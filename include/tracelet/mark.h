@@ -190,7 +190,8 @@ TL_MARK_SHARED int tl_mark_map(int fd, uint64_t id) {
 		READ_WRITE = 1 | 2,
 		SHARED = 1,
 		PRIVATE_ANONYMOUS = 2 | 0x20,
-		WIPE_ON_FORK = 18
+		WIPE_ON_FORK = 18,
+		DONT_DUMP = 16
 	};
 #ifdef SYS_mmap2
 	const long map = SYS_mmap2;
@@ -216,6 +217,7 @@ TL_MARK_SHARED int tl_mark_map(int fd, uint64_t id) {
 		tl_mark_syscall(SYS_munmap, place, size);
 		return 0;
 	}
+	tl_mark_syscall(SYS_madvise, place, size, (long)DONT_DUMP);
 	process->wipes = tl_mark_syscall(SYS_madvise, life, (long)4096, (long)WIPE_ON_FORK) == 0;
 	process->life = (struct tl_mark_life *)(uintptr_t)life;
 	process->chunk_count = count;

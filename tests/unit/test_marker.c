@@ -183,13 +183,13 @@ static void test_a_long_text_is_cut_between_two_characters(void **state) {
 }
 
 static void test_chunks_are_used_again_and_order_is_kept(void **state) {
-	enum { ROUNDS = 200, EACH = 1000 }; // some 8 MB through half a megabyte
+	enum { ROUNDS = 200, EACH = 1000 }; // some 8 MB through sixteen chunks
 	for (size_t i = 0; i < ROUNDS * EACH; i++) {
 		tl_counter("n", (double)i);
 		if (i % EACH == EACH - 1)
 			marker_sync(side.marker, &side.spool);
 	}
-	assert_int_equal(tl_mark_process.area->owners[64], TL_MARK_NEW);
+	assert_int_equal(tl_mark_process.area->owners[16], TL_MARK_NEW);
 	read_all();
 	assert_int_equal(assert_each_counts(ROUNDS * EACH), 1);
 	for (size_t i = 1; i < side.marks.count; i++)
