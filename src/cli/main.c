@@ -8,6 +8,12 @@
 
 static const struct verb *const verbs[] = {
 	&verb_run,
+	&verb_start,
+	&verb_stop,
+	&verb_cancel,
+	&verb_status,
+	&verb_current,
+	&verb_snapshot,
 	&verb_convert,
 	&verb_check,
 	&verb_settings_show,

@@ -150,7 +150,8 @@ static bool parse(struct settings *settings, const struct setting *setting, cons
 	case TYPE_FOLDER:
 	case TYPE_TARGET:
 		*(const char **)field = text;
-		return *text && !(setting->type == TYPE_TARGET && descriptor_is_closed(text));
+		return setting->type == TYPE_TEXT ||
+		       (*text && !(setting->type == TYPE_TARGET && descriptor_is_closed(text)));
 	case TYPE_SECONDS:
 		return parse_seconds(text, field);
 	case TYPE_SIZE:
