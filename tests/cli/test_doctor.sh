@@ -3,6 +3,7 @@
 . "$source/tests/cli/helpers/words.sh"
 need_root
 need_command jq setpriv strace
+export ASAN_OPTIONS=detect_leaks=0 # in a sanitizer build: the search for leaks cannot work under strace
 
 
 names="kernel,BTF,BPF,BPF cost,perf events,PMU,tracefs,output"

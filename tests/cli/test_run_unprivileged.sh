@@ -4,6 +4,7 @@
 . "$source/tests/cli/helpers/words.sh"
 need_root
 need_command setpriv jq strace
+export ASAN_OPTIONS=detect_leaks=0 # in a sanitizer build: the search for leaks cannot work under strace
 
 # A folder and programs that everybody can get at.
 chmod 755 "$work_root"
