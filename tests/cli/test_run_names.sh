@@ -35,7 +35,6 @@ safe_name "spaces, quotes and the shell's own go" "a_b__c__d_e_" "a b'\"c\$\`d;e
 safe_name "not hidden" "_hidden" ".hidden"
 safe_name "no option" "__rf" "--rf"
 safe_name "other alphabets stay" "prüfung-试验" "prüfung-试验"
-safe_name "an empty name gets one" "test" ""
 fresh
 check_run "a name of 5000 characters" 0 traced --name "$(printf 'x%.0s' {1..5000})" -- true
 check "is cut to what a file system takes" test "$(basename tracelet-out/x*.pb | wc -c)" -le 160
@@ -151,7 +150,7 @@ check_lines "and no more" 5 stderr
 check "the next command works" sh -c "$(sed -n 's/^  next.*or: tracelet/"$TRACELET"/p' stderr)"
 check_match "no colours in a file" '^[^'$'\033'']*$' stderr
 check_equal "--json 5: what everybody may want to know" \
-	"words sh,-c,exit 3 3 true true $(uname -n) $(uname -r) default tree bpf perfetto true 0 true" "$(jq -r '[
+	"words sh,-c,exit 3 3 true true $(uname -n) $(uname -r) embedded tree bpf perfetto true 0 true" "$(jq -r '[
 	.test, (.command | join(",")), .exit, (.started | test("^20..-..-..T..:..:..\\....Z$")), (.wall_seconds > 0), .host,
 	.kernel, .profile, .scope, .backend, .artifacts[0].kind, (.events > 5), (.lost | add),
 	(.cost | .bpf_seconds > 0 and .tracer_cpu_seconds > 0)] | join(" ")' five)"
@@ -186,6 +185,7 @@ bad_value() { # OPTION VALUE
 	check_lines "one line" 1 "$stderr"
 	check_match "that names it" "^tracelet: $1: '$2' is not " "$stderr"
 }
+bad_value --name ''
 bad_value --scope all
 bad_value --scope ''
 bad_value --duration x
