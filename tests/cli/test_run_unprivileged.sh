@@ -17,6 +17,8 @@ export PATH=$work/programs:$PATH TRACELET=$work/programs/tracelet
 ordinary() {
 	setpriv --reuid=$user --regid=$user --clear-groups --inh-caps=-all --bounding-set=-all "$@"
 }
+# LeakSanitizer, where this was built with it, cannot work under strace.
+export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
 # without_perf COMMAND...: perf_event_open is refused, as a kernel with a stricter policy does.
 without_perf() {
 	strace -f -qq -o /dev/null -e trace=perf_event_open -e inject=perf_event_open:error=EACCES "$@"
