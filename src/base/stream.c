@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #ifndef _WIN32
+#include <sys/mman.h>
 #define O_BINARY 0
 #endif
 #ifndef O_CLOEXEC
@@ -44,6 +45,10 @@ void stream_of_memory(struct stream *stream, const void *bytes, size_t size) {
 }
 
 void stream_close(struct stream *stream) {
+#ifndef _WIN32
+	if (stream->mapped)
+		munmap(stream->mapped, stream->mapped_size);
+#endif
 	if (stream->fd > STDIN_FILENO)
 		close(stream->fd);
 	free(stream->data);
@@ -79,4 +84,24 @@ const uint8_t *stream_need(struct stream *stream, size_t size) {
 	if (stream_available(stream) < size)
 		read_more(stream, size);
 	return stream_available(stream) < size ? NULL : stream->data + stream->begin;
+}
+
+const uint8_t *stream_map(struct stream *stream, size_t *size) {
+#ifndef _WIN32
+	if (stream->fd >= 0 && stream->total && !stream->mapped && stream->total < SIZE_MAX) {
+		void *data = mmap(NULL, (size_t)stream->total, PROT_READ, MAP_PRIVATE, stream->fd, 0);
+		if (data != MAP_FAILED) {
+			stream->mapped = data;
+			stream->mapped_size = (size_t)stream->total;
+		}
+	}
+	if (stream->mapped && stream->offset <= stream->mapped_size) {
+		*size = stream->mapped_size - (size_t)stream->offset;
+		return (const uint8_t *)stream->mapped + stream->offset;
+	}
+#endif
+	read_more(stream, SIZE_MAX);
+	*size = stream_available(stream);
+	static const uint8_t nothing[1];
+	return stream->error ? NULL : *size ? stream->data + stream->begin : nothing;
 }

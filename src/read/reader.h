@@ -14,7 +14,7 @@ struct reader {
 	int (*read)(struct stream *input, const char *name, struct tables *tables, struct sink *sink);
 };
 
-extern const struct reader spool_reader, folded_reader, perf_script_reader;
+extern const struct reader spool_reader, folded_reader, perf_script_reader, perf_data_reader;
 
 const struct reader *reader_by_name(const char *name);       // or NULL
 const struct reader *reader_by_content(struct stream *input); // or NULL; consumes nothing
