@@ -33,5 +33,7 @@ struct symbolizer {
 	// where calls return to). Returns how many; `complete` tells whether the outermost function was reached.
 	size_t (*unwind)(struct symbolizer *symbolizer, struct tables *tables, const struct user_state *state,
 			 uint64_t *addresses, size_t room, bool *complete);
+	// A name as a programmer wrote it, to be freed; NULL: it is that already.
+	char *(*demangle)(const char *name);
 	void (*destroy)(struct symbolizer *symbolizer);
 };

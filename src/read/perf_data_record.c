@@ -195,7 +195,8 @@ static bool find_code(struct perf_data *data, uint32_t pid, uint64_t address, bo
 	frame->module = map->module;
 	frame->build_id = map->build_id;
 	frame->kind = map->kind;
-	frame->position = address - map->begin + map->offset;
+	// The kernel's map is one of addresses; its offset is where its symbol _text was.
+	frame->position = map->offset > UINT64_MAX / 2 ? address - map->offset : address - map->begin + map->offset;
 	return true;
 }
 
