@@ -105,3 +105,15 @@ const uint8_t *stream_map(struct stream *stream, size_t *size) {
 	static const uint8_t nothing[1];
 	return stream->error ? NULL : *size ? stream->data + stream->begin : nothing;
 }
+
+void stream_forget(struct stream *stream, const uint8_t *pointer) {
+#ifndef _WIN32
+	enum { PIECE = 16 << 20 };
+	const uint8_t *begin = stream->mapped;
+	if (!begin || pointer < begin || (size_t)(pointer - begin) < stream->forgotten + PIECE)
+		return;
+	size_t size = (size_t)(pointer - begin - stream->forgotten) / PIECE * PIECE;
+	madvise((char *)stream->mapped + stream->forgotten, size, MADV_DONTNEED);
+	stream->forgotten += size;
+#endif
+}

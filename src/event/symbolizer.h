@@ -29,10 +29,10 @@ struct symbolizer {
 	// `room`, at least one. Returns how many.
 	size_t (*resolve)(struct symbolizer *symbolizer, struct tables *tables, const struct frame *frame, uint32_t *ids,
 			  size_t room);
-	// The addresses of a stack, innermost first (the first is the instruction pointer, the others are
-	// where calls return to). Returns how many; `complete` tells whether the outermost function was reached.
-	size_t (*unwind)(struct symbolizer *symbolizer, struct tables *tables, const struct user_state *state,
-			 uint64_t *addresses, size_t room, bool *complete);
+	// The frames of a copied stack, innermost first, as resolve() gives them. Returns how many;
+	// `complete` tells whether the outermost function was reached.
+	size_t (*unwind)(struct symbolizer *symbolizer, struct tables *tables, const struct user_state *state, uint32_t *ids,
+			 size_t room, bool *complete);
 	// A name as a programmer wrote it, to be freed; NULL: it is that already.
 	char *(*demangle)(const char *name);
 	void (*destroy)(struct symbolizer *symbolizer);

@@ -32,6 +32,7 @@ struct perf_reader {
 	ARRAY(struct queued) queue;
 	uint64_t sequence, latest, round_latest; // latest: of this round and those before
 	bool keep; // bytes stay where they are until the end
+	struct stream *input;
 	struct buffer unpacked; // of compressed records, not yet taken apart
 #ifdef HAVE_ZSTD
 	ZSTD_DStream *zstd;
@@ -85,9 +86,19 @@ static int release(struct perf_reader *reader, uint64_t limit) {
 	return sink_push(reader->data.sink, &event);
 }
 
-static int end_of_round(struct perf_reader *reader) {
+// Of the file only what is queued is needed any more.
+static void forget(struct perf_reader *reader, const uint8_t *here) {
+	for (size_t i = 0; i < reader->queue.count; i++)
+		if (reader->queue.items[i].bytes < here && !reader->queue.items[i].owned)
+			here = reader->queue.items[i].bytes;
+	stream_forget(reader->input, here);
+}
+
+static int end_of_round(struct perf_reader *reader, const uint8_t *here) {
 	int error = release(reader, reader->round_latest);
 	reader->round_latest = reader->latest;
+	if (reader->keep)
+		forget(reader, here);
 	return error;
 }
 
@@ -193,7 +204,7 @@ static int take_own_record(struct perf_reader *reader, const struct perf_record 
 		return 0;
 	}
 	case PERF_FINISHED_ROUND:
-		return end_of_round(reader);
+		return end_of_round(reader, body.at);
 	case PERF_COMPRESSED:
 		return take_compressed(reader, body);
 	case PERF_COMPRESSED2: {
@@ -410,7 +421,7 @@ static void say_what_is_missing(const struct perf_reader *reader) {
 }
 
 static int read_perf_data(struct stream *input, const char *name, struct tables *tables, struct sink *sink) {
-	struct perf_reader reader = {.data = {.name = name, .tables = tables, .sink = sink}};
+	struct perf_reader reader = {.data = {.name = name, .tables = tables, .sink = sink}, .input = input};
 	int error = read_any(&reader, input);
 	if (!error)
 		error = release(&reader, UINT64_MAX);

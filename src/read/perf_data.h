@@ -97,6 +97,8 @@ struct perf_space {
 struct perf_spaces {
 	struct map by_pid; // to one more than the index
 	ARRAY(struct perf_space) spaces;
+	uint32_t last_pid;   // of the lookup before, and one more than its index
+	size_t last_index;
 	struct perf_space kernel;
 };
 

@@ -7,11 +7,15 @@
 enum { MOST_MAPS = 1 << 16 }; // the kernel's own limit
 
 struct perf_space *perf_space_of(struct perf_spaces *spaces, uint32_t pid) {
+	if (spaces->last_index && spaces->last_pid == pid)
+		return &spaces->spaces.items[spaces->last_index - 1];
 	uint64_t *index = map_put(&spaces->by_pid, pid);
 	if (!*index) {
 		array_push(&spaces->spaces, (struct perf_space){0});
 		*index = spaces->spaces.count;
 	}
+	spaces->last_pid = pid;
+	spaces->last_index = (size_t)*index;
 	return &spaces->spaces.items[*index - 1];
 }
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_CHAIN = 4096, MOST_INLINED = 64 };
+enum { MOST_CHAIN = 4096, MOST_INLINED = 64, MOST_UNWOUND = 1024 };
 
 // Marks in a call chain: what follows was in this mode.
 enum { CONTEXT_MARKS = -4095 };
@@ -359,11 +359,11 @@ static bool add_unwound(struct perf_data *data, const struct perf_attr *attr, co
 				   .find = find_for_unwinder,
 				   .context = &space};
 	take_registers(attr, sample, &state);
-	uint64_t addresses[512];
 	bool complete = false;
-	size_t count = symbolizer->unwind(symbolizer, data->tables, &state, addresses, ARRAY_SIZE(addresses), &complete);
-	for (size_t i = 0; i < count; i++)
-		add_address(data, sample->pid, addresses[i], false, i > 0);
+	array_reserve(&data->chain, data->chain.count + MOST_UNWOUND);
+	size_t count = symbolizer->unwind(symbolizer, data->tables, &state, data->chain.items + data->chain.count,
+					  MOST_UNWOUND, &complete);
+	data->chain.count += count;
 	data->unwound_stacks++;
 	data->broken_stacks += !complete;
 	return count > 0;

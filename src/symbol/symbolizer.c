@@ -13,10 +13,12 @@
 
 enum { REMEMBERED = 1 << 15, VDSO_SIZE = 2 * 4096 };
 
-struct answer {
-	uint64_t place; // address of the kernel's code, else position
+struct place {
+	uint64_t position; // address of the kernel's code
 	uint32_t module, build_id;
-	uint32_t frame; // one more than its id
+	uint32_t frame; // one more than its id; 0: not asked for yet
+	bool row_known; // also if there is none
+	const struct unwind_row *row;
 };
 
 struct module {
@@ -28,7 +30,8 @@ struct own_symbolizer {
 	struct symbolizer symbolizer;
 	struct map modules; // name and build id to one more than the index
 	ARRAY(struct module) items;
-	struct answer *answers;
+	struct place *places; // by hash
+	struct module last;   // that was asked for
 	struct kernel_symbols *kernel;
 	bool kernel_tried;
 	bool kernel_same; // it is where it was when it was recorded
@@ -55,13 +58,16 @@ static struct elf_object *open_module(struct tables *tables, uint32_t name, uint
 
 static struct elf_object *module_object(struct own_symbolizer *symbolizer, struct tables *tables, uint32_t name,
 					uint32_t build_id) {
+	if (symbolizer->last.name == name && symbolizer->last.build_id == build_id && name)
+		return symbolizer->last.object;
 	uint64_t *index = map_put(&symbolizer->modules, (uint64_t)name << 32 | build_id);
 	if (!*index) {
 		struct module module = {name, build_id, open_module(tables, name, build_id)};
 		array_push(&symbolizer->items, module);
 		*index = symbolizer->items.count;
 	}
-	return symbolizer->items.items[*index - 1].object;
+	symbolizer->last = symbolizer->items.items[*index - 1];
+	return symbolizer->last.object;
 }
 
 // ---- symbols ----
@@ -109,29 +115,33 @@ static uint32_t symbol_frame(struct tables *tables, const struct frame *frame, s
 	return stacks_add_frame(tables->stacks, &named);
 }
 
+// What is known of a place; a new one takes the slot of an older one.
+static struct place *place_of(struct own_symbolizer *self, const struct frame *frame) {
+	uint64_t position = frame->kind == FRAME_KERNEL ? frame->address : frame->position;
+	struct place *place = &self->places[hash_u64(position ^ (uint64_t)frame->module << 40) & (REMEMBERED - 1)];
+	if (place->position != position || place->module != frame->module || place->build_id != frame->build_id)
+		*place = (struct place){.position = position, .module = frame->module, .build_id = frame->build_id};
+	return place;
+}
+
+static uint32_t frame_at(struct own_symbolizer *self, struct tables *tables, const struct frame *frame,
+			 struct place *place) {
+	bool exact = tables->addresses != ADDRESSES_NONE; // the same place may be at other addresses
+	if (place->frame && !exact)
+		return place->frame - 1;
+	struct elf_symbol *symbol = NULL;
+	if (frame->module)
+		symbol = frame->kind == FRAME_KERNEL ? kernel_symbol(self, tables, frame) : user_symbol(self, tables, frame);
+	uint32_t id = symbol && symbol->frame && !exact ? symbol->frame - 1 : symbol_frame(tables, frame, symbol);
+	if (symbol)
+		symbol->frame = id + 1;
+	place->frame = id + 1;
+	return id;
+}
+
 static size_t resolve(struct symbolizer *symbolizer, struct tables *tables, const struct frame *frame, uint32_t *ids,
 		      size_t room) {
-	struct own_symbolizer *self = own(symbolizer);
-	bool kernel = frame->kind == FRAME_KERNEL;
-	uint64_t place = kernel ? frame->address : frame->position;
-	size_t slot = hash_u64(place ^ (uint64_t)frame->module << 40) & (REMEMBERED - 1);
-	struct answer *answer = &self->answers[slot];
-	bool exact = tables->addresses != ADDRESSES_NONE; // positions repeat at other addresses
-	if (!exact && answer->frame && answer->place == place && answer->module == frame->module &&
-	    answer->build_id == frame->build_id) {
-		ids[0] = answer->frame - 1;
-		return 1;
-	}
-	struct elf_symbol *symbol = !frame->module ? NULL : kernel ? kernel_symbol(self, tables, frame)
-								   : user_symbol(self, tables, frame);
-	if (symbol && symbol->frame && !exact) {
-		ids[0] = symbol->frame - 1;
-	} else {
-		ids[0] = symbol_frame(tables, frame, symbol);
-		if (symbol)
-			symbol->frame = ids[0] + 1;
-	}
-	*answer = (struct answer){place, frame->module, frame->build_id, ids[0] + 1};
+	ids[0] = frame_at(own(symbolizer), tables, frame, place_of(own(symbolizer), frame));
 	return 1;
 }
 
@@ -147,7 +157,7 @@ static void destroy(struct symbolizer *symbolizer) {
 	array_free(&self->items);
 	map_free(&self->modules);
 	kernel_symbols_close(self->kernel);
-	free(self->answers);
+	free(self->places);
 	free(self);
 }
 
@@ -169,28 +179,37 @@ struct unwind_context {
 	struct own_symbolizer *self;
 	struct tables *tables;
 	const struct user_state *state;
+	uint32_t *ids;
+	size_t count, room;
 };
 
-static const struct unwind_row *find_row(void *context, uint64_t pc) {
+static const struct unwind_row *take_frame(void *context, uint64_t pc, bool *stop) {
 	struct unwind_context *unwind = context;
 	struct frame frame;
-	uint64_t address;
-	if (!unwind->state->find(unwind->state->context, pc, &frame))
-		return NULL;
-	struct unwind_table *table = table_of(unwind->self, unwind->tables, &frame, &address);
-	return table ? unwind_row_at(table, address) : NULL;
+	bool mapped = unwind->state->find(unwind->state->context, pc, &frame);
+	struct place *place = place_of(unwind->self, &frame);
+	unwind->ids[unwind->count++] = frame_at(unwind->self, unwind->tables, &frame, place);
+	*stop = unwind->count == unwind->room;
+	if (!place->row_known) {
+		uint64_t address;
+		struct unwind_table *table = mapped ? table_of(unwind->self, unwind->tables, &frame, &address) : NULL;
+		place->row = table ? unwind_row_at(table, address) : NULL;
+		place->row_known = true;
+	}
+	return place->row;
 }
 
-static size_t unwind(struct symbolizer *symbolizer, struct tables *tables, const struct user_state *state,
-		     uint64_t *addresses, size_t room, bool *complete) {
-	struct unwind_context context = {own(symbolizer), tables, state};
-	return unwind_stack(state, find_row, &context, addresses, room, complete);
+static size_t unwind(struct symbolizer *symbolizer, struct tables *tables, const struct user_state *state, uint32_t *ids,
+		     size_t room, bool *complete) {
+	struct unwind_context context = {own(symbolizer), tables, state, ids, 0, room};
+	*complete = unwind_stack(state, take_frame, &context);
+	return context.count;
 }
 
 struct symbolizer *symbolizer_new(void) {
 	struct own_symbolizer *self = memory_alloc(sizeof(*self));
 	self->symbolizer = (struct symbolizer){.resolve = resolve, .unwind = unwind, .demangle = demangle, .destroy = destroy};
-	self->answers = memory_alloc(REMEMBERED * sizeof(*self->answers));
+	self->places = memory_alloc(REMEMBERED * sizeof(*self->places));
 	return &self->symbolizer;
 }
 

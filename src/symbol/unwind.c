@@ -131,28 +131,18 @@ static bool begin(struct walk *walk, const struct user_state *state) {
 	return true;
 }
 
-size_t unwind_stack(const struct user_state *state, unwind_find_row *find, void *context, uint64_t *addresses, size_t room,
-		    bool *complete) {
+bool unwind_stack(const struct user_state *state, unwind_take_frame *take, void *context) {
 	struct walk walk;
-	size_t count = 0;
-	*complete = false;
 	if (!begin(&walk, state))
-		return 0;
-	while (count < room) {
-		addresses[count++] = walk.pc;
-		uint64_t call = walk.pc - (walk.depth > 0 && !walk.after_signal);
-		const struct unwind_row *row = find(context, call);
-		if (row && row->registers & UNWIND_OUTERMOST) {
-			*complete = true;
-			break;
-		}
-		if (!(row ? step_row(&walk, row) : step_frame_pointer(&walk)))
-			break;
+		return false;
+	for (bool stop = false;;) {
+		const struct unwind_row *row = take(context, walk.pc - (walk.depth > 0 && !walk.after_signal), &stop);
+		if (row && row->registers & UNWIND_OUTERMOST)
+			return true;
+		if (stop || !(row ? step_row(&walk, row) : step_frame_pointer(&walk)))
+			return false;
 		walk.depth++;
-		if (!walk.pc) {
-			*complete = true;
-			break;
-		}
+		if (!walk.pc)
+			return true;
 	}
-	return count;
 }

@@ -40,8 +40,9 @@ void unwind_table_free(struct unwind_table *table);
 const struct unwind_row *unwind_row_at(const struct unwind_table *table, uint64_t address); // or NULL
 size_t unwind_table_rows(const struct unwind_table *table);
 
-// The row for an address of the process, or NULL.
-typedef const struct unwind_row *unwind_find_row(void *context, uint64_t pc);
+// Called once for each frame, innermost first, with the address of its code (of the call, where it
+// has made one). Gives the row for it, or NULL; sets `stop` to end the walk there.
+typedef const struct unwind_row *unwind_take_frame(void *context, uint64_t pc, bool *stop);
 
-size_t unwind_stack(const struct user_state *state, unwind_find_row *find, void *context, uint64_t *addresses, size_t room,
-		    bool *complete);
+// True: the outermost function was reached.
+bool unwind_stack(const struct user_state *state, unwind_take_frame *take, void *context);

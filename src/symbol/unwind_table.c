@@ -48,12 +48,14 @@ struct builder {
 	uint64_t address;
 	struct cie cie;
 	size_t cie_offset; // of the one that is in `cie`; SIZE_MAX: none
-	ARRAY(struct full_row) rows;
+	ARRAY(struct function) functions;
 };
 
-struct full_row {
-	uint64_t pc;
-	struct unwind_row row;
+// A function's entry, FDE.
+struct function {
+	uint64_t begin, size;
+	size_t cie;
+	struct cursor instructions;
 };
 
 // ---- numbers ----
@@ -219,10 +221,28 @@ struct run {
 	bool emit;
 };
 
-static void emit_row(struct run *run) {
-	if (!run->emit || run->builder->rows.count >= MOST_ROWS)
+static bool same_rule(const struct unwind_row *a, const struct unwind_row *b) {
+	return a->cfa == b->cfa && a->cfa_offset == b->cfa_offset && a->return_offset == b->return_offset &&
+	       a->frame_offset == b->frame_offset && a->registers == b->registers && a->cfa_register == b->cfa_register;
+}
+
+// Rows come in order, but for functions that overlap: the later one goes on from where it can.
+static void add_row(struct unwind_table *table, uint64_t address, const struct unwind_row *row) {
+	uint64_t pc = address - table->base;
+	struct unwind_row *last = table->rows.count ? &table->rows.items[table->rows.count - 1] : NULL;
+	if (pc > UINT32_MAX || table->rows.count >= MOST_ROWS || (last && last->pc > pc))
 		return;
-	array_push(&run->builder->rows, (struct full_row){run->pc, run->machine.row});
+	if (last && last->pc == pc)
+		table->rows.count--;
+	else if (last && same_rule(last, row))
+		return;
+	array_push(&table->rows, *row);
+	table->rows.items[table->rows.count - 1].pc = (uint32_t)pc;
+}
+
+static void emit_row(struct run *run) {
+	if (run->emit)
+		add_row(run->builder->table, run->pc, &run->machine.row);
 }
 
 static void advance(struct run *run, uint64_t delta) {
@@ -422,33 +442,16 @@ static bool read_cie(struct builder *builder, size_t offset) {
 	return true;
 }
 
-// What follows is no code until another function begins.
-static void emit_end(struct builder *builder, uint64_t pc) {
-	if (builder->rows.count < MOST_ROWS)
-		array_push(&builder->rows, (struct full_row){pc, {.cfa = CFA_NONE}});
-}
-
 static void read_fde(struct builder *builder, struct cursor in) {
-	struct run run = {.builder = builder};
-	run.pc = take_encoded(builder, &in, builder->cie.encoding, true);
-	uint64_t begin = run.pc, size = take_encoded(builder, &in, builder->cie.encoding & 0x0f, false);
+	struct function function = {.cie = builder->cie_offset};
+	function.begin = take_encoded(builder, &in, builder->cie.encoding, true);
+	function.size = take_encoded(builder, &in, builder->cie.encoding & 0x0f, false);
 	if (builder->cie.augmented)
 		take_block(&in);
-	if (in.failed || !begin || !size || begin + size < begin)
-		return;
-	if (!run_all(&run, builder->cie.instructions))
-		return;
-	run.initial = run.machine;
-	run.remembered_count = 0;
-	run.emit = true;
-	size_t rows = builder->rows.count;
-	if (!run_all(&run, in)) {
-		builder->rows.count = rows; // not understood: better none than half
-		run.machine.row = (struct unwind_row){.cfa = CFA_NONE};
-		run.pc = begin;
-	}
-	emit_row(&run);
-	emit_end(builder, begin + size);
+	function.instructions = in;
+	bool sound = !in.failed && function.begin && function.size && function.begin + function.size > function.begin;
+	if (sound && builder->functions.count < MOST_ROWS)
+		array_push(&builder->functions, function);
 }
 
 static void read_entries(struct builder *builder) {
@@ -467,44 +470,43 @@ static void read_entries(struct builder *builder) {
 
 // ---- the table ----
 
-static int compare_rows(const void *left, const void *right) {
-	const struct full_row *a = left, *b = right;
-	if (a->pc != b->pc)
-		return a->pc < b->pc ? -1 : 1;
-	return (a->row.cfa == CFA_NONE) - (b->row.cfa == CFA_NONE); // a function before the end of another
-}
-
-static bool same_rule(const struct unwind_row *a, const struct unwind_row *b) {
-	return a->cfa == b->cfa && a->cfa_offset == b->cfa_offset && a->return_offset == b->return_offset &&
-	       a->frame_offset == b->frame_offset && a->registers == b->registers && a->cfa_register == b->cfa_register;
-}
-
-static void take_rows(struct unwind_table *table, const struct full_row *rows, size_t count) {
-	table->base = rows[0].pc;
-	for (size_t i = 0; i < count; i++) {
-		uint64_t pc = rows[i].pc - table->base;
-		if (pc > UINT32_MAX)
-			return;
-		struct unwind_row *last = table->rows.count ? &table->rows.items[table->rows.count - 1] : NULL;
-		if (last && (last->pc == pc || same_rule(last, &rows[i].row)))
-			continue;
-		array_push(&table->rows, rows[i].row);
-		table->rows.items[table->rows.count - 1].pc = (uint32_t)pc;
+static void build_function(struct builder *builder, const struct function *function) {
+	static const struct unwind_row none = {.cfa = CFA_NONE};
+	struct run run = {.builder = builder, .pc = function->begin};
+	size_t rows = builder->table->rows.count;
+	if (!read_cie(builder, function->cie) || !run_all(&run, builder->cie.instructions))
+		return;
+	run.initial = run.machine;
+	run.remembered_count = 0;
+	run.emit = true;
+	if (run_all(&run, function->instructions)) {
+		emit_row(&run);
+	} else { // not understood: better none than half
+		builder->table->rows.count = MIN(rows, builder->table->rows.count);
+		add_row(builder->table, function->begin, &none);
 	}
+	// What follows is no code until another function begins.
+	add_row(builder->table, function->begin + function->size, &none);
+}
+
+static int compare_functions(const void *left, const void *right) {
+	const struct function *a = left, *b = right;
+	return a->begin < b->begin ? -1 : a->begin > b->begin;
 }
 
 struct unwind_table *unwind_table_new(const uint8_t *eh_frame, size_t size, uint64_t address) {
 	struct builder builder = {.section = eh_frame, .size = size, .address = address, .cie_offset = SIZE_MAX};
 	if (eh_frame)
 		read_entries(&builder);
-	struct unwind_table *table = NULL;
-	if (builder.rows.count) {
-		qsort(builder.rows.items, builder.rows.count, sizeof(struct full_row), compare_rows);
-		table = memory_alloc(sizeof(*table));
-		take_rows(table, builder.rows.items, builder.rows.count);
+	if (builder.functions.count) {
+		qsort(builder.functions.items, builder.functions.count, sizeof(struct function), compare_functions);
+		builder.table = memory_alloc(sizeof(*builder.table));
+		builder.table->base = builder.functions.items[0].begin;
+		for (size_t i = 0; i < builder.functions.count; i++)
+			build_function(&builder, &builder.functions.items[i]);
 	}
-	array_free(&builder.rows);
-	return table;
+	array_free(&builder.functions);
+	return builder.table;
 }
 
 void unwind_table_free(struct unwind_table *table) {
