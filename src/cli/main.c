@@ -11,6 +11,7 @@ static const struct verb *const verbs[] = {
 	&verb_convert,
 	&verb_info,
 	&verb_dump,
+	&verb_table,
 	&verb_check,
 	&verb_settings_show,
 	&verb_doctor,

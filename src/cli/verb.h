@@ -19,7 +19,7 @@ struct verb {
 	int (*run)(int argc, char **argv, const struct verb *verb); // argv[0] is the verb
 };
 
-extern const struct verb verb_run, verb_convert, verb_info, verb_dump, verb_check, verb_settings_show, verb_doctor;
+extern const struct verb verb_run, verb_convert, verb_info, verb_dump, verb_table, verb_check, verb_settings_show, verb_doctor;
 
 int verb_print_help(const struct verb *verb); // on stdout; returns 0
 int verb_bad_usage(const struct verb *verb);  // after getopt's own line; returns EXIT_USAGE
