@@ -126,6 +126,7 @@ static int take_process(struct etl_events *events, const struct etl_record *reco
 	if (error)
 		return error;
 	event = event_of(events, record, EVENT_EXEC);
+	event.time++; // the birth comes first, whoever sorts
 	event.tid = event.pid = event.exec.old_tid = (uint32_t)pid;
 	event.exec.name = event.exec.file = name;
 	if (command && command->type == FIELD_TEXT)

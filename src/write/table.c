@@ -325,6 +325,8 @@ static int push(struct sink *sink, const struct event *event) {
 		table->start = event->time;
 		table->started = true;
 	}
+	if (event->kind == EVENT_META && strcmp(strings_get(table->tables->strings, event->meta.key), "system") == 0)
+		table->windows = strcmp(strings_get(table->tables->strings, event->meta.value), "Windows") == 0;
 	if (event->kind > EVENT_TASK)
 		table->end = MAX(table->end, event->time);
 	describer_learn(&table->describer, event);

@@ -79,6 +79,7 @@ struct table {
 	size_t column_count;
 	uint64_t start, end;
 	bool started;
+	bool windows; // the recording is of Windows
 	ARRAY(struct cell) cells; // rows one after another
 	size_t row_count;
 	int group[TABLE_MOST_COLUMNS], sums[TABLE_MOST_COLUMNS];

@@ -161,7 +161,8 @@ static void finish_threads(struct table *table) {
 	for (size_t i = 0; i < table->tasks.count; i++) {
 		const struct task_time *task = &table->tasks.items[i];
 		uint32_t pid = task->pid ? task->pid : describer_pid(&table->describer, task->tid);
-		if (!task->tid)
+		// On Windows a process is no thread: its entry stands for the process alone.
+		if (!task->tid || (table->windows && task->tid == pid))
 			continue;
 		struct cell *row = table->row;
 		row[0] = cell_uint(task->tid);
