@@ -404,7 +404,8 @@ static int take_exit(struct perfetto *perfetto, const struct event *event) {
 }
 
 static int take_lost(struct perfetto *perfetto, const struct event *event) {
-	ftrace_lost(perfetto, event);
+	if (event->lost.source != SOURCE_TRACE) // whose CPU and kind are not known
+		ftrace_lost(perfetto, event);
 	perfetto->lost[event->lost.source] += event->lost.count;
 	char title[96];
 	snprintf(title, sizeof(title), "%" PRIu64 " %s events lost", event->lost.count,

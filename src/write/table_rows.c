@@ -266,8 +266,9 @@ static void switch_row(struct table *table, const struct event *event, const str
 	row[5] = microseconds(event->time - task->came);
 	if (ready_from && ready_from <= task->came)
 		row[6] = microseconds(task->came - ready_from);
-	if (task->left && task->woken >= task->left && !preempted)
-		row[7] = microseconds(task->woken - task->left);
+	// Without a word on who woke it, all the time off the CPU was waiting.
+	if (task->left && !preempted && (!task->woken || task->woken >= task->left))
+		row[7] = microseconds((task->woken ? task->woken : task->came) - task->left);
 	if (task->woken)
 		row[8] = cell_uint(task->waker);
 	if (task->wait_reason)

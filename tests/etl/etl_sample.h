@@ -312,9 +312,9 @@ static void sample_etl(struct etl_writer *writer) {
 	sample_switch(writer, APP_MAIN, CHILD_MAIN, 1, 32, 2200); // preempted
 	sample_sample(writer, SAMPLE_KERNEL_BASE + 0x10, CHILD_MAIN, 0, 2300);
 	sample_stack(writer, 32, 2300, CHILD, CHILD_MAIN, kernel, 2, 2301);
-	sample_switch(writer, CHILD_MAIN, APP_MAIN, 4, 0, 2400);
 	sample_thread(writer, 2, CHILD_MAIN, CHILD, CHILD, CHILD_MAIN, NULL, 2390);
 	sample_process(writer, 2, CHILD_MAIN, CHILD, APP, 3, "child.exe", "child.exe", 2395);
+	sample_switch(writer, CHILD_MAIN, APP_MAIN, 4, 0, 2400);
 	sample_sample(writer, 0x20010, APP_MAIN, 0, 2450); // in a method
 	sample_sample(writer, SAMPLE_KERNEL_BASE + 0x30, 0, 0, 2460); // idle
 	sample_pmu(writer, 3, 1000, 2500);
