@@ -5,6 +5,7 @@
 static const struct reader *const readers[] = {
 	&spool_reader,
 	&etl_reader,
+	&etl_zip_reader,
 	NULL,
 };
 
