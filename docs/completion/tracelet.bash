@@ -52,7 +52,7 @@ _tracelet() {
 	local profile_options="--pid --tid --kernel --jit --all --addrs --event-filter --all-events --from --quiet --help"
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		_tracelet_offer "run start stop cancel status current snapshot convert fold flame top diff check settings doctor help --help --version"
+		_tracelet_offer "run start stop cancel status current snapshot mark convert fold flame top diff check settings doctor help --help --version"
 		return
 	fi
 
@@ -95,7 +95,8 @@ _tracelet() {
 	stop:-* | cancel:-*) _tracelet_offer "--all --help" ;;
 	stop:* | cancel:* | current:* | snapshot:*) _tracelet_offer "$(tracelet status 2>/dev/null | cut -d ' ' -f 1)" ;;
 	settings:* | status:* | doctor:*) _tracelet_offer "--json --help" ;;
-	help:*) _tracelet_offer "run start stop cancel status current snapshot convert fold flame top diff check settings doctor" ;;
+	help:*) _tracelet_offer "run start stop cancel status current snapshot mark convert fold flame top diff check settings doctor" ;;
+	mark:-*) _tracelet_offer "--help" ;;
 	fold:-*) _tracelet_offer "--output $profile_options" ;;
 	flame:-*)
 		_tracelet_offer "--output --html --diff --normalize --negate --title --subtitle --countname --factor

@@ -23,6 +23,7 @@ static const struct verb *const verbs[] = {
 	&verb_diff,
 	&verb_table,
 	&verb_check,
+	&verb_mark,
 	&verb_settings_show,
 	&verb_doctor,
 };
