@@ -21,6 +21,7 @@ static const struct verb *const verbs[] = {
 	&verb_flame,
 	&verb_top,
 	&verb_diff,
+	&verb_table,
 	&verb_check,
 	&verb_mark,
 	&verb_settings_show,

@@ -289,6 +289,8 @@ static int write_process(struct perfetto *perfetto, uint64_t time, const struct 
 	} else {
 		size_t thread = proto_begin(&perfetto->packet, TREE_THREADS);
 		proto_uint(&perfetto->packet, THREAD_TID, task->tid);
+		if (task->name)
+			proto_string(&perfetto->packet, THREAD_NAME, strings_get(perfetto->strings, task->name));
 		proto_uint(&perfetto->packet, THREAD_TGID, task->pid);
 		proto_end(&perfetto->packet, thread);
 	}
@@ -329,7 +331,11 @@ static int take_switch(struct perfetto *perfetto, const struct event *event) {
 
 static int take_fork(struct perfetto *perfetto, const struct event *event) {
 	uint32_t name = event->fork.name ? event->fork.name : perfetto_task_name(perfetto, event->tid);
-	task_born(perfetto, event->fork.child_tid, event->fork.child_pid, event->fork.parent_pid, name);
+	struct task *task =
+		task_born(perfetto, event->fork.child_tid, event->fork.child_pid, event->fork.parent_pid, name);
+	// A thread that another process makes (Windows) is one of that process' own only in a process tree.
+	if (task->tid != task->pid && event->pid && event->pid != task->pid)
+		return write_process(perfetto, event->time, task, 0);
 	return ftrace_newtask(perfetto, event, name);
 }
 
@@ -408,7 +414,8 @@ static int take_exit(struct perfetto *perfetto, const struct event *event) {
 }
 
 static int take_lost(struct perfetto *perfetto, const struct event *event) {
-	if (event->lost.source != SOURCE_MARKER)
+	// Of a whole trace the CPU and the kind are not known, of marks no CPU.
+	if (event->lost.source != SOURCE_TRACE && event->lost.source != SOURCE_MARKER)
 		ftrace_lost(perfetto, event);
 	char title[96];
 	snprintf(title, sizeof(title), "%" PRIu64 " %s events lost", event->lost.count,

@@ -4,6 +4,7 @@
 . "$source/tests/cli/helpers/words.sh"
 need_root
 need_command setpriv jq strace
+export ASAN_OPTIONS=detect_leaks=0 # in a sanitizer build: the search for leaks cannot work under strace
 
 # A folder and programs that everybody can get at.
 chmod 755 "$work_root"
@@ -16,6 +17,8 @@ export PATH=$work/programs:$PATH TRACELET=$work/programs/tracelet
 ordinary() {
 	setpriv --reuid=$user --regid=$user --clear-groups --inh-caps=-all --bounding-set=-all "$@"
 }
+# LeakSanitizer, where this was built with it, cannot work under strace.
+export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
 # without_perf COMMAND...: perf_event_open is refused, as a kernel with a stricter policy does.
 without_perf() {
 	strace -f -qq -o /dev/null -e trace=perf_event_open -e inject=perf_event_open:error=EACCES "$@"
