@@ -41,4 +41,8 @@ static inline int traced_teardown(void **state) {
 }
 
 #define TRACED(test)                                                                                         \
-	{#test, traced_run, traced_setup, traced_teardown, &(struct traced_test){#test, test, TL_FAILED}}
+	{                                                                                                    \
+#test, traced_run, traced_setup, traced_teardown, &(struct traced_test) {                    \
+#test, test, TL_FAILED                                                               \
+		}                                                                                            \
+	}

@@ -369,6 +369,14 @@ static void test_a_mark_that_is_being_made_holds_the_watermark_back(void **state
 	assert_int_equal(side.marks.items[1].time, time);
 }
 
+static void test_a_mark_that_is_not_done_at_the_end_is_counted(void **state) {
+	tl_mark("done");
+	tl_mark_reserve(&tl_mark_thread, tl_mark_process.area, 24);
+	read_all();
+	assert_int_equal(side.marks.count, 1);
+	assert_int_equal(side.lost, 1);
+}
+
 // ---- when nobody listens ----
 
 static void test_without_a_session_nothing_happens(void **state) {
@@ -483,6 +491,7 @@ int main(void) {
 		WITH_BOTH_SIDES(test_a_process_that_is_killed_costs_only_what_it_was_writing),
 		WITH_BOTH_SIDES(test_a_signal_handler_may_mark_inside_a_mark),
 		WITH_BOTH_SIDES(test_a_mark_that_is_being_made_holds_the_watermark_back),
+		WITH_BOTH_SIDES(test_a_mark_that_is_not_done_at_the_end_is_counted),
 		WITH_BOTH_SIDES(test_without_a_session_nothing_happens),
 		WITH_BOTH_SIDES(test_a_name_that_leads_nowhere_is_as_good_as_none),
 		WITH_BOTH_SIDES(test_after_the_end_marks_do_nothing),

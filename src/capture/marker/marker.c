@@ -296,10 +296,10 @@ static void take_record(struct marker *marker, struct spool *spool, uint64_t own
 
 // Takes the records of a chunk that are done. `dead`: its thread will not go on with those that
 // are not. True: there will be no more.
-static bool take_chunk(struct marker *marker, struct spool *spool, uint32_t index, bool dead) {
+static bool take_chunk(struct marker *marker, struct spool *spool, uint32_t index, uint64_t owner,
+		       bool dead) {
 	struct tl_mark_chunk *chunk = chunk_at(marker, index);
 	uint32_t *taken = &marker->chunks[index].taken;
-	uint64_t owner = __atomic_load_n(&marker->area->owners[index], __ATOMIC_ACQUIRE);
 	uint32_t reserved = (uint32_t)__atomic_load_n(&chunk->reserved, __ATOMIC_ACQUIRE);
 	uint32_t limit = MIN(reserved, (uint32_t)TL_MARK_CHUNK_ROOM);
 	while (*taken < limit) {
@@ -323,6 +323,12 @@ static bool take_chunk(struct marker *marker, struct spool *spool, uint32_t inde
 	}
 	flush_batch(marker, spool);
 	return dead || *taken >= TL_MARK_CHUNK_ROOM;
+}
+
+// 0: nobody.
+static uint64_t owner_of(const struct marker *marker, uint32_t index) {
+	uint64_t owner = __atomic_load_n(&marker->area->owners[index], __ATOMIC_ACQUIRE);
+	return owner & TL_MARK_NEW ? 0 : owner;
 }
 
 static bool unfinished(const struct marker *marker, uint32_t index) {
@@ -353,21 +359,21 @@ static bool is_dead(uint64_t owner) {
 }
 
 // Returns how late the spool's watermark may be. Chunks of the dead are given back too.
-static uint64_t take_all(struct marker *marker, struct spool *spool, bool look_for_dead) {
+static uint64_t take_all(struct marker *marker, struct spool *spool) {
 	uint64_t now = clock_boot_now(), limit = now;
 	uint32_t used = 0;
 	bool given_back = false;
 	for (uint32_t i = 0; i < TL_MARK_MOST_CHUNKS; i++) {
-		uint64_t owner = __atomic_load_n(&marker->area->owners[i], __ATOMIC_ACQUIRE);
+		uint64_t owner = owner_of(marker, i);
 		struct chunk_state *state = &marker->chunks[i];
-		if (!owner || owner & TL_MARK_NEW) {
+		if (!owner) {
 			state->clear_since = now;
 			continue;
 		}
 		used++;
-		bool over = take_chunk(marker, spool, i, false);
-		if (!over && look_for_dead && is_dead(owner))
-			over = take_chunk(marker, spool, i, true);
+		bool over = take_chunk(marker, spool, i, owner, false);
+		if (!over && is_dead(owner))
+			over = take_chunk(marker, spool, i, owner, true);
 		if (over || !unfinished(marker, i))
 			state->clear_since = now;
 		else if (now - state->clear_since < PATIENCE_NS)
@@ -389,15 +395,20 @@ static uint64_t take_all(struct marker *marker, struct spool *spool, bool look_f
 void marker_drain(struct marker *marker, struct spool *spool) {
 	eventfd_t woken;
 	if (eventfd_read(marker->event, &woken) == 0)
-		take_all(marker, spool, true);
+		take_all(marker, spool);
 }
 
 void marker_sync(struct marker *marker, struct spool *spool) {
-	spool->watermark_limit = take_all(marker, spool, true);
+	spool->watermark_limit = take_all(marker, spool);
 }
 
 void marker_stop(struct marker *marker, struct spool *spool, struct capture_totals *totals) {
 	__atomic_store_n(&marker->area->recording, 0, __ATOMIC_SEQ_CST);
 	marker_sync(marker, spool);
+	// Whoever is still in the middle of a mark comes too late.
+	for (uint32_t i = 0; i < TL_MARK_MOST_CHUNKS; i++)
+		if (owner_of(marker, i))
+			marker->torn += unfinished(marker, i);
+	tell_losses(marker, spool);
 	totals->lost[RECORD_SOURCE_MARKER] = marker->lost_told;
 }
