@@ -101,7 +101,7 @@ for compiler in g++ clang++; do
 	fi
 done
 check "switched off, it is empty" gcc -std=c99 $strict -DTL_MARK_DISABLED -c -I "$source/include" use.c -o off.o
-check_not "with nothing of it left" eval 'nm off.o | grep tl_mark'
+check_not "with nothing of it left" eval 'nm off.o | grep tl_mark_'
 if type -P x86_64-w64-mingw32-gcc >/dev/null; then
 	check "on Windows as well" x86_64-w64-mingw32-gcc -std=c99 $strict -c -I "$source/include" use.c -o /dev/null
 fi
