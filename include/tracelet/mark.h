@@ -264,14 +264,16 @@ TL_MARK_SHARED void tl_mark_enter(struct tl_mark_thread *thread) {
 		struct tl_mark_timespec now = {0, 0};
 		tl_mark_clock(BOOTTIME, &now);
 		generation = ((uint64_t)now.seconds * 1000000000u + (uint64_t)now.nanoseconds) | 1;
-		life->process = process; // each thread that comes here at once finds the same
+		// Each thread that comes here at once finds the same.
+		__atomic_store_n(&life->process, process, __ATOMIC_RELAXED);
 		uint64_t none = 0;
 		if (tl_mark_process.wipes &&
 		    !__atomic_compare_exchange_n(&life->generation, &none, generation, 0, __ATOMIC_ACQ_REL,
 						 __ATOMIC_ACQUIRE))
 			generation = none;
 	}
-	uint64_t owner = life->process | (uint64_t)tl_mark_syscall(SYS_gettid);
+	uint64_t owner = __atomic_load_n(&life->process, __ATOMIC_RELAXED) |
+			 (uint64_t)tl_mark_syscall(SYS_gettid);
 	if (tl_mark_process.wipes || owner != thread->owner) {
 		thread->chunk = NULL;
 		thread->failed_at = 0;
