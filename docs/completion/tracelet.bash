@@ -15,13 +15,15 @@ _tracelet_files() {
 # _tracelet_value OPTION: completes the value of an option; fails if it has none.
 _tracelet_value() {
 	case $1 in
-	--enabled) _tracelet_offer "yes no auto" ;;
+	--enabled | --attachments) _tracelet_offer "yes no auto" ;;
+	--framework) _tracelet_offer "gtest catch2 catch2-3 doctest cmocka libtest go pytest ctest meson tap" ;;
 	--profile) _tracelet_offer "embedded" ;;
 	--scope) _tracelet_offer "tree system" ;;
 	--from) _tracelet_offer "spool" ;;
 	--to) _tracelet_offer "perfetto" ;;
-	--output-dir) _tracelet_files -d ;;
-	--name | --duration | --buffer-size | --min-size) ;;
+	--output-dir | --trace-dir) _tracelet_files -d ;;
+	--junit | --output | --manifest) _tracelet_files -f ;;
+	--name | --duration | --buffer-size | --min-size | --jobs | -j | --filter | --select) ;;
 	--json)
 		[ "$verb" = run ] || return 1
 		_tracelet_files -f
@@ -45,14 +47,15 @@ _tracelet() {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]} i
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		_tracelet_offer "run convert check settings doctor help --help --version"
+		_tracelet_offer "run each run-test convert check junit settings doctor help --help --version"
 		return
 	fi
 
-	if [ "$verb" = run ]; then
+	if [ "$verb" = run ] || [ "$verb" = each ]; then
 		for ((i = 2; i < COMP_CWORD; i++)); do
 			case ${COMP_WORDS[i]} in
-			--enabled | --name | --output-dir | --profile | --scope | --duration | --json | --buffer-size)
+			-j | --jobs | --filter | --framework | --select | --junit | --enabled | --name | --output-dir | \
+				--profile | --scope | --duration | --json | --attachments | --buffer-size)
 				((i++)) # its value, whatever that looks like
 				;;
 			--)
@@ -74,15 +77,19 @@ _tracelet() {
 	fi
 	_tracelet_value "$previous" && return
 
+	local of_run="--enabled --name --output-dir --profile --scope --duration --wait-tree --strict --quiet --verbose
+			--json --attachments --buffer-size --keep-spool --help --"
 	case $verb:$current in
-	run:*)
-		_tracelet_offer "--enabled --name --output-dir --profile --scope --duration --wait-tree --strict --quiet --verbose
-			--json --buffer-size --keep-spool --help --"
-		;;
+	run:*) _tracelet_offer "$of_run" ;;
+	each:*) _tracelet_offer "--jobs --filter --list --junit --framework --select $of_run" ;;
+	run-test:-*) _tracelet_offer "--trace --trace-dir $of_run" ;;
+	run-test:*) _tracelet_files -f ;;
+	junit:-*) _tracelet_offer "--output --manifest --quiet --help" ;;
+	junit:*) _tracelet_files -f ;;
 	convert:-*) _tracelet_offer "--from --to --help" ;;
 	check:-*) _tracelet_offer "--quiet --json --min-size --help" ;;
 	settings:* | doctor:*) _tracelet_offer "--json --help" ;;
-	help:*) _tracelet_offer "run convert check settings doctor" ;;
+	help:*) _tracelet_offer "run each run-test convert check junit settings doctor" ;;
 	convert:*) _tracelet_files -f ;;
 	check:*)
 		_tracelet_files -f -X '!*.pb'

@@ -6,7 +6,7 @@
 
 static const enum setting_id flags[] = {
 	SETTING_ENABLED, SETTING_NAME, SETTING_OUTPUT_DIR, SETTING_PROFILE, SETTING_SCOPE, SETTING_DURATION,
-	SETTING_WAIT_TREE, SETTING_BUFFER_SIZE, SETTING_JSON, SETTING_KEEP_SPOOL, SETTING_STRICT, SETTING_QUIET,
+	SETTING_WAIT_TREE, SETTING_BUFFER_SIZE, SETTING_JSON, SETTING_ATTACHMENTS, SETTING_KEEP_SPOOL, SETTING_STRICT, SETTING_QUIET,
 	SETTING_VERBOSE,
 };
 
@@ -40,6 +40,7 @@ const struct verb verb_run = {
 		"  --wait-tree[=SECS]  record until the whole process tree has ended (at most SECS)\n"
 		"  --buffer-size SIZE  bytes between kernel and tracer, as in 64M (default: by CPUs)\n"
 		"  --json FD|FILE      the summary as JSON there\n"
+		"  --attachments WHEN  tell the CI of artifacts: yes, no, auto (default): where it listens\n"
 		"  --keep-spool        keep the raw recording beside the trace\n"
 		"  --strict            without a trace do not run COMMAND: exit 125\n"
 		"  --quiet             no summary; warnings stay\n"

@@ -19,7 +19,8 @@ struct verb {
 	int (*run)(int argc, char **argv, const struct verb *verb); // argv[0] is the verb
 };
 
-extern const struct verb verb_run, verb_convert, verb_check, verb_settings_show, verb_doctor;
+extern const struct verb verb_run, verb_each, verb_run_test, verb_convert, verb_check, verb_junit, verb_settings_show,
+	verb_doctor;
 
 int verb_print_help(const struct verb *verb); // on stdout; returns 0
 int verb_bad_usage(const struct verb *verb);  // after getopt's own line; returns EXIT_USAGE
@@ -29,3 +30,13 @@ int verb_bad_usage(const struct verb *verb);  // after getopt's own line; return
 // Returns an exit status to end with, or -1 to go on.
 int verb_settings(int argc, char **argv, const struct verb *verb, const enum setting_id *flags, size_t count,
 		  struct settings *settings);
+
+// Options of a verb's own, beside the settings.
+struct verb_options {
+	const struct option *options; // ends with zeros; their val is below SETTING_FLAG
+	const char *short_options;    // as for getopt(), NULL: none
+	bool (*take)(int option, const char *value, void *context); // false: bad, as was said
+	void *context;
+};
+int verb_settings_and(int argc, char **argv, const struct verb *verb, const enum setting_id *flags, size_t count,
+		      const struct verb_options *own, struct settings *settings);

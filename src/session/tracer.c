@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "capture/tasks.h"
 #include "session/artifact.h"
+#include "session/ci.h"
 #include "session/convert.h"
 #include "session/descriptors.h"
 #include "session/manifest.h"
@@ -70,7 +71,8 @@ static void detach_from_terminal(const struct session *session) {
 	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
 		signal(ignored[i], SIG_IGN);
 	const char *json = session->settings->json;
-	descriptors_give_up((int[]){session->socket, json ? descriptor_named(json) : -1}, 2);
+	int lines = ci_wants_lines(session->settings) ? STDOUT_FILENO : -1;
+	descriptors_give_up((int[]){session->socket, json ? descriptor_named(json) : -1, lines}, 3);
 }
 
 // The result is out; taking the programs out of the kernel can happen behind
@@ -78,6 +80,7 @@ static void detach_from_terminal(const struct session *session) {
 static void let_go_of_readers(const struct session *session) {
 	int json = session->settings->json ? descriptor_named(session->settings->json) : -1;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	dup2(null, STDOUT_FILENO);
 	dup2(null, STDERR_FILENO);
 	if (json >= 0)
 		dup2(null, json);
@@ -307,6 +310,8 @@ static void finish(struct session *session, const struct test_end *end) {
 		summary_write_json(&summary);
 	if (!settings->quiet && session->backend)
 		summary_print(&summary);
+	if (session->backend)
+		summary_publish(&summary);
 }
 
 static void close_session(struct session *session) {
