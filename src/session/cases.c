@@ -23,8 +23,8 @@ extern char **environ;
 		__VA_ARGS__, NULL                                                                            \
 	}
 
-static void mark_ignored(char **command, struct cases *cases);
-static void mark_serial(char **command, struct cases *cases);
+static bool mark_ignored(char **command, struct cases *cases);
+static bool resolve_meson(char **command, struct cases *cases);
 
 static const struct framework frameworks[] = {
 	{.name = "pytest",
@@ -52,8 +52,8 @@ static const struct framework frameworks[] = {
 	{.name = "meson",
 	 .commands = TEXTS("meson test"),
 	 .list = TEXTS("--list"),
-	 .parse = cases_from_meson,
-	 .refine = mark_serial,
+	 .parse = cases_from_lines,
+	 .refine = resolve_meson,
 	 .select = TEXTS("--no-rebuild", "--print-errorlogs", "--logbase=tracelet", "{}"),
 	 .option_values = TEXTS("-C", "-j", "-t", "--gdb-path", "--logbase", "--maxfail", "--no-suite",
 				"--num-processes", "--repeat", "--setup", "--suite", "--test-args",
@@ -274,8 +274,8 @@ int cases_list(const struct framework *framework, char **command, struct cases *
 		status = 0;
 	else if (status == 0 && !parsed)
 		status = -EINVAL;
-	if (status == 0 && framework->refine)
-		framework->refine(command, cases);
+	if (status == 0 && framework->refine && !framework->refine(command, cases))
+		status = -EINVAL;
 	words_free(&words);
 	buffer_free(&text);
 	return status;
@@ -293,9 +293,9 @@ static int compare_cases(const void *one, const void *other) {
 }
 
 // libtest lists ignored tests with the others, and alone when asked.
-static void mark_ignored(char **command, struct cases *cases) {
+static bool mark_ignored(char **command, struct cases *cases) {
 	if (has_word(command, "--ignored") || has_word(command, "--include-ignored"))
-		return;
+		return true;
 	struct words words = {0};
 	struct buffer text = {0};
 	struct cases ignored = {0};
@@ -310,10 +310,10 @@ static void mark_ignored(char **command, struct cases *cases) {
 	cases_free(&ignored);
 	words_free(&words);
 	buffer_free(&text);
+	return true;
 }
 
-// Which tests are not to run beside others is only in meson's introspection.
-static void mark_serial(char **command, struct cases *cases) {
+static bool resolve_meson(char **command, struct cases *cases) {
 	const char *folder = ".";
 	for (char **word = command; *word; word++)
 		if (strncmp(*word, "-C", 2) == 0 && ((*word)[2] || word[1]))
@@ -321,9 +321,10 @@ static void mark_serial(char **command, struct cases *cases) {
 	struct buffer text = {0};
 	char *words[] = {command[0], (char *)"introspect", (char *)"--tests", (char *)(uintptr_t)folder,
 			 NULL};
-	if (output_of(words, &text) == 0)
-		cases_mark_from_meson((char *)text.data, text.size, cases);
+	int status = output_of(words, &text);
+	bool resolved = cases_resolve_meson((char *)text.data, text.size, cases);
 	buffer_free(&text);
+	return status == 0 && resolved;
 }
 
 // ---- running one ----

@@ -27,10 +27,11 @@ void cases_free(struct cases *cases);
 typedef bool case_parser(const char *text, size_t size, struct cases *cases);
 
 case_parser cases_from_gtest, cases_from_catch2, cases_from_doctest, cases_from_libtest, cases_from_go,
-	cases_from_pytest, cases_from_ctest, cases_from_meson, cases_from_lines, cases_from_tap;
+	cases_from_pytest, cases_from_ctest, cases_from_lines, cases_from_tap;
 
-// Marks those that meson's introspection calls not parallel.
-void cases_mark_from_meson(const char *text, size_t size, struct cases *cases);
+// `meson test --list` prints "name" or "suite / name", and lines of ninja's. What of it is a test, and
+// which of them run alone, tells the text of `meson introspect --tests`.
+bool cases_resolve_meson(const char *text, size_t size, struct cases *cases);
 
 // ---- the table ----
 
@@ -44,7 +45,7 @@ struct framework {
 	const char *const *commands; // programs of these names (and verbs) are of this kind
 	const char *const *marks;    // so are those that have one of these texts in them
 	const char *const *list;     // arguments that make it list its cases
-	void (*refine)(char **command, struct cases *cases); // asks what the list does not tell
+	bool (*refine)(char **command, struct cases *cases); // asks what the list does not tell
 	const char *const *select;                           // arguments to run one; "{}" stands for its name
 	const char *const
 		*option_values; // options whose next word is a value; the other plain words select cases

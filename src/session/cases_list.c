@@ -194,17 +194,6 @@ bool cases_from_tap(const char *text, size_t size, struct cases *cases) {
 	return cases->count > 0;
 }
 
-// suite / name, with what ninja said before it.
-bool cases_from_meson(const char *text, size_t size, struct cases *cases) {
-	struct line line;
-	FOR_EACH_LINE(line, text, size) {
-		const char *slash = memmem(line.text, line.size, " / ", 3);
-		if (slash)
-			cases_add(cases, slash + 3, line.size - (size_t)(slash + 3 - line.text));
-	}
-	return true;
-}
-
 // ---- JSON ----
 
 static struct json_object *member(struct json_object *object, const char *name, enum json_type type) {
@@ -261,18 +250,45 @@ bool cases_from_ctest(const char *text, size_t size, struct cases *cases) {
 	return tests;
 }
 
-void cases_mark_from_meson(const char *text, size_t size, struct cases *cases) {
+// Whether the line is that test: its name, or its suite and its name.
+static bool is_meson_test(const char *line, const char *name) {
+	size_t length = strlen(line), size = strlen(name);
+	return length >= size && strcmp(line + length - size, name) == 0 &&
+	       (length == size || (length >= size + 3 && memcmp(line + length - size - 3, " / ", 3) == 0));
+}
+
+// The test of that line with the longest name, or NULL.
+static struct json_object *find_meson_test(struct json_object *tests, const char *line) {
+	struct json_object *best = NULL;
+	int longest = 0;
+	for (size_t i = 0; i < json_object_array_length(tests); i++) {
+		struct json_object *test = json_object_array_get_idx(tests, i);
+		struct json_object *name = member(test, "name", json_type_string);
+		if (name && json_object_get_string_len(name) > longest &&
+		    is_meson_test(line, json_object_get_string(name))) {
+			best = test;
+			longest = json_object_get_string_len(name);
+		}
+	}
+	return best;
+}
+
+bool cases_resolve_meson(const char *text, size_t size, struct cases *cases) {
 	struct json_object *root = parse_json(text, size, '[');
 	bool array = json_object_is_type(root, json_type_array);
-	for (size_t i = 0; array && i < json_object_array_length(root); i++) {
-		struct json_object *test = json_object_array_get_idx(root, i);
-		struct json_object *name = member(test, "name", json_type_string);
+	size_t kept = 0;
+	for (size_t i = 0; i < cases->count; i++) {
+		CLEANUP_FREE char *line = cases->items[i].name;
+		struct json_object *test = array ? find_meson_test(root, line) : NULL;
+		if (!test)
+			continue; // what ninja says
 		struct json_object *parallel = member(test, "is_parallel", json_type_boolean);
-		if (!name || !parallel || json_object_get_boolean(parallel))
-			continue;
-		for (size_t j = 0; j < cases->count; j++)
-			cases->items[j].alone |= strcmp(cases->items[j].name, json_object_get_string(name)) ==
-						 0;
+		cases->items[kept++] = (struct test_case){
+			.name = memory_string(json_object_get_string(member(test, "name", json_type_string))),
+			.alone = parallel && !json_object_get_boolean(parallel),
+		};
 	}
+	cases->count = kept;
 	json_object_put(root);
+	return array;
 }

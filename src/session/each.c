@@ -140,6 +140,7 @@ static void become_case(const struct runner *runner, char **words, const char *o
 	    dup2(out, STDERR_FILENO) < 0)
 		_exit(126);
 	close_range(3, ~0u, 0);
+	signal(SIGPIPE, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &runner->mask_before, NULL);
 	execvp(words[0], words);
 	_exit(127);
@@ -384,6 +385,7 @@ static int run_cases(struct runner *runner, const struct cases *cases) {
 		sigaddset(&runner->signals, handled[i]);
 	sigprocmask(SIG_BLOCK, &runner->signals, &runner->mask_before);
 	signal(SIGCHLD, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN); // nobody reads what we say: the cases still end as they should
 	run_all(runner);
 	double seconds = seconds_now() - began;
 	if (!runner->settings->quiet)

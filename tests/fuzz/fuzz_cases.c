@@ -2,9 +2,9 @@
 
 #include "session/cases.h"
 
-static case_parser *const parsers[] = {
-	cases_from_gtest,  cases_from_catch2, cases_from_doctest, cases_from_libtest, cases_from_go,
-	cases_from_pytest, cases_from_ctest,  cases_from_meson,   cases_from_lines,   cases_from_tap};
+static case_parser *const parsers[] = {cases_from_gtest,   cases_from_catch2, cases_from_doctest,
+				       cases_from_libtest, cases_from_go,     cases_from_pytest,
+				       cases_from_ctest,   cases_from_lines,  cases_from_tap};
 
 // The first byte chooses the format.
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 	char *text = memory_alloc(MAX(size - 1, 1));
 	memcpy(text, bytes + 1, size - 1);
 	parsers[*bytes % ARRAY_SIZE(parsers)](text, size - 1, &cases);
-	cases_mark_from_meson(text, size - 1, &cases);
+	cases_resolve_meson(text, size - 1, &cases);
 	for (size_t i = 0; i < cases.count; i++)
 		if (!*cases.items[i].name)
 			abort();
@@ -33,7 +33,6 @@ void fuzz_seeds(void) {
 		"TestA\nBenchmarkB\n",
 		"t.py::a[b]\n\n1 test collected\n",
 		"{\"tests\":[{\"name\":\"a\",\"properties\":[{\"name\":\"DISABLED\",\"value\":true}]}]}",
-		"p:s / a\n",
 		"a\nb\n",
 		"1..2\nok 1 - a # SKIP b\nnot ok 2 c\n",
 	};
