@@ -58,6 +58,7 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		return status;
 	if (optind == argc) {
 		log_error("each needs a test program: tracelet each -- TEST_PROGRAM [ARGUMENTS...]");
+		settings_free(&settings);
 		return EXIT_USAGE;
 	}
 	settings.command = argv + optind;

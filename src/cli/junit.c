@@ -138,8 +138,10 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		return verb_bad_usage(verb);
 	}
 	struct settings settings;
-	if (!settings_load(&settings))
+	if (!settings_load(&settings)) {
+		settings_free(&settings);
 		return EXIT_USAGE;
+	}
 	struct manifest manifest = {0};
 	CLEANUP_FREE char *usual = memory_format("%s/manifest.jsonl", settings.output_dir);
 	int status = EXIT_USAGE;

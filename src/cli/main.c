@@ -39,11 +39,9 @@ static struct option *all_options(const enum setting_id *flags, size_t count, co
 	return options;
 }
 
-int verb_settings_and(int argc, char **argv, const struct verb *verb, const enum setting_id *flags, size_t count,
-		      const struct verb_options *own, struct settings *settings) {
-	if (!settings_load(settings))
-		return EXIT_USAGE;
-	CLEANUP_FREE struct option *options = all_options(flags, count, own);
+// An exit status to end with, or -1.
+static int take_options(int argc, char **argv, const struct verb *verb, const struct option *options,
+			const struct verb_options *own, struct settings *settings) {
 	// The "+": what follows the first other word is not ours.
 	CLEANUP_FREE char *letters = memory_format("+qvh%s", own && own->short_options ? own->short_options : "");
 	for (int option; (option = getopt_long(argc, argv, letters, options, NULL)) != -1;) {
@@ -57,8 +55,18 @@ int verb_settings_and(int argc, char **argv, const struct verb *verb, const enum
 					  : !settings_take_flag(settings, option, optarg))
 			return EXIT_USAGE;
 	}
-	log_set_level(settings->quiet ? LOG_QUIET : settings->verbose ? LOG_VERBOSE : LOG_NORMAL);
 	return -1;
+}
+
+int verb_settings_and(int argc, char **argv, const struct verb *verb, const enum setting_id *flags, size_t count,
+		      const struct verb_options *own, struct settings *settings) {
+	CLEANUP_FREE struct option *options = all_options(flags, count, own);
+	int status = settings_load(settings) ? take_options(argc, argv, verb, options, own, settings) : EXIT_USAGE;
+	if (status >= 0)
+		settings_free(settings);
+	else
+		log_set_level(settings->quiet ? LOG_QUIET : settings->verbose ? LOG_VERBOSE : LOG_NORMAL);
+	return status;
 }
 
 int verb_settings(int argc, char **argv, const struct verb *verb, const enum setting_id *flags, size_t count,

@@ -33,6 +33,7 @@ struct runner {
 	char *folder;           // for temporary files
 	char program[PATH_MAX]; // this one
 	sigset_t signals, mask_before;
+	struct sigaction pipe_before;
 	unsigned jobs, running;
 	size_t next; // case to start
 	size_t done;
@@ -140,7 +141,7 @@ static void become_case(const struct runner *runner, char **words, const char *o
 	    dup2(out, STDERR_FILENO) < 0)
 		_exit(126);
 	close_range(3, ~0u, 0);
-	signal(SIGPIPE, SIG_DFL);
+	sigaction(SIGPIPE, &runner->pipe_before, NULL);
 	sigprocmask(SIG_SETMASK, &runner->mask_before, NULL);
 	execvp(words[0], words);
 	_exit(127);
@@ -312,7 +313,7 @@ static void show_progress(struct runner *runner) {
 	if (is_live(runner))
 		show_new_output(runner, last);
 	else
-		log_progress("%zu of %zu, %zu failed; running %u: %s", runner->done, runner->results.count,
+		log_progress("%zu of %zu, %zu failed; running %u: %.40s", runner->done, runner->results.count,
 			     failed, runner->running, runner->results.items[last].test->name);
 }
 
@@ -385,7 +386,8 @@ static int run_cases(struct runner *runner, const struct cases *cases) {
 		sigaddset(&runner->signals, handled[i]);
 	sigprocmask(SIG_BLOCK, &runner->signals, &runner->mask_before);
 	signal(SIGCHLD, SIG_DFL);
-	signal(SIGPIPE, SIG_IGN); // nobody reads what we say: the cases still end as they should
+	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN},
+		  &runner->pipe_before); // nobody reads what we say: the cases still end as they should
 	run_all(runner);
 	double seconds = seconds_now() - began;
 	if (!runner->settings->quiet)

@@ -263,6 +263,14 @@ chmod +x forgetful
 check_run "a case that is not found has not passed" 101 "$TRACELET" each --framework libtest -- ./forgetful
 check_equal "and is told" "not found by its own name" "$(result gone)"
 
+# A terminal sees how far it is; nobody else does.
+printf '#!/bin/sh\n[ "$*" != "--list --format terse" ] || echo "slow one: test"\n[ "$1" != --exact ] || sleep 0.5\n' >slow
+chmod +x slow
+check_run "on a terminal" 0 script -qec "'$TRACELET' each --framework libtest -- ./slow" /dev/null
+check_match "there is a line of progress" '0 of 1, 0 failed; running 1: slow one' "$stdout"
+check_run "with nobody who reads the table" 0 bash -c '"$0" each --framework libtest -- ./slow | true; exit ${PIPESTATUS[0]}' \
+	"$TRACELET"
+
 # ---- bad options ----
 
 bad() { # WHAT PATTERN OPTIONS...
