@@ -18,12 +18,18 @@ _tracelet_value() {
 	--enabled | --attachments) _tracelet_offer "yes no auto" ;;
 	--framework) _tracelet_offer "gtest catch2 catch2-3 doctest cmocka libtest go pytest ctest meson tap" ;;
 	--profile) _tracelet_offer "embedded" ;;
+	--type) _tracelet_offer "file memory" ;;
 	--scope) _tracelet_offer "tree system" ;;
-	--from) _tracelet_offer "spool" ;;
-	--to) _tracelet_offer "perfetto" ;;
+	--from) _tracelet_offer "spool folded perf-script" ;;
+	--to) _tracelet_offer "perfetto folded svg html speedscope pprof" ;;
+	--colors) _tracelet_offer "hot mem io red green blue aqua yellow purple orange kind module difference" ;;
+	--sort) _tracelet_offer "self total" ;;
+	--junit | --manifest | --output | --diff | --palette | -o) _tracelet_files -f ;;
+	--event-filter | --title | --subtitle | --countname | --factor | --bgcolors | --min-width | --width | \
+		--height | --fontsize | --fonttype | --limit | --function | --fail-above) ;;
 	--output-dir | --trace-dir) _tracelet_files -d ;;
-	--junit | --output | --manifest) _tracelet_files -f ;;
-	--name | --duration | --buffer-size | --min-size | --jobs | -j | --filter | --select) ;;
+	--name | --duration | --buffer-size | --ring-size | --ring-seconds | --min-size | --pid | --jobs | -j | \
+		--filter | --select) ;;
 	--json)
 		[ "$verb" = run ] || return 1
 		_tracelet_files -f
@@ -45,17 +51,18 @@ _tracelet_command() {
 
 _tracelet() {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]} i
+	local profile_options="--pid --tid --kernel --jit --all --addrs --event-filter --all-events --from --quiet --help"
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		_tracelet_offer "run each run-test convert check junit settings doctor help --help --version"
+		_tracelet_offer "run each run-test start stop cancel status current snapshot convert fold flame top diff check junit settings doctor help --help --version"
 		return
 	fi
 
 	if [ "$verb" = run ] || [ "$verb" = each ]; then
 		for ((i = 2; i < COMP_CWORD; i++)); do
 			case ${COMP_WORDS[i]} in
-			-j | --jobs | --filter | --framework | --select | --junit | --enabled | --name | --output-dir | \
-				--profile | --scope | --duration | --json | --attachments | --buffer-size)
+			-j | --jobs | --filter | --framework | --select | --junit | --enabled | --name | --output-dir | --profile | --scope | --type | --ring-size | --ring-seconds | --duration | --json | \
+				--attachments | --buffer-size)
 				((i++)) # its value, whatever that looks like
 				;;
 			--)
@@ -77,7 +84,7 @@ _tracelet() {
 	fi
 	_tracelet_value "$previous" && return
 
-	local of_run="--enabled --name --output-dir --profile --scope --duration --wait-tree --strict --quiet --verbose
+	local of_run="--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --duration --wait-tree --strict --quiet --verbose
 			--json --attachments --buffer-size --keep-spool --help --"
 	case $verb:$current in
 	run:*) _tracelet_offer "$of_run" ;;
@@ -88,9 +95,23 @@ _tracelet() {
 	junit:*) _tracelet_files -f ;;
 	convert:-*) _tracelet_offer "--from --to --help" ;;
 	check:-*) _tracelet_offer "--quiet --json --min-size --help" ;;
-	settings:* | doctor:*) _tracelet_offer "--json --help" ;;
-	help:*) _tracelet_offer "run each run-test convert check junit settings doctor" ;;
-	convert:*) _tracelet_files -f ;;
+	start:-*)
+		_tracelet_offer "--output-dir --profile --scope --type --ring-size --ring-seconds --duration
+			--buffer-size --pid --quiet --verbose --help"
+		;;
+	stop:-* | cancel:-*) _tracelet_offer "--all --help" ;;
+	stop:* | cancel:* | current:* | snapshot:*) _tracelet_offer "$(tracelet status 2>/dev/null | cut -d ' ' -f 1)" ;;
+	settings:* | status:* | doctor:*) _tracelet_offer "--json --help" ;;
+	help:*) _tracelet_offer "run each run-test start stop cancel status current snapshot convert fold flame top diff check junit settings doctor" ;;
+	fold:-*) _tracelet_offer "--output $profile_options" ;;
+	flame:-*)
+		_tracelet_offer "--output --html --diff --normalize --negate --title --subtitle --countname --factor
+			--colors --bgcolors --palette --cp --inverted --icicle --reverse --min-width --width --height
+			--fontsize --fonttype $profile_options"
+		;;
+	top:-*) _tracelet_offer "--sort --limit --function --json $profile_options" ;;
+	diff:-*) _tracelet_offer "--output --normalize --limit --fail-above --json $profile_options" ;;
+	convert:* | fold:* | flame:* | top:* | diff:*) _tracelet_files -f ;;
 	check:*)
 		_tracelet_files -f -X '!*.pb'
 		local traces=("${COMPREPLY[@]}")

@@ -51,11 +51,9 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		{"trace", no_argument, NULL, 't'}, {"trace-dir", required_argument, NULL, 'd'}, {0}};
 	struct options options = {0};
 	struct verb_options more = {own, NULL, take_option, &options};
-	enum setting_id flags[SETTING_COUNT];
-	for (size_t id = 0; id < SETTING_COUNT; id++)
-		flags[id] = (enum setting_id)id;
 	struct settings settings;
-	int status = verb_settings_and(argc, argv, verb, flags, SETTING_COUNT, &more, &settings);
+	int status = verb_settings_and(argc, argv, verb, verb_run_flags, verb_run_flag_count, &more,
+				       &settings);
 	if (status >= 0)
 		return status;
 	if (argc - optind < 3) {

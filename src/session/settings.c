@@ -3,8 +3,10 @@
 #include "session/descriptors.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <ini.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -22,6 +24,7 @@ enum setting_type {
 	TYPE_SIZE,    // 64M
 	TYPE_CHOICE,
 	TYPE_YES_NO,
+	TYPE_PROCESS,
 };
 
 struct setting {
@@ -54,6 +57,7 @@ static bool openvmm_folder(const char *text, const char **value) {
 
 static const char *const enabled_choices[] = {"no", "yes", "auto", NULL};
 static const char *const scope_choices[] = {[SCOPE_TREE] = "tree", [SCOPE_SYSTEM] = "system", NULL};
+static const char *const type_choices[] = {[RECORD_TO_FILE] = "file", [RECORD_TO_MEMORY] = "memory", NULL};
 
 #define FIELD(field) .offset = offsetof(struct settings, field)
 
@@ -68,6 +72,10 @@ static const struct setting table[SETTING_COUNT] = {
 			     .alias = "OPENVMM_WPR_PROFILE", .alias_value = openvmm_profile},
 	[SETTING_SCOPE] = {"scope", TYPE_CHOICE, FIELD(scope), .choices = scope_choices,
 			   .wanted = "'tree' or 'system'"},
+	[SETTING_TYPE] = {"type", TYPE_CHOICE, FIELD(type), .choices = type_choices, .wanted = "'file' or 'memory'"},
+	[SETTING_RING_SIZE] = {"ring-size", TYPE_SIZE, FIELD(ring_size), .least = 64 << 10, .most = 1ull << 32,
+			       .wanted = "a size from 64K to 4G"},
+	[SETTING_RING_SECONDS] = {"ring-seconds", TYPE_SECONDS, FIELD(ring_seconds), .wanted = "seconds"},
 	[SETTING_DURATION] = {"duration", TYPE_SECONDS, FIELD(duration), .wanted = "seconds"},
 	[SETTING_WAIT_TREE] = {"wait-tree", TYPE_SECONDS, FIELD(wait_tree), .bare = "0", .wanted = "seconds"},
 	[SETTING_BUFFER_SIZE] = {"buffer-size", TYPE_SIZE, FIELD(buffer_size), .least = 4096, .most = 1 << 30,
@@ -78,6 +86,7 @@ static const struct setting table[SETTING_COUNT] = {
 	[SETTING_KEEP_SPOOL] = {"keep-spool", TYPE_YES_NO, FIELD(keep_spool), .bare = "yes",
 				.wanted = "'yes' or 'no'"},
 	[SETTING_STRICT] = {"strict", TYPE_YES_NO, FIELD(strict), .bare = "yes", .wanted = "'yes' or 'no'"},
+	[SETTING_PID] = {"pid", TYPE_PROCESS, FIELD(pid), .wanted = "the number of a process"},
 	[SETTING_QUIET] = {"quiet", TYPE_YES_NO, FIELD(quiet), .bare = "yes", .wanted = "'yes' or 'no'"},
 	[SETTING_VERBOSE] = {"verbose", TYPE_YES_NO, FIELD(verbose), .bare = "yes", .wanted = "'yes' or 'no'"},
 };
@@ -147,7 +156,8 @@ static bool parse(struct settings *settings, const struct setting *setting, cons
 	case TYPE_FOLDER:
 	case TYPE_TARGET:
 		*(const char **)field = text;
-		return *text && !(setting->type == TYPE_TARGET && descriptor_is_closed(text));
+		return setting->type == TYPE_TEXT ||
+		       (*text && !(setting->type == TYPE_TARGET && descriptor_is_closed(text)));
 	case TYPE_SECONDS:
 		return parse_seconds(text, field);
 	case TYPE_SIZE:
@@ -155,6 +165,10 @@ static bool parse(struct settings *settings, const struct setting *setting, cons
 		       (double)*(size_t *)field <= setting->most;
 	case TYPE_CHOICE:
 		return parse_choice(setting, text, field);
+	case TYPE_PROCESS:
+		*(int *)field = atoi(text);
+		return *(int *)field > 0 && text[strspn(text, "0123456789")] == 0 &&
+		       (kill(*(int *)field, 0) == 0 || errno == EPERM);
 	case TYPE_YES_NO:
 		answer = yes_no(text);
 		*(bool *)field = answer == 1;
@@ -288,7 +302,7 @@ static char *find_user_file(void) {
 
 bool settings_load(struct settings *settings) {
 	*settings = (struct settings){.output_dir = "tracelet-out", .profile = "embedded", .enabled = ENABLED_YES,
-				      .attachments = ATTACHMENTS_AUTO, .scope = SCOPE_TREE, .wait_tree = -1};
+				      .attachments = ATTACHMENTS_AUTO, .scope = SCOPE_TREE, .ring_size = 16 << 20, .wait_tree = -1};
 	settings->user_file = find_user_file();
 	settings->project_file = find_project_file();
 	if (settings->user_file && !take_file(settings, settings->user_file, FROM_USER_FILE))
@@ -378,6 +392,10 @@ void setting_value(const struct settings *settings, enum setting_id id, struct b
 		break;
 	case TYPE_CHOICE:
 		buffer_printf(text, "%s", setting->choices[*(const int *)field]);
+		break;
+	case TYPE_PROCESS:
+		if (*(const int *)field)
+			buffer_printf(text, "%d", *(const int *)field);
 		break;
 	case TYPE_YES_NO:
 		buffer_printf(text, "%s", *(const bool *)field ? "yes" : "no");

@@ -16,6 +16,9 @@ enum setting_id {
 	SETTING_OUTPUT_DIR,
 	SETTING_PROFILE,
 	SETTING_SCOPE,
+	SETTING_TYPE,
+	SETTING_RING_SIZE,
+	SETTING_RING_SECONDS,
 	SETTING_DURATION,
 	SETTING_WAIT_TREE,
 	SETTING_BUFFER_SIZE,
@@ -23,6 +26,7 @@ enum setting_id {
 	SETTING_ATTACHMENTS,
 	SETTING_KEEP_SPOOL,
 	SETTING_STRICT,
+	SETTING_PID,
 	SETTING_QUIET,
 	SETTING_VERBOSE,
 	SETTING_COUNT
@@ -35,6 +39,8 @@ enum enabled { ENABLED_NO, ENABLED_YES, ENABLED_AUTO }; // auto: only if the env
 // Telling a CI about artifacts. auto: where it is known to listen.
 enum attachments { ATTACHMENTS_NO, ATTACHMENTS_YES, ATTACHMENTS_AUTO };
 
+enum recording_type { RECORD_TO_FILE, RECORD_TO_MEMORY }; // memory: a flight recorder
+
 struct settings {
 	const char *name;       // NULL: made from the command
 	const char *output_dir;
@@ -44,9 +50,13 @@ struct settings {
 	char **command;         // ends with NULL
 	int enabled;            // enum enabled
 	int scope;              // enum capture_scope
+	int type;               // enum recording_type
+	size_t ring_size;       // bytes that a flight recorder holds
+	double ring_seconds;    // and for how long, 0: as long as there is room
 	size_t buffer_size;     // 0: sized to the machine
 	double duration;        // seconds after which recording stops, 0: with the test
 	double wait_tree;       // seconds to wait for the test's orphans, 0: for ever, negative: do not
+	int pid;                // of the process that an operation is about, 0: the caller
 	bool strict;            // no trace, no test
 	bool keep_spool;
 	bool quiet, verbose;

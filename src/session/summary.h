@@ -18,6 +18,8 @@ struct summary {
 	char sha256[65];
 	uint64_t trace_size;
 	int wait_status;         // the test's, as wait() gives it
+	bool operation;          // there was no test
+	bool not_kept;           // a flight recorder, and the test passed
 	struct timespec started; // wall clock
 	double wall_seconds;
 	double test_cpu_seconds; // of the test and the children it waited for

@@ -19,9 +19,9 @@ chmod +x our-test-program
 export PATH=$PATH:$work
 
 check_equal "a verb" "check" "$(complete_line tracelet che)"
-check_equal "all verbs and the program's own options" "--help --version check convert doctor each help junit run run-test settings" \
+check_equal "all verbs and the program's own options" "--help --version cancel check convert current diff doctor each flame fold help junit run run-test settings snapshot start status stop top" \
 	"$(complete_line tracelet '')"
-check_equal "help takes a verb" "doctor" "$(complete_line tracelet help d)"
+check_equal "help takes a verb" "doctor" "$(complete_line tracelet help do)"
 check_equal "an option of run" "--wait-tree" "$(complete_line tracelet run --w)"
 check_equal "an option of each" "--filter --framework" "$(complete_line tracelet each --f)"
 check_equal "a framework" "catch2 catch2-3 cmocka ctest" "$(complete_line tracelet each --framework c)"
