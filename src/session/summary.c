@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "session/ci.h"
 #include "session/descriptors.h"
 
 #include <errno.h>
@@ -241,4 +242,22 @@ void summary_write_json(const struct summary *summary) {
 	if (error)
 		log_warning("--json %s: cannot be written: %s", target, strerror(-error));
 	buffer_free(&line);
+}
+
+void summary_publish(const struct summary *summary) {
+	struct ci_artifact artifacts[2];
+	size_t count = 0;
+	char words[128];
+	summary_result_words(summary->wait_status, words, sizeof(words));
+	if (summary->trace)
+		artifacts[count++] = (struct ci_artifact){summary->trace, summary->trace_size};
+	if (summary->spool)
+		artifacts[count++] = (struct ci_artifact){.path = summary->spool};
+	struct ci_test test = {.name = summary->test,
+			       .result = words,
+			       .passed = summary->wait_status == 0,
+			       .seconds = summary->wall_seconds,
+			       .artifacts = artifacts,
+			       .artifact_count = count};
+	ci_publish(summary->settings, &test, STDOUT_FILENO, STDERR_FILENO);
 }

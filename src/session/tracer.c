@@ -1,5 +1,6 @@
 #include "session/tracer.h"
 #include "base/log.h"
+#include "session/ci.h"
 #include "session/control.h"
 #include "session/descriptors.h"
 
@@ -45,7 +46,8 @@ static void detach_from_terminal(const struct settings *settings, int socket, in
 	prctl(PR_SET_NAME, "tracelet-tracer");
 	control_take_signals(false);
 	int json = settings->json ? descriptor_named(settings->json) : -1;
-	descriptors_give_up((int[]){socket, json, marks}, 3);
+	int lines = ci_wants_lines(settings) ? STDOUT_FILENO : -1;
+	descriptors_give_up((int[]){socket, json, marks, lines}, 4);
 }
 
 // The result is out; taking the programs out of the kernel can happen behind
@@ -53,6 +55,7 @@ static void detach_from_terminal(const struct settings *settings, int socket, in
 static void let_go_of_readers(const struct settings *settings) {
 	int json = settings->json ? descriptor_named(settings->json) : -1;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	dup2(null, STDOUT_FILENO);
 	dup2(null, STDERR_FILENO);
 	if (json >= 0)
 		dup2(null, json);
@@ -65,6 +68,8 @@ static void finish(struct recording *recording, const struct test_end *end) {
 		summary_write_json(&summary);
 	if (!recording->settings->quiet && recording->backend)
 		summary_print(&summary);
+	if (recording->backend)
+		summary_publish(&summary);
 }
 
 // The life of the tracer. Returns its exit status.
