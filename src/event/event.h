@@ -35,7 +35,7 @@ enum event_kind {
 };
 
 // Where an event comes from, for counting losses.
-enum event_source { SOURCE_SCHED, SOURCE_PROCESS, SOURCE_IRQ, SOURCE_TRACE, SOURCE_COUNT }; // TRACE: of whatever kind
+enum event_source { SOURCE_SCHED, SOURCE_PROCESS, SOURCE_IRQ, SOURCE_SAMPLE, SOURCE_TRACE, SOURCE_COUNT }; // TRACE: of whatever kind
 extern const char *const event_source_names[SOURCE_COUNT];
 
 enum {

@@ -14,6 +14,8 @@ typedef __u32 uint32_t;
 typedef __u64 uint64_t;
 typedef __s16 int16_t;
 typedef __s32 int32_t;
+typedef __s64 int64_t;
+typedef __s8 int8_t;
 #else
 #include <stdint.h>
 #endif
@@ -29,11 +31,12 @@ enum record_kind {
 	RECORD_IRQ_EXIT,
 	RECORD_SOFTIRQ_ENTRY,
 	RECORD_SOFTIRQ_EXIT,
+	RECORD_SAMPLE,
 	RECORD_KIND_COUNT
 };
 
 // Losses are counted for each of these (enum event_source has the same order).
-enum { RECORD_SOURCE_SCHED, RECORD_SOURCE_PROCESS, RECORD_SOURCE_IRQ, RECORD_SOURCE_COUNT };
+enum { RECORD_SOURCE_SCHED, RECORD_SOURCE_PROCESS, RECORD_SOURCE_IRQ, RECORD_SOURCE_SAMPLE, RECORD_SOURCE_COUNT };
 
 enum { RECORD_NAME_SIZE = 16 }; // the kernel's TASK_COMM_LEN
 
@@ -142,6 +145,25 @@ struct record_irq_exit {
 struct record_irq_named {
 	struct record_irq base;
 	char name[RECORD_NAME_SIZE]; // of the handler
+};
+
+// ---- samples ----
+
+enum { SAMPLE_MOST_FRAMES = 127 }; // of each half
+
+// How the walk up the user's stack ended, and what it went by.
+enum {
+	SAMPLE_STACK_COMPLETE = 1, // at the outermost function
+	SAMPLE_STACK_GUESSED = 2,  // by the frame pointer, for want of a table, at least once
+	SAMPLE_STACK_CUT = 4,      // there were more frames than room
+};
+
+// Behind it: addresses of 8 bytes, the kernel's and then the user's, each from the innermost on.
+struct record_sample {
+	struct record head;
+	uint32_t tid, pid;
+	uint32_t period; // nanoseconds that it stands for
+	uint16_t kernel_frames, user_frames;
 };
 
 // Room for any record of fixed size: what the programs fill in and hand over.

@@ -40,7 +40,8 @@ static int open_capture(struct recording *recording) {
 	struct capture_options options = {.scope = recording->settings->scope,
 					  .buffer_size = recording->settings->buffer_size};
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
-		options.sources[source] = true;
+		options.sources[source] = source != RECORD_SOURCE_SAMPLE || recording->settings->sample;
+	options.sample_frequency = (unsigned)recording->settings->sample;
 	static const struct capture_backend *const backends[] = {&capture_bpf, &capture_perf};
 	char why[ARRAY_SIZE(backends)][256] = {{0}};
 	for (size_t i = 0; i < ARRAY_SIZE(backends); i++) {
