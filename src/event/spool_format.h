@@ -6,7 +6,7 @@
 #include "event/record.h"
 
 #define SPOOL_MAGIC "tracelet spool\n" // and its NUL: 16 bytes
-enum { SPOOL_VERSION = 1, SPOOL_LARGEST_BLOCK = 1 << 20 };
+enum { SPOOL_VERSION = 2, SPOOL_LARGEST_BLOCK = 1 << 20 };
 
 struct spool_header {
 	char magic[16];
@@ -39,7 +39,7 @@ struct spool_task {
 	uint32_t tid, pid, parent_pid, unused;
 };
 
-// Code that a process got into its address space.
+// Code that a process got into its address space. A size of 0: the space is new and empty.
 struct spool_mapping {
 	uint64_t time, start, size, offset;
 	uint32_t pid;

@@ -83,6 +83,8 @@ static const struct setting table[SETTING_COUNT] = {
 	[SETTING_BUFFER_SIZE] = {"buffer-size", TYPE_SIZE, FIELD(buffer_size), .least = 4096, .most = 1 << 30,
 				 .wanted = "a size from 4K to 1G"},
 	[SETTING_JSON] = {"json", TYPE_TARGET, FIELD(json), .wanted = "a file or an open descriptor"},
+	[SETTING_ATTACHMENTS] = {"attachments", TYPE_CHOICE, FIELD(attachments), .choices = enabled_choices,
+				 .wanted = "'yes', 'no' or 'auto'"},
 	[SETTING_KEEP_SPOOL] = {"keep-spool", TYPE_YES_NO, FIELD(keep_spool), .bare = "yes",
 				.wanted = "'yes' or 'no'"},
 	[SETTING_STRICT] = {"strict", TYPE_YES_NO, FIELD(strict), .bare = "yes", .wanted = "'yes' or 'no'"},
@@ -306,7 +308,7 @@ static char *find_user_file(void) {
 
 bool settings_load(struct settings *settings) {
 	*settings = (struct settings){.output_dir = "tracelet-out", .profile = "embedded", .enabled = ENABLED_YES,
-				      .scope = SCOPE_TREE, .ring_size = 16 << 20, .wait_tree = -1};
+				      .attachments = ATTACHMENTS_AUTO, .scope = SCOPE_TREE, .ring_size = 16 << 20, .wait_tree = -1};
 	settings->user_file = find_user_file();
 	settings->project_file = find_project_file();
 	if (settings->user_file && !take_file(settings, settings->user_file, FROM_USER_FILE))

@@ -24,6 +24,7 @@ enum setting_id {
 	SETTING_WAIT_TREE,
 	SETTING_BUFFER_SIZE,
 	SETTING_JSON,
+	SETTING_ATTACHMENTS,
 	SETTING_KEEP_SPOOL,
 	SETTING_STRICT,
 	SETTING_PID,
@@ -36,6 +37,9 @@ enum setting_origin { FROM_DEFAULT, FROM_USER_FILE, FROM_PROJECT_FILE, FROM_ENVI
 
 enum enabled { ENABLED_NO, ENABLED_YES, ENABLED_AUTO }; // auto: only if the environment says yes
 
+// Telling a CI about artifacts. auto: where it is known to listen.
+enum attachments { ATTACHMENTS_NO, ATTACHMENTS_YES, ATTACHMENTS_AUTO };
+
 enum recording_type { RECORD_TO_FILE, RECORD_TO_MEMORY }; // memory: a flight recorder
 
 struct settings {
@@ -43,6 +47,7 @@ struct settings {
 	const char *output_dir;
 	const char *profile;    // "embedded": the built-in one
 	const char *json;       // a number: this descriptor; else a file; NULL: no
+	int attachments;        // enum attachments
 	char **command;         // ends with NULL
 	int enabled;            // enum enabled
 	int scope;              // enum capture_scope

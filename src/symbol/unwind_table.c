@@ -1,510 +1,545 @@
-// .eh_frame is a list of entries: common ones (CIE), and one for each function
-// (FDE) that refers to a common one and tells, as a little program, how the rules
-// change along the function's code. The program is run once here and each state
-// becomes a row.
-//
-// elfutils has a reader of these (libdw), which answers for one address at a time
-// in about 1.5 microseconds and keeps what it has read as trees; a table for the
-// kernel needs all rows of a file at once, in order: libc's 35,000 take 3 ms here.
-#include "symbol/unwind_table.h"
+// From .eh_frame to rows. libdw's frames cost a walk over the CIE's and FDE's
+// instructions and some allocations for every frame of every sample (perf, which
+// uses it: 10,900 samples a second); here that is done once for each file, and a
+// sample costs a search. What a row cannot say (registers other than the frame
+// pointer saved, most DWARF expressions) is left out: x86-64 and arm64 compilers
+// do not need it to find the caller.
+#include "symbol/unwind.h"
+
+#include "base/array.h"
 #include "base/cursor.h"
 
-#include <errno.h>
-#include <gelf.h>
-#include <libelf.h>
-#include <stdlib.h>
 #include <string.h>
 
-// ---- the sections ----
-
-struct section {
-	const uint8_t *bytes;
-	size_t size;
-	uint64_t address;
-};
-
-static struct section find_section(Elf *elf, const char *wanted) {
-	size_t names;
-	if (elf_getshdrstrndx(elf, &names))
-		return (struct section){0};
-	for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
-		GElf_Shdr header;
-		const char *name;
-		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS ||
-		    !(name = elf_strptr(elf, names, header.sh_name)) || strcmp(name, wanted) != 0)
-			continue;
-		Elf_Data *data = elf_rawdata(section, NULL);
-		if (data && data->d_buf)
-			return (struct section){.bytes = data->d_buf, .size = data->d_size, .address = header.sh_addr};
-	}
-	return (struct section){0};
-}
-
-static int read_segments(struct unwind_table *table, Elf *elf) {
-	size_t count;
-	if (elf_getphdrnum(elf, &count))
-		return -ENOEXEC;
-	table->base = UINT64_MAX;
-	for (size_t i = 0; i < count; i++) {
-		GElf_Phdr header;
-		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_LOAD)
-			continue;
-		table->base = MIN(table->base, header.p_vaddr & ~(uint64_t)0xfff);
-		if (header.p_flags & PF_X)
-			array_push(&table->segments, (struct unwind_segment){
-				.offset = header.p_offset, .size = header.p_filesz, .address = header.p_vaddr});
-	}
-	return table->segments.count ? 0 : -ENOEXEC;
-}
-
-// ---- common entries ----
-
 enum {
-	ENCODING_OMITTED = 0xff,
-	ENCODING_RELATIVE = 0x10, // to where it stands
-	REGISTER_FRAME = 6,
-	REGISTER_STACK = 7,
-	REGISTER_RETURN = 16,
+	REGISTER_X86_FRAME = 6,
+	REGISTER_X86_STACK = 7,
+	REGISTER_X86_RETURN = 16,
+	REGISTER_ARM_FRAME = 29,
+	REGISTER_ARM_RETURN = 30,
+	MOST_ROWS = 1 << 24,
+	MOST_REMEMBERED = 16,
 };
 
-struct common {
+struct unwind_table {
+	uint64_t base;
+	ARRAY(struct unwind_row) rows;
+};
+
+// What is common to many functions.
+struct cie {
 	uint64_t code_factor;
 	int64_t data_factor;
-	uint8_t encoding;
-	bool signal, augmented;
-	struct cursor program;
-};
-
-static uint64_t read_uleb(struct cursor *in) {
-	uint64_t value = 0;
-	for (unsigned shift = 0;; shift += 7) {
-		uint8_t byte = cursor_u8(in);
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80) || in->failed)
-			return value;
-	}
-}
-
-static int64_t read_sleb(struct cursor *in) {
-	uint64_t value = 0;
-	unsigned shift = 0;
-	uint8_t byte;
-	do {
-		byte = cursor_u8(in);
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while ((byte & 0x80) && !in->failed);
-	if (shift < 64 && (byte & 0x40))
-		value |= ~(uint64_t)0 << shift;
-	return (int64_t)value;
-}
-
-// An address as its encoding says; `place` is where it stands.
-static uint64_t read_pointer(struct cursor *in, uint8_t encoding, uint64_t place) {
-	uint64_t value;
-	switch (encoding & 0x0f) {
-	case 0x01:
-		value = read_uleb(in);
-		break;
-	case 0x02:
-		value = cursor_u16(in);
-		break;
-	case 0x03:
-		value = cursor_u32(in);
-		break;
-	case 0x09:
-		value = (uint64_t)read_sleb(in);
-		break;
-	case 0x0a:
-		value = (uint64_t)(int64_t)(int16_t)cursor_u16(in);
-		break;
-	case 0x0b:
-		value = (uint64_t)(int64_t)(int32_t)cursor_u32(in);
-		break;
-	default:
-		value = cursor_u64(in);
-	}
-	return (encoding & 0x70) == ENCODING_RELATIVE ? value + place : value;
-}
-
-static bool read_common(const struct section *section, size_t offset, struct common *common) {
-	struct cursor in = cursor_of(section->bytes, section->size);
-	cursor_slice(&in, offset);
-	uint64_t size = cursor_u32(&in);
-	if (size == 0xffffffff)
-		size = cursor_u64(&in);
-	struct cursor entry = cursor_slice(&in, size);
-	uint32_t id = cursor_u32(&entry);
-	uint8_t version = cursor_u8(&entry);
-	const char *augmentation = cursor_string(&entry);
-	if (entry.failed || id != 0 || (version != 1 && version != 3))
-		return false;
-	*common = (struct common){.code_factor = read_uleb(&entry), .augmented = augmentation[0] == 'z'};
-	common->data_factor = read_sleb(&entry);
-	uint64_t return_register = version == 1 ? cursor_u8(&entry) : read_uleb(&entry);
-	if (augmentation[0] && !common->augmented)
-		return false; // before 1999
-	if (common->augmented) {
-		uint64_t length = read_uleb(&entry);
-		struct cursor data = cursor_slice(&entry, length);
-		for (const char *letter = augmentation + 1; *letter; letter++) {
-			if (*letter == 'R') {
-				common->encoding = cursor_u8(&data);
-			} else if (*letter == 'P') {
-				uint8_t encoding = cursor_u8(&data);
-				read_pointer(&data, encoding, 0);
-			} else if (*letter == 'L') {
-				cursor_u8(&data);
-			} else if (*letter == 'S') {
-				common->signal = true;
-			}
-		}
-	}
-	common->program = entry;
-	return !entry.failed && return_register == REGISTER_RETURN;
-}
-
-// ---- the programs ----
-
-// Where the two registers are, as the program has said so far.
-struct rules {
-	uint8_t rule; // of the CFA
-	int64_t cfa;
-	int64_t frame; // bytes from the CFA; 0: unchanged
-	bool no_caller;
+	uint64_t return_register;
+	uint8_t encoding; // of the functions' addresses
+	bool augmented, signal;
+	struct cursor instructions;
 };
 
 struct machine {
+	struct unwind_row row;
+	bool cfa_unknown;
+};
+
+struct builder {
 	struct unwind_table *table;
-	const struct common *common;
-	struct rules now, initial;
-	struct rules saved[16];
-	size_t depth;
-	uint64_t pc, end;
-	bool failed;
+	const uint8_t *section;
+	size_t size;
+	uint64_t address;
+	struct cie cie;
+	size_t cie_offset; // of the one that is in `cie`; SIZE_MAX: none
+	ARRAY(struct function) functions;
 };
 
-static void push_row(struct unwind_table *table, uint64_t pc, struct unwind_row row) {
-	row.pc = (uint32_t)(pc - table->base);
-	if (table->rows.count) {
-		struct unwind_row *last = &table->rows.items[table->rows.count - 1];
-		if (last->pc == row.pc) { // the later word counts
-			*last = row;
-			return;
-		}
-		if (last->rule == row.rule && last->cfa == row.cfa && last->frame == row.frame)
-			return;
-	}
-	array_push(&table->rows, row);
+// A function's entry, FDE.
+struct function {
+	uint64_t begin, size;
+	size_t cie;
+	struct cursor instructions;
+};
+
+// ---- numbers ----
+
+static uint64_t take_uleb(struct cursor *in) {
+	return cursor_varint(in);
 }
 
-static void put_row(struct machine *machine) {
-	const struct rules *now = &machine->now;
-	struct unwind_row row = {.rule = now->rule, .cfa = (int16_t)now->cfa, .frame = (int8_t)(now->frame / 8)};
-	if (machine->pc >= machine->end)
+static int64_t take_sleb(struct cursor *in) {
+	uint64_t value = 0;
+	for (unsigned shift = 0; shift < 70; shift += 7) {
+		uint8_t byte = cursor_u8(in);
+		if (shift < 64)
+			value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80)) {
+			if (byte & 0x40 && shift + 7 < 64)
+				value |= ~UINT64_C(0) << (shift + 7);
+			return (int64_t)value;
+		}
+	}
+	in->failed = true;
+	return 0;
+}
+
+// The value of an encoded pointer; `relative` is false for sizes.
+static uint64_t take_encoded(const struct builder *builder, struct cursor *in, uint8_t encoding, bool relative) {
+	enum { ABSOLUTE = 0, ULEB = 1, U2 = 2, U4 = 3, U8 = 4, SLEB = 9, S2 = 10, S4 = 11, S8 = 12, PC_RELATIVE = 0x10 };
+	uint64_t here = builder->address + (uint64_t)(in->at - builder->section), value;
+	switch (encoding & 0x0f) {
+	case ABSOLUTE:
+	case U8:
+	case S8:
+		value = cursor_u64(in);
+		break;
+	case ULEB:
+		value = take_uleb(in);
+		break;
+	case SLEB:
+		value = (uint64_t)take_sleb(in);
+		break;
+	case U2:
+		value = cursor_u16(in);
+		break;
+	case S2:
+		value = (uint64_t)(int16_t)cursor_u16(in);
+		break;
+	case U4:
+		value = cursor_u32(in);
+		break;
+	case S4:
+		value = (uint64_t)(int32_t)cursor_u32(in);
+		break;
+	default:
+		in->failed = true;
+		return 0;
+	}
+	if (relative && (encoding & 0x70) == PC_RELATIVE)
+		value += here;
+	else if (relative && (encoding & 0x70) != 0)
+		in->failed = true;
+	return value;
+}
+
+// ---- instructions ----
+
+static int16_t in_words(struct cursor *in, int64_t offset) {
+	if (offset % 8 || offset / 8 < INT16_MIN || offset / 8 > INT16_MAX) {
+		in->failed = true;
+		return 0;
+	}
+	return (int16_t)(offset / 8);
+}
+
+static void set_cfa(struct machine *machine, struct cursor *in, uint64_t number, int64_t offset) {
+	if (number > UINT8_MAX || offset < INT32_MIN || offset > INT32_MAX) {
+		in->failed = true;
 		return;
-	if (machine->common->signal)
-		row = (struct unwind_row){.rule = UNWIND_SIGNAL};
-	else if (now->no_caller)
-		row = (struct unwind_row){.rule = UNWIND_END};
-	else if (row.cfa != now->cfa || row.frame * 8 != now->frame || now->rule == UNWIND_STRANGE) {
-		row = (struct unwind_row){.rule = UNWIND_STRANGE};
-		machine->table->strange++;
 	}
-	push_row(machine->table, machine->pc, row);
+	machine->row.cfa = CFA_REGISTER;
+	machine->row.cfa_register = (uint8_t)number;
+	machine->row.cfa_offset = (int32_t)offset;
 }
 
-static void advance(struct machine *machine, uint64_t by) {
-	put_row(machine);
-	machine->pc += by * machine->common->code_factor;
+static bool is_frame_register(const struct cie *cie, uint64_t number) {
+	return number == (cie->return_register == REGISTER_ARM_RETURN ? REGISTER_ARM_FRAME : REGISTER_X86_FRAME);
 }
 
-static void set_cfa(struct machine *machine, uint64_t reg, int64_t offset) {
-	machine->now.rule = reg == REGISTER_STACK ? UNWIND_STACK : reg == REGISTER_FRAME ? UNWIND_FRAME : UNWIND_STRANGE;
-	machine->now.cfa = offset;
-}
-
-static void set_saved(struct machine *machine, uint64_t reg, int64_t offset) {
-	if (reg == REGISTER_FRAME)
-		machine->now.frame = offset;
-}
-
-// Two expressions are common: of procedure linkage tables, and of functions that align their stack.
-static void set_cfa_expression(struct machine *machine, struct cursor block) {
-	static const uint8_t plt_head[] = {0x77, 8, 0x80, 0, 0x3f, 0x1a}, plt_tail[] = {0x2a, 0x33, 0x24, 0x22};
-	enum { BREG_FRAME = 0x76, DEREF = 0x06, LIT0 = 0x30 };
-	const uint8_t *bytes = block.at;
-	size_t size = cursor_left(&block);
-	machine->now.rule = UNWIND_STRANGE;
-	if (size == 11 && memcmp(bytes, plt_head, 6) == 0 && memcmp(bytes + 7, plt_tail, 4) == 0) {
-		machine->now.rule = UNWIND_PLT;
-		machine->now.cfa = bytes[6] - LIT0;
-	} else if (size >= 3 && bytes[0] == BREG_FRAME && bytes[size - 1] == DEREF) {
-		cursor_u8(&block);
-		machine->now.rule = UNWIND_ALIGNED;
-		machine->now.cfa = read_sleb(&block);
-		machine->now.frame = 0;
+static void set_saved(const struct builder *builder, struct machine *machine, struct cursor *in, uint64_t number,
+		      int64_t offset) {
+	if (number == builder->cie.return_register) {
+		machine->row.return_offset = in_words(in, offset);
+		machine->row.registers |= UNWIND_RETURN_SAVED;
+	} else if (is_frame_register(&builder->cie, number)) {
+		machine->row.frame_offset = in_words(in, offset);
+		machine->row.registers |= UNWIND_FRAME_SAVED;
+		machine->row.registers &= (uint8_t)~UNWIND_FRAME_IN_FRAME;
 	}
 }
 
-static void restore(struct machine *machine, uint64_t reg) {
-	if (reg == REGISTER_FRAME)
-		machine->now.frame = machine->initial.frame;
-	if (reg == REGISTER_RETURN)
-		machine->now.no_caller = machine->initial.no_caller;
+static void set_restored(const struct builder *builder, struct machine *machine, const struct machine *initial,
+			 uint64_t number) {
+	if (number == builder->cie.return_register) {
+		machine->row.registers &= (uint8_t)~(UNWIND_RETURN_SAVED | UNWIND_OUTERMOST);
+		machine->row.registers |= initial->row.registers & (UNWIND_RETURN_SAVED | UNWIND_OUTERMOST);
+		machine->row.return_offset = initial->row.return_offset;
+	} else if (is_frame_register(&builder->cie, number)) {
+		machine->row.registers &= (uint8_t)~(UNWIND_FRAME_SAVED | UNWIND_FRAME_IN_FRAME);
+	}
 }
 
-static struct cursor read_block(struct cursor *in) {
-	uint64_t size = read_uleb(in);
-	return cursor_slice(in, size);
+// The few expressions that compilers and linkers write.
+static void set_cfa_expression(const struct builder *builder, struct machine *machine, struct cursor expression) {
+	enum { BREG0 = 0x70, DEREF = 0x06, LITERAL0 = 0x30, BREG16 = 0x80, AND = 0x1a, GE = 0x2a };
+	struct cursor in = expression;
+	uint8_t operation = cursor_u8(&in);
+	int64_t offset = take_sleb(&in);
+	machine->row.cfa = CFA_NONE;
+	if (in.failed || operation < BREG0 || operation > BREG0 + 31)
+		return;
+	uint8_t next = cursor_left(&in) ? cursor_u8(&in) : 0;
+	if (builder->cie.signal && builder->cie.return_register == REGISTER_X86_RETURN) {
+		machine->row.cfa = CFA_SIGNAL;
+	} else if (next == DEREF && cursor_left(&in) == 0 && offset >= INT32_MIN && offset <= INT32_MAX) {
+		machine->row.cfa = CFA_DEREFERENCE;
+		machine->row.cfa_register = operation - BREG0;
+		machine->row.cfa_offset = (int32_t)offset;
+	} else if (operation == BREG0 + REGISTER_X86_STACK && offset == 8 && next == BREG16) {
+		take_sleb(&in);
+		uint8_t mask = cursor_u8(&in), and = cursor_u8(&in), bound = cursor_u8(&in);
+		if (mask == LITERAL0 + 15 && and == AND && bound >= LITERAL0 && bound < LITERAL0 + 16 && !in.failed) {
+			machine->row.cfa = CFA_PLT;
+			machine->row.cfa_offset = bound - LITERAL0;
+		}
+	}
 }
 
-enum { // DW_CFA_...
-	SET_LOCATION = 0x01, ADVANCE_1, ADVANCE_2, ADVANCE_4, OFFSET_EXTENDED, RESTORE_EXTENDED, UNDEFINED, SAME_VALUE,
-	REGISTER, REMEMBER, RESTORE_STATE, DEFINE_CFA, DEFINE_CFA_REGISTER, DEFINE_CFA_OFFSET, DEFINE_CFA_EXPRESSION,
-	EXPRESSION, OFFSET_SIGNED, DEFINE_CFA_SIGNED, DEFINE_CFA_OFFSET_SIGNED, VALUE_OFFSET, VALUE_OFFSET_SIGNED,
-	VALUE_EXPRESSION,
-	ARGUMENTS_SIZE = 0x2e, OFFSET_NEGATIVE = 0x2f,
+// "The frame pointer is saved where the frame pointer points to", of a realigned stack.
+static void set_saved_expression(const struct builder *builder, struct machine *machine, uint64_t number,
+				 struct cursor expression) {
+	enum { BREG0 = 0x70 };
+	if (!is_frame_register(&builder->cie, number))
+		return;
+	uint8_t operation = cursor_u8(&expression);
+	int64_t offset = take_sleb(&expression);
+	if (operation == BREG0 + REGISTER_X86_FRAME && offset == 0) {
+		machine->row.registers |= UNWIND_FRAME_IN_FRAME;
+		machine->row.registers &= (uint8_t)~UNWIND_FRAME_SAVED;
+	}
+}
+
+static struct cursor take_block(struct cursor *in) {
+	uint64_t size = take_uleb(in);
+	if (size > cursor_left(in))
+		in->failed = true;
+	return cursor_slice(in, in->failed ? 0 : (size_t)size);
+}
+
+struct run {
+	struct builder *builder;
+	struct machine machine, initial, remembered[MOST_REMEMBERED];
+	size_t remembered_count;
+	uint64_t pc;
+	bool emit;
 };
 
-// The operations that say where a register is.
-static bool run_register(struct machine *machine, uint8_t operation, struct cursor *in) {
-	int64_t factor = machine->common->data_factor;
-	uint64_t reg = read_uleb(in);
-	switch (operation) {
-	case OFFSET_EXTENDED:
-		set_saved(machine, reg, (int64_t)read_uleb(in) * factor);
-		return true;
-	case OFFSET_SIGNED:
-		set_saved(machine, reg, read_sleb(in) * factor);
-		return true;
-	case OFFSET_NEGATIVE:
-		set_saved(machine, reg, -(int64_t)read_uleb(in) * factor);
-		return true;
-	case RESTORE_EXTENDED:
-		restore(machine, reg);
-		return true;
-	case UNDEFINED:
-		if (reg == REGISTER_RETURN)
-			machine->now.no_caller = true;
-		return true;
-	case SAME_VALUE:
-		set_saved(machine, reg, 0);
-		return true;
-	case REGISTER:
-	case VALUE_OFFSET:
-		read_uleb(in);
-		return true;
-	case VALUE_OFFSET_SIGNED:
-		read_sleb(in);
-		return true;
-	case EXPRESSION: // of a frame that is aligned: known from its CFA
-	case VALUE_EXPRESSION:
-		read_block(in);
-		return true;
-	case DEFINE_CFA:
-		set_cfa(machine, reg, (int64_t)read_uleb(in));
-		return true;
-	case DEFINE_CFA_SIGNED:
-		set_cfa(machine, reg, read_sleb(in) * factor);
-		return true;
-	case DEFINE_CFA_REGISTER:
-		set_cfa(machine, reg, machine->now.cfa);
-		return true;
-	}
-	return false;
+static bool same_rule(const struct unwind_row *a, const struct unwind_row *b) {
+	return a->cfa == b->cfa && a->cfa_offset == b->cfa_offset && a->return_offset == b->return_offset &&
+	       a->frame_offset == b->frame_offset && a->registers == b->registers && a->cfa_register == b->cfa_register;
 }
 
-static bool run_operation(struct machine *machine, uint8_t operation, struct cursor *in, uint64_t place) {
-	switch (operation) {
-	case 0: // nothing
-		return true;
-	case SET_LOCATION:
-		put_row(machine);
-		machine->pc = read_pointer(in, machine->common->encoding, place);
-		return true;
-	case ADVANCE_1:
-		advance(machine, cursor_u8(in));
-		return true;
-	case ADVANCE_2:
-		advance(machine, cursor_u16(in));
-		return true;
-	case ADVANCE_4:
-		advance(machine, cursor_u32(in));
-		return true;
-	case REMEMBER:
-		if (machine->depth == ARRAY_SIZE(machine->saved))
-			return false;
-		machine->saved[machine->depth++] = machine->now;
-		return true;
-	case RESTORE_STATE:
-		if (!machine->depth)
-			return false;
-		machine->now = machine->saved[--machine->depth];
-		return true;
-	case DEFINE_CFA_OFFSET:
-		machine->now.cfa = (int64_t)read_uleb(in);
-		return true;
-	case DEFINE_CFA_OFFSET_SIGNED:
-		machine->now.cfa = read_sleb(in) * machine->common->data_factor;
-		return true;
-	case DEFINE_CFA_EXPRESSION:
-		set_cfa_expression(machine, read_block(in));
-		return true;
-	case ARGUMENTS_SIZE:
-		read_uleb(in);
-		return true;
-	}
-	return run_register(machine, operation, in);
+// Rows come in order, but for functions that overlap: the later one goes on from where it can.
+static void add_row(struct unwind_table *table, uint64_t address, const struct unwind_row *row) {
+	uint64_t pc = address - table->base;
+	struct unwind_row *last = table->rows.count ? &table->rows.items[table->rows.count - 1] : NULL;
+	if (pc > UINT32_MAX || table->rows.count >= MOST_ROWS || (last && last->pc > pc))
+		return;
+	if (last && last->pc == pc)
+		table->rows.count--;
+	else if (last && same_rule(last, row))
+		return;
+	array_push(&table->rows, *row);
+	table->rows.items[table->rows.count - 1].pc = (uint32_t)pc;
 }
 
-static bool run_program(struct machine *machine, struct cursor in, const struct section *section) {
-	while (cursor_left(&in) && !in.failed) {
-		uint64_t place = section->address + (uint64_t)(in.at - section->bytes) + 1;
-		uint8_t operation = cursor_u8(&in), low = operation & 0x3f;
-		bool known = true;
-		switch (operation >> 6) {
-		case 1:
-			advance(machine, low);
-			break;
-		case 2:
-			set_saved(machine, low, (int64_t)read_uleb(&in) * machine->common->data_factor);
-			break;
-		case 3:
-			restore(machine, low);
-			break;
-		default:
-			known = run_operation(machine, operation, &in, place);
-		}
-		if (!known)
-			return false;
+static void emit_row(struct run *run) {
+	if (run->emit)
+		add_row(run->builder->table, run->pc, &run->machine.row);
+}
+
+static void advance(struct run *run, uint64_t delta) {
+	emit_row(run);
+	run->pc += delta * run->builder->cie.code_factor;
+}
+
+enum {
+	CFA_ADVANCE_LOC = 0x40, CFA_OFFSET = 0x80, CFA_RESTORE = 0xc0, // with a number in the lower six bits
+	CFA_NOP = 0x00, CFA_SET_LOC, CFA_ADVANCE_LOC1, CFA_ADVANCE_LOC2, CFA_ADVANCE_LOC4, CFA_OFFSET_EXTENDED,
+	CFA_RESTORE_EXTENDED, CFA_UNDEFINED, CFA_SAME_VALUE, CFA_REGISTER_RULE, CFA_REMEMBER_STATE, CFA_RESTORE_STATE,
+	CFA_DEF_CFA, CFA_DEF_CFA_REGISTER, CFA_DEF_CFA_OFFSET, CFA_DEF_CFA_EXPRESSION, CFA_EXPRESSION,
+	CFA_OFFSET_EXTENDED_SF, CFA_DEF_CFA_SF, CFA_DEF_CFA_OFFSET_SF, CFA_VAL_OFFSET, CFA_VAL_OFFSET_SF,
+	CFA_VAL_EXPRESSION, CFA_AARCH64_NEGATE_RA = 0x2d, CFA_GNU_ARGS_SIZE = 0x2e,
+};
+
+static void run_cfa(struct run *run, struct cursor *in, uint8_t operation) {
+	const struct cie *cie = &run->builder->cie;
+	struct machine *machine = &run->machine;
+	uint64_t number;
+	switch (operation) {
+	case CFA_DEF_CFA:
+		number = take_uleb(in);
+		set_cfa(machine, in, number, (int64_t)take_uleb(in));
+		break;
+	case CFA_DEF_CFA_SF:
+		number = take_uleb(in);
+		set_cfa(machine, in, number, take_sleb(in) * cie->data_factor);
+		break;
+	case CFA_DEF_CFA_REGISTER:
+		set_cfa(machine, in, take_uleb(in), machine->row.cfa_offset);
+		break;
+	case CFA_DEF_CFA_OFFSET:
+		set_cfa(machine, in, machine->row.cfa_register, (int64_t)take_uleb(in));
+		break;
+	case CFA_DEF_CFA_OFFSET_SF:
+		set_cfa(machine, in, machine->row.cfa_register, take_sleb(in) * cie->data_factor);
+		break;
+	default:
+		set_cfa_expression(run->builder, machine, take_block(in));
+		break;
 	}
+}
+
+static void run_rule(struct run *run, struct cursor *in, uint8_t operation) {
+	struct builder *builder = run->builder;
+	struct machine *machine = &run->machine;
+	uint64_t number = take_uleb(in);
+	switch (operation) {
+	case CFA_OFFSET_EXTENDED:
+		set_saved(builder, machine, in, number, (int64_t)take_uleb(in) * builder->cie.data_factor);
+		break;
+	case CFA_OFFSET_EXTENDED_SF:
+		set_saved(builder, machine, in, number, take_sleb(in) * builder->cie.data_factor);
+		break;
+	case CFA_RESTORE_EXTENDED:
+	case CFA_SAME_VALUE:
+		set_restored(builder, machine, &run->initial, number);
+		break;
+	case CFA_UNDEFINED:
+		if (number == builder->cie.return_register)
+			machine->row.registers |= UNWIND_OUTERMOST;
+		break;
+	case CFA_EXPRESSION:
+		set_saved_expression(builder, machine, number, take_block(in));
+		break;
+	case CFA_VAL_EXPRESSION:
+		take_block(in);
+		break;
+	case CFA_VAL_OFFSET_SF:
+		take_sleb(in);
+		break;
+	default: // the value is another register's, or an offset
+		take_uleb(in);
+		break;
+	}
+}
+
+static void run_state(struct run *run, struct cursor *in, uint8_t operation) {
+	if (operation == CFA_REMEMBER_STATE && run->remembered_count < MOST_REMEMBERED)
+		run->remembered[run->remembered_count++] = run->machine;
+	else if (operation == CFA_RESTORE_STATE && run->remembered_count)
+		run->machine = run->remembered[--run->remembered_count];
+	else
+		in->failed = true;
+}
+
+static void run_one(struct run *run, struct cursor *in) {
+	struct builder *builder = run->builder;
+	uint8_t byte = cursor_u8(in), low = byte & 0x3f;
+	switch (byte & 0xc0) {
+	case CFA_ADVANCE_LOC:
+		advance(run, low);
+		return;
+	case CFA_OFFSET:
+		set_saved(builder, &run->machine, in, low, (int64_t)take_uleb(in) * builder->cie.data_factor);
+		return;
+	case CFA_RESTORE:
+		set_restored(builder, &run->machine, &run->initial, low);
+		return;
+	default:
+		break;
+	}
+	switch (byte) {
+	case CFA_NOP:
+	case CFA_AARCH64_NEGATE_RA:
+		break;
+	case CFA_SET_LOC:
+		emit_row(run);
+		run->pc = take_encoded(builder, in, builder->cie.encoding, true);
+		break;
+	case CFA_ADVANCE_LOC1:
+		advance(run, cursor_u8(in));
+		break;
+	case CFA_ADVANCE_LOC2:
+		advance(run, cursor_u16(in));
+		break;
+	case CFA_ADVANCE_LOC4:
+		advance(run, cursor_u32(in));
+		break;
+	case CFA_REMEMBER_STATE:
+	case CFA_RESTORE_STATE:
+		run_state(run, in, byte);
+		break;
+	case CFA_DEF_CFA:
+	case CFA_DEF_CFA_SF:
+	case CFA_DEF_CFA_REGISTER:
+	case CFA_DEF_CFA_OFFSET:
+	case CFA_DEF_CFA_OFFSET_SF:
+	case CFA_DEF_CFA_EXPRESSION:
+		run_cfa(run, in, byte);
+		break;
+	case CFA_GNU_ARGS_SIZE:
+		take_uleb(in);
+		break;
+	default:
+		if (byte <= CFA_VAL_EXPRESSION)
+			run_rule(run, in, byte);
+		else
+			in->failed = true;
+		break;
+	}
+}
+
+static bool run_all(struct run *run, struct cursor in) {
+	while (cursor_left(&in) && !in.failed)
+		run_one(run, &in);
 	return !in.failed;
 }
 
-// ---- functions ----
+// ---- entries ----
 
-struct function {
-	uint64_t begin, end;
-	size_t common;     // offset of its common entry
-	const uint8_t *at; // its program
-	size_t size;
-};
-
-typedef ARRAY(struct function) function_array;
-
-static int by_address(const void *a, const void *b) {
-	const struct function *left = a, *right = b;
-	return (left->begin > right->begin) - (left->begin < right->begin);
+static bool read_augmentation(struct builder *builder, struct cursor *in, const char *letters, struct cie *cie) {
+	if (*letters != 'z')
+		return *letters == 0;
+	cie->augmented = true;
+	struct cursor data = take_block(in);
+	for (const char *letter = letters + 1; *letter; letter++) {
+		if (*letter == 'R')
+			cie->encoding = cursor_u8(&data);
+		else if (*letter == 'L')
+			cursor_u8(&data);
+		else if (*letter == 'P')
+			take_encoded(builder, &data, cursor_u8(&data) & 0x0f, false);
+		else if (*letter == 'S')
+			cie->signal = true;
+		else if (*letter != 'B') // arm64: return addresses are signed with the other key
+			return false;
+	}
+	return !data.failed;
 }
 
-static void read_function(const struct section *section, struct cursor entry, size_t common_offset,
-			  function_array *functions) {
-	struct common common;
-	if (!read_common(section, common_offset, &common))
+static bool read_cie(struct builder *builder, size_t offset) {
+	if (builder->cie_offset == offset)
+		return true;
+	builder->cie_offset = SIZE_MAX;
+	if (offset > builder->size)
+		return false;
+	struct cursor all = cursor_of(builder->section + offset, builder->size - offset);
+	uint32_t length = cursor_u32(&all);
+	struct cursor in = length <= cursor_left(&all) ? cursor_slice(&all, length) : (struct cursor){.failed = true};
+	if (cursor_u32(&in) != 0)
+		return false;
+	struct cie cie = {0};
+	uint8_t version = cursor_u8(&in);
+	const char *letters = cursor_string(&in);
+	if (!letters || (version != 1 && version != 3))
+		return false;
+	cie.code_factor = take_uleb(&in);
+	cie.data_factor = take_sleb(&in);
+	cie.return_register = version == 1 ? cursor_u8(&in) : take_uleb(&in);
+	if (!read_augmentation(builder, &in, letters, &cie) || in.failed)
+		return false;
+	cie.instructions = in;
+	builder->cie = cie;
+	builder->cie_offset = offset;
+	return true;
+}
+
+static void read_fde(struct builder *builder, struct cursor in) {
+	struct function function = {.cie = builder->cie_offset};
+	function.begin = take_encoded(builder, &in, builder->cie.encoding, true);
+	function.size = take_encoded(builder, &in, builder->cie.encoding & 0x0f, false);
+	if (builder->cie.augmented)
+		take_block(&in);
+	function.instructions = in;
+	bool sound = !in.failed && function.begin && function.size && function.begin + function.size > function.begin;
+	if (sound && builder->functions.count < MOST_ROWS)
+		array_push(&builder->functions, function);
+}
+
+static void read_entries(struct builder *builder) {
+	struct cursor all = cursor_of(builder->section, builder->size);
+	while (cursor_left(&all) >= 4) {
+		uint32_t length = cursor_u32(&all);
+		if (length == 0 || length == UINT32_MAX || length > cursor_left(&all))
+			return; // the end, or sizes that no file has
+		struct cursor in = cursor_slice(&all, length);
+		size_t here = (size_t)(in.at - builder->section);
+		uint32_t back = cursor_u32(&in);
+		if (back && !in.failed && back <= here && read_cie(builder, here - back))
+			read_fde(builder, in);
+	}
+}
+
+// ---- the table ----
+
+static void build_function(struct builder *builder, const struct function *function) {
+	static const struct unwind_row none = {.cfa = CFA_NONE};
+	struct run run = {.builder = builder, .pc = function->begin};
+	size_t rows = builder->table->rows.count;
+	if (!read_cie(builder, function->cie) || !run_all(&run, builder->cie.instructions))
 		return;
-	uint64_t place = section->address + (uint64_t)(entry.at - section->bytes);
-	uint64_t begin = read_pointer(&entry, common.encoding, place);
-	uint64_t size = read_pointer(&entry, common.encoding & 0x0f, 0);
-	if (common.augmented)
-		read_block(&entry);
-	if (!entry.failed && size && begin + size > begin)
-		array_push(functions, (struct function){.begin = begin, .end = begin + size, .common = common_offset,
-							.at = entry.at, .size = cursor_left(&entry)});
+	run.initial = run.machine;
+	run.remembered_count = 0;
+	run.emit = true;
+	if (run_all(&run, function->instructions)) {
+		emit_row(&run);
+	} else { // not understood: better none than half
+		builder->table->rows.count = MIN(rows, builder->table->rows.count);
+		add_row(builder->table, function->begin, &none);
+	}
+	// What follows is no code until another function begins.
+	add_row(builder->table, function->begin + function->size, &none);
 }
 
-static void list_functions(const struct section *section, function_array *functions) {
-	struct cursor in = cursor_of(section->bytes, section->size);
-	while (cursor_left(&in) >= 4 && !in.failed) {
-		uint64_t size = cursor_u32(&in);
-		if (size == 0)
-			continue; // the end, or a gap that a linker left
-		if (size == 0xffffffff)
-			size = cursor_u64(&in);
-		struct cursor entry = cursor_slice(&in, size);
-		size_t place = (size_t)(entry.at - section->bytes);
-		uint32_t id = cursor_u32(&entry);
-		if (entry.failed)
-			return;
-		if (id != 0 && id <= place)
-			read_function(section, entry, place - id, functions);
-	}
+static int compare_functions(const void *left, const void *right) {
+	const struct function *a = left, *b = right;
+	return a->begin < b->begin ? -1 : a->begin > b->begin;
 }
 
-static void compile(struct unwind_table *table, const struct section *section) {
-	function_array functions = {0};
-	list_functions(section, &functions);
-	if (functions.count)
-		qsort(functions.items, functions.count, sizeof(*functions.items), by_address);
-	for (size_t i = 0; i < functions.count; i++) {
-		const struct function *function = &functions.items[i];
-		struct common common;
-		if (function->begin < table->base || function->end - table->base > UINT32_MAX ||
-		    !read_common(section, function->common, &common))
-			continue;
-		struct machine machine = {.table = table, .common = &common, .pc = function->begin, .end = function->end,
-					  .now = {.rule = UNWIND_STRANGE}};
-		struct machine initial = machine;
-		initial.end = 0; // its rules go for all, and make no row
-		bool good = run_program(&initial, common.program, section);
-		machine.now = machine.initial = initial.now;
-		good = good && run_program(&machine, cursor_of(function->at, function->size), section);
-		if (good)
-			put_row(&machine);
-		else
-			push_row(table, function->begin, (struct unwind_row){.rule = UNWIND_STRANGE});
-		push_row(table, function->end, (struct unwind_row){.rule = UNWIND_NONE});
+struct unwind_table *unwind_table_new(const uint8_t *eh_frame, size_t size, uint64_t address) {
+	struct builder builder = {.section = eh_frame, .size = size, .address = address, .cie_offset = SIZE_MAX};
+	if (eh_frame)
+		read_entries(&builder);
+	if (builder.functions.count) {
+		qsort(builder.functions.items, builder.functions.count, sizeof(struct function), compare_functions);
+		builder.table = memory_alloc(sizeof(*builder.table));
+		builder.table->base = builder.functions.items[0].begin;
+		for (size_t i = 0; i < builder.functions.count; i++)
+			build_function(&builder, &builder.functions.items[i]);
 	}
-	array_free(&functions);
-}
-
-int unwind_table_read(struct unwind_table *table, int fd) {
-	*table = (struct unwind_table){0};
-	elf_version(EV_CURRENT);
-	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	GElf_Ehdr header;
-	int error = !elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header) ? -ENOEXEC : 0;
-	if (!error)
-		error = read_segments(table, elf);
-	if (!error && header.e_machine == EM_X86_64) {
-		struct section section = find_section(elf, ".eh_frame");
-		if (section.size)
-			compile(table, &section);
-	}
-	elf_end(elf);
-	return error;
+	array_free(&builder.functions);
+	return builder.table;
 }
 
 void unwind_table_free(struct unwind_table *table) {
+	if (!table)
+		return;
 	array_free(&table->rows);
-	array_free(&table->segments);
+	free(table);
 }
 
-const struct unwind_row *unwind_table_find(const struct unwind_table *table, uint64_t address) {
-	uint64_t pc = address - table->base;
-	size_t low = 0, high = table->rows.count;
-	if (address < table->base)
+size_t unwind_table_rows(const struct unwind_table *table) {
+	return table->rows.count;
+}
+
+const struct unwind_row *unwind_table_row(const struct unwind_table *table, size_t index) {
+	return &table->rows.items[index];
+}
+
+uint64_t unwind_table_base(const struct unwind_table *table) {
+	return table->base;
+}
+
+const struct unwind_row *unwind_row_at(const struct unwind_table *table, uint64_t address) {
+	if (address < table->base || address - table->base > UINT32_MAX)
 		return NULL;
+	uint32_t pc = (uint32_t)(address - table->base);
+	size_t low = 0, high = table->rows.count;
 	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+		size_t middle = (low + high) / 2;
 		if (table->rows.items[middle].pc <= pc)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low ? &table->rows.items[low - 1] : NULL;
-}
-
-bool unwind_table_address(const struct unwind_table *table, uint64_t offset, uint64_t *address) {
-	for (size_t i = 0; i < table->segments.count; i++) {
-		const struct unwind_segment *segment = &table->segments.items[i];
-		uint64_t begin = segment->offset & ~(uint64_t)0xfff; // mappings begin with a page
-		if (offset >= begin && offset < segment->offset + segment->size) {
-			*address = segment->address - segment->offset + offset;
-			return true;
-		}
-	}
-	return false;
+	const struct unwind_row *row = low ? &table->rows.items[low - 1] : NULL;
+	return row && row->cfa != CFA_NONE ? row : NULL;
 }

@@ -77,7 +77,6 @@ static const struct {
 	{"on_timer_exit", RECORD_SOURCE_IRQ},
 	{"on_sample", RECORD_SOURCE_SAMPLE},
 	{"sample_newtask", RECORD_SOURCE_SAMPLE},
-	{"sample_exec", RECORD_SOURCE_SAMPLE},
 };
 
 static bool kernel_at_least(unsigned major, unsigned minor) {
@@ -350,9 +349,9 @@ static void bpf_sync(struct capture *capture, struct spool *spool) {
 	for (uint32_t cpu = 0; cpu < capture->cpu_count; cpu++)
 		if (__atomic_load_n(&capture->lanes[cpu].batch.size, __ATOMIC_RELAXED))
 			flush_lane(capture, cpu);
-	sampling_collect(capture->sampling, spool);
+	uint64_t mapped = sampling_collect(capture->sampling, spool);
 	bpf_drain(capture, spool);
-	spool_watermark(spool, now);
+	spool_watermark(spool, MIN(now, mapped));
 	statistics_turn(capture);
 }
 

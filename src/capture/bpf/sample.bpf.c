@@ -33,7 +33,7 @@ struct {
 
 struct unwind_pages {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_INNER_MAP);
+	__uint(map_flags, BPF_F_INNER_MAP | BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__uint(key_size, sizeof(uint32_t));
 	__uint(value_size, sizeof(struct unwind_page));
@@ -58,9 +58,10 @@ struct walk {
 	struct record_sample sample;
 	uint64_t addresses[256];
 	// up to here it goes to the ring; from here on it is ours
-	struct unwind_registers registers;
-	struct unwind_row row;
+	struct row_registers registers;
+	struct kernel_row row;
 	uint32_t space, file, low, high;
+	uint32_t exact; // the address is where the thread was, not where a call returns to
 	uint64_t bias;
 };
 
@@ -152,31 +153,33 @@ static __always_inline bool read_user(void *context, uint64_t address, uint64_t 
 }
 
 // Without a table: a frame pointer, if the code keeps one, leads on.
-static __always_inline enum unwind_result step_by_frame(struct unwind_registers *registers) {
+static __always_inline enum row_result step_by_frame(struct row_registers *registers) {
 	uint64_t frame, pc;
 	if (registers->frame < registers->stack || registers->frame & 7 ||
 	    !read_user(0, registers->frame, &frame) || !read_user(0, registers->frame + 8, &pc))
-		return UNWIND_BROKEN;
-	*registers = (struct unwind_registers){.pc = pc, .stack = registers->frame + 16, .frame = frame};
-	return pc ? UNWIND_STEPPED : UNWIND_FINISHED;
+		return ROW_BROKEN;
+	*registers = (struct row_registers){.pc = pc, .stack = registers->frame + 16, .frame = frame};
+	return pc ? ROW_STEPPED : ROW_FINISHED;
 }
 
-// To the caller; enum unwind_result. The first frame is where the thread is, the
-// others where they will go on: the call is just before.
+// To the caller; enum row_result. The first frame is where the thread is, the others
+// where they will go on: the call is just before. (A signal comes anywhere.)
 __attribute__((noinline)) int step_up(uint32_t depth) {
 	struct walk *walk = this_walk();
 	if (!walk)
-		return UNWIND_BROKEN;
-	struct unwind_registers registers = walk->registers;
-	uint64_t pc = registers.pc - (depth ? 1 : 0);
-	enum unwind_result result;
-	if (find_mapping(pc) || find_row(pc) || walk->row.rule == UNWIND_NONE || walk->row.rule == UNWIND_STRANGE) {
+		return ROW_BROKEN;
+	struct row_registers registers = walk->registers;
+	uint64_t pc = registers.pc - (depth && !walk->exact ? 1 : 0);
+	walk->exact = 0;
+	enum row_result result;
+	if (find_mapping(pc) || find_row(pc) || walk->row.rule == ROW_NONE || walk->row.rule == ROW_STRANGE) {
 		result = step_by_frame(&registers);
-		if (result == UNWIND_STEPPED)
+		if (result == ROW_STEPPED)
 			walk->sample.head.flags |= SAMPLE_STACK_GUESSED;
 	} else {
-		struct unwind_row row = walk->row;
-		result = unwind_step(&row, &registers, read_user, 0);
+		struct kernel_row row = walk->row;
+		walk->exact = row.rule == ROW_SIGNAL;
+		result = row_step(&row, &registers, read_user, 0);
 	}
 	walk->registers = registers;
 	return result;
@@ -187,10 +190,10 @@ struct pt_regs___kernel {
 } KERNEL_TYPE;
 
 // Where the thread is, or was when it entered the kernel, in its own code.
-static __always_inline bool user_registers(struct bpf_perf_event_data *context, struct unwind_registers *registers) {
+static __always_inline bool user_registers(struct bpf_perf_event_data *context, struct row_registers *registers) {
 #ifdef __TARGET_ARCH_x86
 	if ((context->regs.cs & 3) == 3) {
-		*registers = (struct unwind_registers){
+		*registers = (struct row_registers){
 			.pc = context->regs.rip, .stack = context->regs.rsp, .frame = context->regs.rbp};
 		return true;
 	}
@@ -198,7 +201,7 @@ static __always_inline bool user_registers(struct bpf_perf_event_data *context, 
 	if (task->flags & IS_KERNEL_THREAD)
 		return false;
 	struct pt_regs___kernel *saved = (void *)bpf_task_pt_regs(task);
-	*registers = (struct unwind_registers){.pc = BPF_CORE_READ(saved, ip), .stack = BPF_CORE_READ(saved, sp),
+	*registers = (struct row_registers){.pc = BPF_CORE_READ(saved, ip), .stack = BPF_CORE_READ(saved, sp),
 					       .frame = BPF_CORE_READ(saved, bp)};
 	return registers->pc;
 #else
@@ -211,9 +214,9 @@ static __always_inline uint32_t walk_user_stack(struct walk *walk, uint32_t kern
 	for (; frames < SAMPLE_MOST_FRAMES; frames++) {
 		walk->addresses[(kernel_frames + frames) & 255] = walk->registers.pc;
 		int result = step_up(frames);
-		if (result == UNWIND_FINISHED)
+		if (result == ROW_FINISHED)
 			walk->sample.head.flags |= SAMPLE_STACK_COMPLETE;
-		if (result != UNWIND_STEPPED)
+		if (result != ROW_STEPPED)
 			return frames + 1;
 	}
 	walk->sample.head.flags |= SAMPLE_STACK_CUT;
@@ -261,12 +264,5 @@ int sample_newtask(uint64_t *context) {
 	uint32_t *space = pid == new ? 0 : bpf_map_lookup_elem(&space_ids, &pid);
 	if (space)
 		bpf_map_update_elem(&space_ids, &new, space, BPF_ANY);
-	return 0;
-}
-
-SEC("tp_btf/sched_process_exec")
-int sample_exec(uint64_t *context) {
-	uint32_t pid = ((struct task_struct *)context[0])->tgid;
-	bpf_map_delete_elem(&space_ids, &pid);
 	return 0;
 }

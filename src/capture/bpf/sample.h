@@ -2,8 +2,7 @@
 // file is mapped where in each process, and each file's unwind table.
 #pragma once
 
-#include "event/record.h"
-#include "symbol/unwind_row.h"
+#include "capture/bpf/kernel_row.h"
 
 enum {
 	UNWIND_PAGE_ROWS = 256, // a power of two
@@ -14,7 +13,7 @@ enum {
 };
 
 struct unwind_page {
-	struct unwind_row rows[UNWIND_PAGE_ROWS]; // the last page is filled up with rows behind all code
+	struct kernel_row rows[UNWIND_PAGE_ROWS]; // the last page is filled up with rows behind all code
 };
 
 struct unwind_size {

@@ -4,31 +4,29 @@
 // the programs' maps; it opens each file once, while the process that maps it is
 // there, and compiles its unwind table.
 #include "capture/bpf/sampling.h"
-#include "base/log.h"
+#include "base/array.h"
 #include "base/map.h"
 #include "capture/bpf/sample.h"
 #include "capture/perf/ring.h"
-#include "symbol/unwind_table.h"
+#include "symbol/elf.h"
+#include "symbol/unwind.h"
 #include "tracelet.skel.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/auxv.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 struct code_file {
-	struct unwind_table table; // its segments; the rows are in the kernel
-	bool usable;
+	struct elf_object *object; // for its segments; NULL: no use
+	uint64_t base;             // the address that pc 0 of its rows stands for
 };
 
 struct address_space {
@@ -63,38 +61,58 @@ struct sampling {
 	uint32_t next_space;
 	pthread_t thread;
 	bool running;
-	int wake; // an eventfd: end the thread
+	int wake; // an eventfd: the thread is to look
+	bool ending;
 	pthread_mutex_t lock;
 	struct buffer collected; // spool blocks, under the lock
+	uint64_t until;          // all mappings before this time are there; under the lock
 };
 
 // ---- files ----
 
-static int vdso_file(void) {
-	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
-	enum { MOST_VDSO = 8192 };
-	int fd = image ? memfd_create("vdso", MFD_CLOEXEC) : -1;
-	if (fd >= 0 && write(fd, image, MOST_VDSO) < 4096) {
-		close(fd);
-		return -1;
+static struct elf_object *open_code(uint32_t pid, const char *path) {
+	enum { VDSO_SIZE = 8192 };
+	if (strcmp(path, "[vdso]") == 0) {
+		const void *image = (const void *)getauxval(AT_SYSINFO_EHDR);
+		return image ? elf_open_code_memory(image, VDSO_SIZE) : NULL;
 	}
-	return fd;
-}
-
-static int open_code(uint32_t pid, const char *path) {
-	if (strcmp(path, "[vdso]") == 0)
-		return vdso_file();
 	if (*path != '/')
-		return -1;
+		return NULL;
 	// As the process sees it, which may be in a container; if it is gone already, as we do.
 	CLEANUP_FREE char *theirs = memory_format("/proc/%u/root%s", pid, path);
-	int fd = open(theirs, O_RDONLY | O_CLOEXEC);
-	return fd >= 0 ? fd : open(path, O_RDONLY | O_CLOEXEC);
+	struct elf_object *object = elf_open_code(theirs);
+	return object ? object : elf_open_code(path);
+}
+
+static struct kernel_row kernel_row(const struct unwind_row *row) {
+	enum { DWARF_FRAME = 6, DWARF_STACK = 7, RETURN_ADDRESS = -1 };
+	struct kernel_row out = {.pc = row->pc, .rule = ROW_STRANGE, .cfa = (int16_t)row->cfa_offset};
+	if (row->registers & UNWIND_FRAME_SAVED)
+		out.frame = (int8_t)row->frame_offset;
+	if (row->registers & UNWIND_OUTERMOST)
+		out.rule = ROW_END;
+	else if (row->cfa == CFA_NONE)
+		out.rule = ROW_NONE;
+	else if (row->cfa == CFA_SIGNAL)
+		out.rule = ROW_SIGNAL;
+	else if (out.cfa != row->cfa_offset || row->return_offset != RETURN_ADDRESS ||
+		 (row->registers & UNWIND_FRAME_SAVED && out.frame != row->frame_offset))
+		out.rule = ROW_STRANGE;
+	else if (row->cfa == CFA_REGISTER && row->cfa_register == DWARF_STACK)
+		out.rule = ROW_STACK;
+	else if (row->cfa == CFA_REGISTER && row->cfa_register == DWARF_FRAME)
+		out.rule = ROW_FRAME;
+	else if (row->cfa == CFA_PLT)
+		out.rule = ROW_PLT;
+	else if (row->cfa == CFA_DEREFERENCE && row->cfa_register == DWARF_FRAME)
+		out.rule = ROW_ALIGNED;
+	return out;
 }
 
 // The rows as pages in a map of their own. 0 or -errno.
 static int load_table(struct sampling *sampling, uint32_t file, const struct unwind_table *table) {
-	uint32_t pages = (uint32_t)((table->rows.count + UNWIND_PAGE_ROWS - 1) / UNWIND_PAGE_ROWS);
+	size_t count = unwind_table_rows(table);
+	uint32_t pages = (uint32_t)((count + UNWIND_PAGE_ROWS - 1) / UNWIND_PAGE_ROWS);
 	if (!pages || pages > UNWIND_MOST_PAGES)
 		return -EINVAL;
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_INNER_MAP | BPF_F_MMAPABLE);
@@ -103,12 +121,11 @@ static int load_table(struct sampling *sampling, uint32_t file, const struct unw
 	if (map < 0)
 		return -errno;
 	size_t size = (size_t)pages * sizeof(struct unwind_page);
-	struct unwind_row *rows = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
+	struct kernel_row *rows = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
 	int error = rows == MAP_FAILED ? -errno : 0;
 	if (!error) {
-		memcpy(rows, table->rows.items, table->rows.count * sizeof(*rows));
-		for (size_t i = table->rows.count; i < (size_t)pages * UNWIND_PAGE_ROWS; i++)
-			rows[i] = (struct unwind_row){.pc = UINT32_MAX};
+		for (size_t i = 0; i < (size_t)pages * UNWIND_PAGE_ROWS; i++)
+			rows[i] = i < count ? kernel_row(unwind_table_row(table, i)) : (struct kernel_row){.pc = UINT32_MAX};
 		munmap(rows, size);
 		struct unwind_size known = {.pages = pages};
 		if (bpf_map_update_elem(bpf_map__fd(sampling->programs->maps.unwind_files), &file, &map, BPF_ANY) ||
@@ -119,23 +136,27 @@ static int load_table(struct sampling *sampling, uint32_t file, const struct unw
 	return error;
 }
 
-// The file that is mapped, compiled if it is new. 0 is none.
+// The file that is mapped, compiled if it is new. Number 0 is none.
 static uint32_t code_file(struct sampling *sampling, const struct spool_mapping *mapping, const char *path) {
 	uint64_t key = mapping->build_id_size ? hash_bytes(mapping->build_id, mapping->build_id_size)
 					      : hash_bytes(path, strlen(path));
 	uint64_t *known = map_put(&sampling->by_build, key);
 	if (*known)
 		return (uint32_t)*known - 1;
-	struct code_file file = {0};
 	uint32_t number = (uint32_t)sampling->files.count;
-	int fd = number < UNWIND_MOST_FILES ? open_code(mapping->pid, path) : -1;
-	if (fd >= 0) {
-		file.usable = unwind_table_read(&file.table, fd) == 0 && load_table(sampling, number, &file.table) == 0;
-		array_free(&file.table.rows);
-		close(fd);
+	*known = number + 1u;
+	struct code_file file = {.object = number < UNWIND_MOST_FILES ? open_code(mapping->pid, path) : NULL};
+	struct unwind_table *table = NULL;
+	if (file.object && file.object->eh_frame)
+		table = unwind_table_new(file.object->eh_frame, file.object->eh_frame_size, file.object->eh_frame_address);
+	if (table)
+		file.base = unwind_table_base(table);
+	if (!table || load_table(sampling, number, table)) {
+		elf_close(file.object);
+		file.object = NULL;
 	}
+	unwind_table_free(table);
 	array_push(&sampling->files, file);
-	*map_put(&sampling->by_build, key) = number + 1u;
 	return number;
 }
 
@@ -203,11 +224,11 @@ static void apply_mapping(struct sampling *sampling, const struct seen_mapping *
 	uint32_t file = code_file(sampling, head, path);
 	struct code_file *code = &sampling->files.items[file];
 	uint64_t address;
-	if (!code->usable || !unwind_table_address(&code->table, head->offset, &address))
+	if (!code->object || !elf_mapping_address(code->object, head->offset, &address))
 		return;
 	struct address_space *space = own_space(sampling, head->pid);
 	insert_mapping(&space->space, (struct mapping){.start = head->start, .end = head->start + head->size,
-							 .bias = head->start - (address - code->table.base), .file = file});
+							 .bias = head->start - (address - code->base), .file = file});
 	tell_kernel(sampling, head->pid, space);
 }
 
@@ -222,11 +243,9 @@ static void apply(struct sampling *sampling, const struct change *change) {
 		if (space)
 			enter_space(sampling, change->pid, space);
 		break;
+	case PERF_RECORD_COMM: // an exec
 	case PERF_RECORD_EXIT:
 		bpf_map_delete_elem(bpf_map__fd(sampling->programs->maps.space_ids), &change->pid);
-		leave_space(sampling, change->pid);
-		break;
-	case PERF_RECORD_COMM: // an exec, of which the programs know
 		leave_space(sampling, change->pid);
 		break;
 	}
@@ -260,6 +279,14 @@ static void take_mapping(struct sampling *sampling, uint16_t misc, struct cursor
 	array_push(&sampling->changes, *change);
 }
 
+// To the reader an exec is a mapping of nothing: the kernel's own event comes only after the
+// program has been mapped.
+static void note_exec(struct sampling *sampling, const struct change *change) {
+	array_push(&sampling->mappings, (struct seen_mapping){.head = {.time = change->time, .pid = change->pid},
+							      .path = (uint32_t)sampling->texts.size});
+	buffer_append(&sampling->texts, "", 1);
+}
+
 static void take(void *context, const struct perf_event_header *header, struct cursor in) {
 	enum { SAMPLE_ID_SIZE = 24 }; // pid, tid, time, cpu, reserved
 	struct sampling *sampling = context;
@@ -279,6 +306,8 @@ static void take(void *context, const struct perf_event_header *header, struct c
 		      (header->type == PERF_RECORD_EXIT && change.pid == tid);
 	if (wanted)
 		array_push(&sampling->changes, change);
+	if (wanted && header->type == PERF_RECORD_COMM)
+		note_exec(sampling, &change);
 }
 
 static int by_time(const void *a, const void *b) {
@@ -286,8 +315,9 @@ static int by_time(const void *a, const void *b) {
 	return (left->time > right->time) - (left->time < right->time);
 }
 
-static void hand_over(struct sampling *sampling) {
+static void hand_over(struct sampling *sampling, uint64_t until) {
 	pthread_mutex_lock(&sampling->lock);
+	sampling->until = until;
 	for (size_t i = 0; i < sampling->mappings.count; i++) {
 		const struct seen_mapping *seen = &sampling->mappings.items[i];
 		const char *path = (const char *)sampling->texts.data + seen->path;
@@ -297,17 +327,18 @@ static void hand_over(struct sampling *sampling) {
 		buffer_append(&sampling->collected, path, strlen(path) + 1);
 	}
 	pthread_mutex_unlock(&sampling->lock);
-	sampling->mappings.count = sampling->changes.count = sampling->texts.size = 0;
 }
 
 static void take_changes(struct sampling *sampling) {
+	uint64_t until = clock_boot_now();
 	for (size_t i = 0; i < sampling->rings.count; i++)
 		perf_ring_drain(&sampling->rings.items[i], take, sampling);
 	if (sampling->changes.count)
 		qsort(sampling->changes.items, sampling->changes.count, sizeof(*sampling->changes.items), by_time);
+	hand_over(sampling, until); // at once: tables may take a while
 	for (size_t i = 0; i < sampling->changes.count; i++)
 		apply(sampling, &sampling->changes.items[i]);
-	hand_over(sampling);
+	sampling->mappings.count = sampling->changes.count = sampling->texts.size = 0;
 }
 
 static void *watch(void *context) {
@@ -317,8 +348,11 @@ static void *watch(void *context) {
 	for (size_t i = 0; i + 1 < count; i++)
 		waiting[i] = (struct pollfd){.fd = sampling->rings.items[i].fd, .events = POLLIN};
 	waiting[count - 1] = (struct pollfd){.fd = sampling->wake, .events = POLLIN};
-	while (!waiting[count - 1].revents) {
+	while (!__atomic_load_n(&sampling->ending, __ATOMIC_ACQUIRE)) {
+		uint64_t asked;
 		poll(waiting, count, -1);
+		if (waiting[count - 1].revents && read(sampling->wake, &asked, sizeof(asked)) < 0)
+			break;
 		take_changes(sampling);
 	}
 	free(waiting);
@@ -326,6 +360,10 @@ static void *watch(void *context) {
 }
 
 // ---- starting and stopping ----
+
+static bool ask_thread(struct sampling *sampling) {
+	return write(sampling->wake, &(uint64_t){1}, sizeof(uint64_t)) == sizeof(uint64_t);
+}
 
 static int open_rings(struct sampling *sampling) {
 	enum { RING_SIZE = 512 * 1024 };
@@ -400,9 +438,9 @@ int sampling_start(struct sampling **result, struct tracelet *programs, unsigned
 	return 0;
 }
 
-void sampling_collect(struct sampling *sampling, struct spool *spool) {
+uint64_t sampling_collect(struct sampling *sampling, struct spool *spool) {
 	if (!sampling)
-		return;
+		return UINT64_MAX;
 	pthread_mutex_lock(&sampling->lock);
 	struct cursor in = cursor_of(sampling->collected.data, sampling->collected.size);
 	while (cursor_left(&in)) {
@@ -412,7 +450,10 @@ void sampling_collect(struct sampling *sampling, struct spool *spool) {
 			spool_append(spool, SPOOL_MAPPING, block, size);
 	}
 	sampling->collected.size = 0;
+	uint64_t until = sampling->until;
 	pthread_mutex_unlock(&sampling->lock);
+	ask_thread(sampling); // for the next time
+	return until;
 }
 
 void sampling_stop(struct sampling *sampling, struct spool *spool) {
@@ -420,14 +461,15 @@ void sampling_stop(struct sampling *sampling, struct spool *spool) {
 		return;
 	for (size_t i = 0; i < sampling->links.count; i++)
 		bpf_link__destroy(sampling->links.items[i]);
-	if (sampling->running && write(sampling->wake, &(uint64_t){1}, 8) == 8)
+	__atomic_store_n(&sampling->ending, true, __ATOMIC_RELEASE);
+	if (sampling->running && ask_thread(sampling))
 		pthread_join(sampling->thread, NULL);
 	if (spool)
 		sampling_collect(sampling, spool);
 	for (size_t i = 0; i < sampling->rings.count; i++)
 		perf_ring_close(&sampling->rings.items[i]);
 	for (size_t i = 0; i < sampling->files.count; i++)
-		unwind_table_free(&sampling->files.items[i].table);
+		elf_close(sampling->files.items[i].object);
 	for (size_t i = 0; i < sampling->processes.capacity; i++)
 		if (sampling->processes.slots[i].used) {
 			struct address_space *space = (void *)(uintptr_t)sampling->processes.slots[i].value;

@@ -11,7 +11,7 @@ struct sampling;
 // 0 or -errno. After the programs are loaded, before the test begins.
 int sampling_start(struct sampling **sampling, struct tracelet *programs, unsigned frequency);
 
-// Hands over the mappings that have been seen.
-void sampling_collect(struct sampling *sampling, struct spool *spool);
+// Hands over the mappings that have been seen. Returns the time before which there are no others.
+uint64_t sampling_collect(struct sampling *sampling, struct spool *spool);
 // Hands over the rest, and frees. Both may be NULL.
 void sampling_stop(struct sampling *sampling, struct spool *spool);
