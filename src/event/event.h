@@ -95,6 +95,13 @@ enum mark_type {
 	MARK_TYPE_COUNT
 };
 
+// The top of a stack, to be walked when all is known. Lives as long as the push.
+struct sample_copy {
+	uint64_t pc, stack, frame;
+	const uint8_t *bytes;
+	size_t size;
+};
+
 // A field of a generic event. Strings are not interned: most occur once.
 struct event_field {
 	const char *name;
@@ -178,6 +185,7 @@ struct event {
 			uint32_t name; // the sampled event's
 			uint32_t comm; // the task's name then; 0: as known, or none
 			uint32_t flags; // SAMPLE_ bits
+			const struct sample_copy *copy; // of a raw sample, or NULL
 		} sample;
 		struct { // the fields live as long as the push
 			uint32_t provider, name;

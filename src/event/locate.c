@@ -55,9 +55,10 @@ static uint32_t add_code(struct locate *locate, uint32_t stack, const struct fra
 	return stack;
 }
 
-static uint32_t located(struct locate *locate, uint32_t pid, uint32_t raw) {
+// A raw stack on top of one that is located already.
+static uint32_t located(struct locate *locate, uint32_t pid, uint32_t raw, uint32_t stack) {
 	struct stacks *stacks = locate->tables->stacks;
-	uint32_t frames[MOST_FRAMES], stack = 0;
+	uint32_t frames[MOST_FRAMES];
 	size_t count = 0;
 	for (const struct stack *at = stacks_get(stacks, raw); at && count < MOST_FRAMES; at = stacks_get(stacks, at->caller))
 		frames[count++] = at->frame;
@@ -71,13 +72,62 @@ static uint32_t located(struct locate *locate, uint32_t pid, uint32_t raw) {
 	return stack;
 }
 
+// ---- copied stacks ----
+
+struct finding {
+	struct locate *locate;
+	uint32_t pid;
+};
+
+static bool find_code(void *context, uint64_t address, struct frame *frame) {
+	const struct finding *finding = context;
+	*frame = code_at(finding->locate, finding->pid, &(struct frame){.address = address, .kind = FRAME_USER}, false);
+	return frame->module;
+}
+
+// The user's half walked now, under the kernel's half that is there.
+static uint32_t walk_copy(struct locate *locate, const struct event *event, bool *complete) {
+	enum { X86_FRAME = 6, X86_STACK = 7, X86_PC = 8 }; // perf's numbers
+	struct tables *tables = locate->tables;
+	const struct sample_copy *copy = event->sample.copy;
+	struct finding finding = {.locate = locate, .pid = event->pid};
+	struct user_state state = {.machine = MACHINE_X86_64,
+				   .valid = 1 << X86_FRAME | 1 << X86_STACK | 1 << X86_PC,
+				   .stack = copy->bytes,
+				   .stack_size = copy->size,
+				   .find = find_code,
+				   .context = &finding};
+	state.registers[X86_FRAME] = copy->frame;
+	state.registers[X86_STACK] = copy->stack;
+	state.registers[X86_PC] = copy->pc;
+	uint32_t ids[MOST_FRAMES], stack = 0;
+	size_t count = tables->symbolizer->unwind(tables->symbolizer, tables, &state, ids, MOST_FRAMES, complete);
+	while (count)
+		stack = stacks_add(tables->stacks, stack, ids[--count]);
+	return stack;
+}
+
+static int take_copied(struct locate *locate, const struct event *event) {
+	bool complete = false;
+	struct event named = *event;
+	uint32_t user = locate->tables->symbolizer ? walk_copy(locate, event, &complete) : 0;
+	named.sample.stack = located(locate, event->pid, event->sample.stack, user);
+	named.sample.copy = NULL;
+	named.sample.flags &= ~(uint32_t)(SAMPLE_RAW | SAMPLE_BROKEN);
+	if (!complete)
+		named.sample.flags |= SAMPLE_BROKEN;
+	return sink_push(locate->next, &named);
+}
+
 static int take_sample(struct locate *locate, const struct event *event) {
+	if (event->sample.copy)
+		return take_copied(locate, event);
 	uint64_t *version = map_get(&locate->versions, event->pid);
 	uint64_t key[2] = {version ? *version : 0, event->sample.stack};
 	uint64_t *known = map_put(&locate->known, hash_bytes(key, sizeof(key)));
 	uint64_t stack = *known;
 	if (!stack) {
-		stack = located(locate, event->pid, event->sample.stack) + 1ull;
+		stack = located(locate, event->pid, event->sample.stack, 0) + 1ull;
 		*map_put(&locate->known, hash_bytes(key, sizeof(key))) = stack;
 	}
 	struct event named = *event;

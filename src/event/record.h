@@ -181,6 +181,16 @@ enum {
 	SAMPLE_STACK_COMPLETE = 1, // at the outermost function
 	SAMPLE_STACK_GUESSED = 2,  // by the frame pointer, for want of a table, at least once
 	SAMPLE_STACK_CUT = 4,      // there were more frames than room
+	SAMPLE_STACK_COPIED = 8,   // a copy comes along, to be walked later
+};
+
+enum { SAMPLE_ADDRESSES = 256, SAMPLE_COPY_PAGE = 4096, SAMPLE_COPY_PAGES = 4 };
+
+// What a copied sample has behind SAMPLE_ADDRESSES addresses, used or not; then the bytes.
+struct sample_copied {
+	uint64_t pc, stack, frame;
+	uint32_t size;
+	uint32_t unused;
 };
 
 // Behind it: addresses of 8 bytes, the kernel's and then the user's, each from the innermost on.

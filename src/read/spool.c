@@ -18,6 +18,7 @@ struct decoder {
 	uint64_t time;                      // that has been reached: of facts, which have none
 	uint64_t start;                     // of the recording
 	uint64_t bad_records;
+	struct sample_copy copy; // of the sample that is being pushed
 };
 
 static uint32_t name_string(struct decoder *decoder, const char *name) {
@@ -202,21 +203,33 @@ static uint32_t add_addresses(struct decoder *decoder, uint32_t stack, const uin
 	return stack;
 }
 
+static bool read_copy(struct decoder *decoder, struct cursor *in) {
+	struct sample_copied copied;
+	cursor_copy(in, &copied, sizeof(copied));
+	decoder->copy = (struct sample_copy){.pc = copied.pc, .stack = copied.stack, .frame = copied.frame, .size = copied.size,
+					     .bytes = cursor_take(in, copied.size)};
+	return !in->failed;
+}
+
 static bool decode_sample(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
 	struct record_sample record = {0};
 	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record) - sizeof(struct record));
 	uint32_t frames = (uint32_t)record.kernel_frames + record.user_frames;
-	const uint8_t *kernel = cursor_take(in, (size_t)record.kernel_frames * 8);
-	const uint8_t *user = cursor_take(in, (size_t)record.user_frames * 8);
-	if (in->failed || !is_task(record.tid) || !is_task(record.pid) || frames > 2 * SAMPLE_MOST_FRAMES)
+	bool copied = head->flags & SAMPLE_STACK_COPIED;
+	const uint8_t *addresses = cursor_take(in, (copied ? SAMPLE_ADDRESSES : frames) * 8u);
+	if (in->failed || frames > 2 * SAMPLE_MOST_FRAMES || !is_task(record.tid) || !is_task(record.pid) ||
+	    (copied && !read_copy(decoder, in)))
 		return false;
-	uint32_t stack = add_addresses(decoder, 0, user, record.user_frames, FRAME_USER);
+	// Of a stack that was copied the walk that failed does not count.
+	const uint8_t *user = addresses + (size_t)record.kernel_frames * 8;
+	uint32_t stack = copied ? 0 : add_addresses(decoder, 0, user, record.user_frames, FRAME_USER);
 	event->kind = EVENT_SAMPLE;
 	event->tid = record.tid;
 	event->pid = record.pid;
 	event->sample.weight = record.period;
 	event->sample.name = strings_add(decoder->strings, "cpu-clock");
-	event->sample.stack = add_addresses(decoder, stack, kernel, record.kernel_frames, FRAME_KERNEL);
+	event->sample.stack = add_addresses(decoder, stack, addresses, record.kernel_frames, FRAME_KERNEL);
+	event->sample.copy = copied ? &decoder->copy : NULL;
 	event->sample.flags = SAMPLE_RAW;
 	if (record.user_frames && !(head->flags & SAMPLE_STACK_COMPLETE))
 		event->sample.flags |= SAMPLE_BROKEN;

@@ -224,8 +224,10 @@ static Elf *open_by_build_id(const char *build_id, int *file) {
 
 static void fill_code(struct elf_object *object, Elf *elf) {
 	GElf_Ehdr header;
-	if (gelf_getehdr(elf, &header))
+	if (gelf_getehdr(elf, &header)) {
 		object->machine = header.e_machine;
+		object->entry = header.e_entry;
+	}
 	read_segments(elf, object);
 	find_eh_frame(elf, object);
 }

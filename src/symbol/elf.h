@@ -27,6 +27,7 @@ struct elf_object {
 	const uint8_t *eh_frame; // its section, or NULL
 	size_t eh_frame_size;
 	uint64_t eh_frame_address;
+	uint64_t entry;   // where a program begins
 	uint16_t machine; // EM_
 	char build_id[41];
 	struct unwind_table *unwind; // made when it is asked for

@@ -11,7 +11,7 @@
 #include <asm/ptrace.h>
 #include <linux/bpf_perf_event.h>
 
-enum { IS_KERNEL_THREAD = 0x00200000 };
+enum { IS_EXITING = 0x00000004, IS_KERNEL_THREAD = 0x00200000 };
 
 const volatile uint32_t sample_period = 1000000; // nanoseconds
 
@@ -56,11 +56,14 @@ struct {
 struct walk {
 	struct batch batch;
 	struct record_sample sample;
-	uint64_t addresses[256];
-	// up to here it goes to the ring; from here on it is ours
+	uint64_t addresses[SAMPLE_ADDRESSES];
+	struct sample_copied copied;
+	uint8_t copy[(SAMPLE_COPY_PAGES + 1) * SAMPLE_COPY_PAGE];
+	// up to here it may go to the ring; from here on it is ours
 	struct row_registers registers;
 	struct kernel_row row;
 	uint32_t space, file, low, high;
+	uint32_t unknown; // code was met that the loader has not told about yet
 	uint32_t exact; // the address is where the thread was, not where a call returns to
 	uint64_t bias;
 };
@@ -172,7 +175,10 @@ __attribute__((noinline)) int step_up(uint32_t depth) {
 	uint64_t pc = registers.pc - (depth && !walk->exact ? 1 : 0);
 	walk->exact = 0;
 	enum row_result result;
-	if (find_mapping(pc) || find_row(pc) || walk->row.rule == ROW_NONE || walk->row.rule == ROW_STRANGE) {
+	bool mapped = !find_mapping(pc);
+	if (!mapped)
+		walk->unknown = 1;
+	if (!mapped || find_row(pc) || walk->row.rule == ROW_NONE || walk->row.rule == ROW_STRANGE) {
 		result = step_by_frame(&registers);
 		if (result == ROW_STEPPED)
 			walk->sample.head.flags |= SAMPLE_STACK_GUESSED;
@@ -198,7 +204,7 @@ static __always_inline bool user_registers(struct bpf_perf_event_data *context, 
 		return true;
 	}
 	struct task_struct *task = bpf_get_current_task_btf();
-	if (task->flags & IS_KERNEL_THREAD)
+	if (task->flags & (IS_KERNEL_THREAD | IS_EXITING)) // without memory of its own, or no more
 		return false;
 	struct pt_regs___kernel *saved = (void *)bpf_task_pt_regs(task);
 	*registers = (struct row_registers){.pc = BPF_CORE_READ(saved, ip), .stack = BPF_CORE_READ(saved, sp),
@@ -212,7 +218,7 @@ static __always_inline bool user_registers(struct bpf_perf_event_data *context, 
 static __always_inline uint32_t walk_user_stack(struct walk *walk, uint32_t kernel_frames) {
 	uint32_t frames = 0;
 	for (; frames < SAMPLE_MOST_FRAMES; frames++) {
-		walk->addresses[(kernel_frames + frames) & 255] = walk->registers.pc;
+		walk->addresses[(kernel_frames + frames) & (SAMPLE_ADDRESSES - 1)] = walk->registers.pc;
 		int result = step_up(frames);
 		if (result == ROW_FINISHED)
 			walk->sample.head.flags |= SAMPLE_STACK_COMPLETE;
@@ -221,6 +227,28 @@ static __always_inline uint32_t walk_user_stack(struct walk *walk, uint32_t kern
 	}
 	walk->sample.head.flags |= SAMPLE_STACK_CUT;
 	return frames;
+}
+
+// The top of the stack, page by page as far as it goes. Returns how much.
+static __always_inline uint32_t copy_stack(struct walk *walk, uint64_t stack) {
+	uint32_t size = 0;
+	for (int page = 0; page < SAMPLE_COPY_PAGES; page++) {
+		uint32_t piece = SAMPLE_COPY_PAGE - ((stack + size) & (SAMPLE_COPY_PAGE - 1));
+		if (size > SAMPLE_COPY_PAGES * SAMPLE_COPY_PAGE || piece > SAMPLE_COPY_PAGE ||
+		    bpf_probe_read_user(walk->copy + size, piece, (void *)(stack + size)))
+			break;
+		size += piece;
+	}
+	return size;
+}
+
+// Files and processes are new to the loader for a moment. A stack that it could not walk
+// for that reason goes along as a copy. Returns the size of the record.
+static __always_inline uint32_t add_copy(struct walk *walk, const struct row_registers *begin) {
+	uint32_t size = copy_stack(walk, begin->stack);
+	walk->copied = (struct sample_copied){.pc = begin->pc, .stack = begin->stack, .frame = begin->frame, .size = size};
+	walk->sample.head.flags |= SAMPLE_STACK_COPIED;
+	return sizeof(walk->sample) + sizeof(walk->addresses) + sizeof(walk->copied) + ((size + 7) & ~7u);
 }
 
 SEC("perf_event")
@@ -238,19 +266,25 @@ int on_sample(struct bpf_perf_event_data *context) {
 	uint32_t pid = task->tgid;
 	uint32_t *space = bpf_map_lookup_elem(&space_ids, &pid);
 	walk->space = space ? *space : 0;
+	walk->unknown = walk->exact = 0;
 	walk->sample = (struct record_sample){
 		.head = {.kind = RECORD_SAMPLE}, .tid = task->pid, .pid = pid, .period = sample_period};
 	long bytes = bpf_get_stack(context, walk->addresses, SAMPLE_MOST_FRAMES * 8, 0);
-	uint32_t kernel_frames = bytes > 0 ? (bytes / 8) & 127 : 0;
-	uint32_t user_frames = user_registers(context, &walk->registers) ? walk_user_stack(walk, kernel_frames) : 0;
+	uint32_t kernel_frames = bytes > 0 ? (bytes / 8) & 127 : 0, user_frames = 0;
+	struct row_registers begin = {};
+	if (user_registers(context, &begin)) {
+		walk->registers = begin;
+		user_frames = walk_user_stack(walk, kernel_frames);
+	}
 	walk->sample.kernel_frames = kernel_frames;
 	walk->sample.user_frames = user_frames;
 	uint32_t size = sizeof(walk->sample) + (kernel_frames + user_frames) * 8;
+	if (walk->unknown)
+		size = add_copy(walk, &begin);
 	walk->sample.head.size = size;
 	walk->batch = (struct batch){.base = boot_time(), .cpu = bpf_get_smp_processor_id(), .size = size};
 	size += sizeof(walk->batch);
-	if (size > sizeof(struct batch) + sizeof(struct record_sample) + sizeof(walk->addresses) ||
-	    bpf_ringbuf_output(ring, walk, size, BPF_RB_NO_WAKEUP))
+	if (size > __builtin_offsetof(struct walk, registers) || bpf_ringbuf_output(ring, walk, size, BPF_RB_NO_WAKEUP))
 		count_loss(slot, RECORD_SOURCE_SAMPLE, 1);
 	return 0;
 }

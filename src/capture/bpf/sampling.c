@@ -109,9 +109,40 @@ static struct kernel_row kernel_row(const struct unwind_row *row) {
 	return out;
 }
 
-// The rows as pages in a map of their own. 0 or -errno.
-static int load_table(struct sampling *sampling, uint32_t file, const struct unwind_table *table) {
+typedef ARRAY(struct kernel_row) row_array;
+
+// Where a program begins nobody has called it, even if .eh_frame does not say so (as that of
+// the dynamic linker).
+static void mark_entry(row_array *rows, uint64_t entry) {
+	enum { ENTRY_SIZE = 48 };
+	size_t at = 0;
+	while (at < rows->count && rows->items[at].pc <= entry)
+		at++;
+	bool covered = at && rows->items[at - 1].rule != ROW_NONE;
+	if (covered || entry > UINT32_MAX - ENTRY_SIZE || (at < rows->count && rows->items[at].pc < entry + 8))
+		return;
+	uint64_t end = at < rows->count ? MIN(rows->items[at].pc, entry + ENTRY_SIZE) : entry + ENTRY_SIZE;
+	array_push(rows, (struct kernel_row){0});
+	array_push(rows, (struct kernel_row){0});
+	memmove(&rows->items[at + 2], &rows->items[at], (rows->count - 2 - at) * sizeof(struct kernel_row));
+	rows->items[at] = (struct kernel_row){.pc = (uint32_t)entry, .rule = ROW_END};
+	rows->items[at + 1] = (struct kernel_row){.pc = (uint32_t)end, .rule = ROW_NONE};
+	if (at + 2 < rows->count && rows->items[at + 2].pc == end) // the gap is closed: that row goes on from here
+		rows->items[at + 1] = rows->items[at + 2];
+}
+
+static void compile_rows(const struct elf_object *object, const struct unwind_table *table, row_array *rows) {
 	size_t count = unwind_table_rows(table);
+	array_reserve(rows, count + 2);
+	for (size_t i = 0; i < count; i++)
+		rows->items[rows->count++] = kernel_row(unwind_table_row(table, i));
+	if (object->entry >= unwind_table_base(table))
+		mark_entry(rows, object->entry - unwind_table_base(table));
+}
+
+// The rows as pages in a map of their own. 0 or -errno.
+static int load_table(struct sampling *sampling, uint32_t file, const row_array *table) {
+	size_t count = table->count;
 	uint32_t pages = (uint32_t)((count + UNWIND_PAGE_ROWS - 1) / UNWIND_PAGE_ROWS);
 	if (!pages || pages > UNWIND_MOST_PAGES)
 		return -EINVAL;
@@ -125,7 +156,7 @@ static int load_table(struct sampling *sampling, uint32_t file, const struct unw
 	int error = rows == MAP_FAILED ? -errno : 0;
 	if (!error) {
 		for (size_t i = 0; i < (size_t)pages * UNWIND_PAGE_ROWS; i++)
-			rows[i] = i < count ? kernel_row(unwind_table_row(table, i)) : (struct kernel_row){.pc = UINT32_MAX};
+			rows[i] = i < count ? table->items[i] : (struct kernel_row){.pc = UINT32_MAX};
 		munmap(rows, size);
 		struct unwind_size known = {.pages = pages};
 		if (bpf_map_update_elem(bpf_map__fd(sampling->programs->maps.unwind_files), &file, &map, BPF_ANY) ||
@@ -149,13 +180,17 @@ static uint32_t code_file(struct sampling *sampling, const struct spool_mapping 
 	struct unwind_table *table = NULL;
 	if (file.object && file.object->eh_frame)
 		table = unwind_table_new(file.object->eh_frame, file.object->eh_frame_size, file.object->eh_frame_address);
-	if (table)
+	row_array rows = {0};
+	if (table) {
 		file.base = unwind_table_base(table);
-	if (!table || load_table(sampling, number, table)) {
+		compile_rows(file.object, table, &rows);
+	}
+	if (load_table(sampling, number, &rows)) {
 		elf_close(file.object);
 		file.object = NULL;
 	}
 	unwind_table_free(table);
+	array_free(&rows);
 	array_push(&sampling->files, file);
 	return number;
 }
@@ -224,8 +259,10 @@ static void apply_mapping(struct sampling *sampling, const struct seen_mapping *
 	uint32_t file = code_file(sampling, head, path);
 	struct code_file *code = &sampling->files.items[file];
 	uint64_t address;
-	if (!code->object || !elf_mapping_address(code->object, head->offset, &address))
-		return;
+	if (!code->object || !elf_mapping_address(code->object, head->offset, &address)) {
+		file = 0; // which has no table: that is known, too
+		address = code->base;
+	}
 	struct address_space *space = own_space(sampling, head->pid);
 	insert_mapping(&space->space, (struct mapping){.start = head->start, .end = head->start + head->size,
 							 .bias = head->start - (address - code->base), .file = file});
