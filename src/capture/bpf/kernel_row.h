@@ -20,7 +20,7 @@ enum row_rule {
 
 struct kernel_row {
 	uint32_t pc;  // from the base of its file
-	int16_t cfa;
+	int16_t cfa;  // in words of 8 bytes; of a PLT, in bytes
 	uint8_t rule; // enum row_rule
 	int8_t frame; // where the caller's frame pointer is, from the CFA, in words of 8 bytes; 0: unchanged
 };
@@ -41,16 +41,16 @@ row_step(const struct kernel_row *row, struct row_registers *registers,
 	case ROW_END:
 		return ROW_FINISHED;
 	case ROW_STACK:
-		cfa = registers->stack + (uint64_t)(int64_t)row->cfa;
+		cfa = registers->stack + (uint64_t)(int64_t)row->cfa * 8;
 		break;
 	case ROW_FRAME:
-		cfa = registers->frame + (uint64_t)(int64_t)row->cfa;
+		cfa = registers->frame + (uint64_t)(int64_t)row->cfa * 8;
 		break;
 	case ROW_PLT:
 		cfa = registers->stack + 8 + ((registers->pc & 15) >= (uint64_t)row->cfa ? 8 : 0);
 		break;
 	case ROW_ALIGNED:
-		if (!read(context, registers->frame + (uint64_t)(int64_t)row->cfa, &cfa) ||
+		if (!read(context, registers->frame + (uint64_t)(int64_t)row->cfa * 8, &cfa) ||
 		    !read(context, registers->frame, &frame))
 			return ROW_BROKEN;
 		break;

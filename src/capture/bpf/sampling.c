@@ -86,7 +86,8 @@ static struct elf_object *open_code(uint32_t pid, const char *path) {
 
 static struct kernel_row kernel_row(const struct unwind_row *row) {
 	enum { DWARF_FRAME = 6, DWARF_STACK = 7, RETURN_ADDRESS = -1 };
-	struct kernel_row out = {.pc = row->pc, .rule = ROW_STRANGE, .cfa = (int16_t)row->cfa_offset};
+	int unit = row->cfa == CFA_PLT ? 1 : 8;
+	struct kernel_row out = {.pc = row->pc, .rule = ROW_STRANGE, .cfa = (int16_t)(row->cfa_offset / unit)};
 	if (row->registers & UNWIND_FRAME_SAVED)
 		out.frame = (int8_t)row->frame_offset;
 	if (row->registers & UNWIND_OUTERMOST)
@@ -95,7 +96,7 @@ static struct kernel_row kernel_row(const struct unwind_row *row) {
 		out.rule = ROW_NONE;
 	else if (row->cfa == CFA_SIGNAL)
 		out.rule = ROW_SIGNAL;
-	else if (out.cfa != row->cfa_offset || row->return_offset != RETURN_ADDRESS ||
+	else if (out.cfa * unit != row->cfa_offset || row->return_offset != RETURN_ADDRESS ||
 		 (row->registers & UNWIND_FRAME_SAVED && out.frame != row->frame_offset))
 		out.rule = ROW_STRANGE;
 	else if (row->cfa == CFA_REGISTER && row->cfa_register == DWARF_STACK)
