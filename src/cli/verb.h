@@ -19,13 +19,30 @@ struct verb {
 	int (*run)(int argc, char **argv, const struct verb *verb); // argv[0] is the verb
 };
 
-extern const struct verb verb_run, verb_convert, verb_info, verb_dump, verb_table, verb_check, verb_settings_show, verb_doctor;
+extern const struct verb verb_run;
+extern const struct verb verb_start;
+extern const struct verb verb_stop;
+extern const struct verb verb_cancel;
+extern const struct verb verb_status;
+extern const struct verb verb_current;
+extern const struct verb verb_snapshot;
+extern const struct verb verb_convert;
+extern const struct verb verb_fold;
+extern const struct verb verb_flame;
+extern const struct verb verb_top;
+extern const struct verb verb_diff;
+extern const struct verb verb_info;
+extern const struct verb verb_dump;
+extern const struct verb verb_table;
+extern const struct verb verb_check;
+extern const struct verb verb_settings_show;
+extern const struct verb verb_doctor;
 
 int verb_print_help(const struct verb *verb); // on stdout; returns 0
 int verb_bad_usage(const struct verb *verb);  // after getopt's own line; returns EXIT_USAGE
 
 // Settings from files, environment and the flags in `flags`; what is left of argv
 // begins at getopt's optind, and options end at the first word that is none.
-// Returns an exit status to end with, or -1 to go on.
+// Returns an exit status to end with (there are no settings then), or -1 to go on.
 int verb_settings(int argc, char **argv, const struct verb *verb, const enum setting_id *flags, size_t count,
 		  struct settings *settings);

@@ -40,6 +40,7 @@ extern const char *const event_source_names[SOURCE_COUNT];
 
 enum {
 	CPU_NONE = UINT32_MAX,
+	CPU_COUNT_MOST = 8192, // of a Linux kernel: the largest that can be configured
 	// The rest of a CPU's time, when a trace follows one test: "(not this
 	// test)". The kernel's largest possible pid is one less.
 	TID_OUTSIDE = 4194304,
@@ -62,6 +63,10 @@ enum task_state {
 
 // In what context a wakeup happened; the bits of ftrace's common_flags.
 enum { CONTEXT_HARDIRQ = 0x08, CONTEXT_SOFTIRQ = 0x10 };
+
+// What the source of a sample does not say; and a sample of the profile that
+// this one is compared with.
+enum { SAMPLE_NO_PID = 1, SAMPLE_NO_TASK = 2, SAMPLE_BASELINE = 4 };
 
 // A field of a generic event. Strings are not interned: most occur once.
 struct event_field {
@@ -140,6 +145,8 @@ struct event {
 			uint64_t weight; // period, or nanoseconds
 			uint32_t stack;
 			uint32_t name; // the sampled event's
+			uint32_t comm; // the task's name then; 0: as known, or none
+			uint32_t flags; // SAMPLE_ bits
 		} sample;
 		struct { // the fields live as long as the push
 			uint32_t provider, name;

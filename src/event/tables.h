@@ -2,10 +2,17 @@
 #pragma once
 
 #include "event/stacks.h"
+#include "event/symbolizer.h"
+
+// Which frames keep their address. A frame without one is one frame wherever in
+// its function it was, so the fewer have one, the fewer stacks there are.
+enum frame_addresses { ADDRESSES_NONE, ADDRESSES_OF_UNNAMED, ADDRESSES_ALL };
 
 struct tables {
 	struct strings *strings;
 	struct stacks *stacks;
+	enum frame_addresses addresses; // what the writer asks the reader for; a reader may give more
+	struct symbolizer *symbolizer;  // names for addresses; NULL: there is none. Not the tables' own.
 };
 
 static inline struct tables tables_new(void) {

@@ -42,8 +42,20 @@ static const char *with_commas(uint64_t number, char text[32]) {
 	return text;
 }
 
-static void describe_losses(const struct summary *summary, struct buffer *out) {
+// Three digits where they say something, and never an exponent.
+static const char *seconds_words(double seconds, char text[32]) {
+	snprintf(text, 32, seconds < 0.001 ? "%.4f" : seconds < 999.5 ? "%.3g" : "%.0f", seconds);
+	return text;
+}
+
+// They are counted while the trace is made.
+static void describe_events(const struct summary *summary, struct buffer *out) {
 	char number[32];
+	if (!summary->trace) {
+		buffer_printf(out, "not counted");
+		return;
+	}
+	buffer_printf(out, "%s, ", with_commas(summary->events, number));
 	if (lost_in_all(summary)) {
 		buffer_printf(out, "LOST");
 		for (int source = 0; source < SOURCE_COUNT; source++)
@@ -82,8 +94,8 @@ void summary_print(const struct summary *summary) {
 	char words[128], size[16], number[32];
 	struct buffer out = {0};
 	summary_result_words(summary->wait_status, words, sizeof(words));
-	buffer_printf(&out, "tracelet: %s %s%s%s in %.3g s\n", summary->test, colour, words, plain,
-		      summary->wall_seconds);
+	buffer_printf(&out, "tracelet: %s %s%s%s in %s s\n", summary->test, colour, words, plain,
+		      seconds_words(summary->wall_seconds, number));
 	if (summary->trace)
 		buffer_printf(&out, "  %strace%s   %s (%s)\n", faint, plain, summary->trace,
 			      file_size_words(summary->trace_size, size));
@@ -92,8 +104,8 @@ void summary_print(const struct summary *summary) {
 	if (summary->not_kept)
 		buffer_printf(&out, "  %strace%s   not kept: a flight recorder is saved when a test fails\n", faint, plain);
 	if (summary->backend && !summary->not_kept) {
-		buffer_printf(&out, "  %sevents%s  %s, ", faint, plain, with_commas(summary->events, number));
-		describe_losses(summary, &out);
+		buffer_printf(&out, "  %sevents%s  ", faint, plain);
+		describe_events(summary, &out);
 		if (summary->missing)
 			buffer_printf(&out, "; not recorded: %s", summary->missing);
 		buffer_printf(&out, "\n  %scost%s    ", faint, plain);
@@ -142,6 +154,22 @@ static void json_artifacts(struct json *json, const struct summary *summary) {
 	json_close_array(json);
 }
 
+// Unknown where no trace was made: null.
+static void json_counts(struct json *json, const struct summary *summary) {
+	if (!summary->trace) {
+		json_string(json, "events", NULL);
+		json_string(json, "lost", NULL);
+		return;
+	}
+	json_uint(json, "events", summary->events);
+	json_object(json, "lost");
+	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
+		json_uint(json, event_source_names[source], summary->lost[source]);
+	json_close_object(json);
+	json_uint(json, "gaps", summary->gaps);
+	json_uint(json, "late", summary->late);
+}
+
 static void json_cost(struct json *json, const struct summary *summary) {
 	json_object(json, "cost");
 	if (summary->totals.program_stats) {
@@ -153,23 +181,32 @@ static void json_cost(struct json *json, const struct summary *summary) {
 	json_close_object(json);
 }
 
+static void json_result(struct json *json, const struct summary *summary) {
+	char words[128];
+	json_string(json, "kind", summary->operation ? "operation" : "test");
+	if (summary->operation) {
+		json_string(json, "result", "recorded");
+		return;
+	}
+	summary_result_words(summary->wait_status, words, sizeof(words));
+	json_string(json, "result", words);
+	if (WIFSIGNALED(summary->wait_status))
+		json_int(json, "signal", WTERMSIG(summary->wait_status));
+	else
+		json_int(json, "exit", WEXITSTATUS(summary->wait_status));
+}
+
 void summary_json(const struct summary *summary, struct buffer *line) {
 	struct json json = json_into(line);
 	struct utsname system;
-	char words[128];
 	uname(&system);
-	summary_result_words(summary->wait_status, words, sizeof(words));
 	json_object(&json, NULL);
 	json_string(&json, "test", summary->test);
 	json_array(&json, "command");
-	for (char **word = summary->settings->command; *word; word++)
+	for (char **word = summary->settings->command; word && *word; word++)
 		json_string(&json, NULL, *word);
 	json_close_array(&json);
-	json_string(&json, "result", words);
-	if (WIFSIGNALED(summary->wait_status))
-		json_int(&json, "signal", WTERMSIG(summary->wait_status));
-	else
-		json_int(&json, "exit", WEXITSTATUS(summary->wait_status));
+	json_result(&json, summary);
 	json_times(&json, summary);
 	json_string(&json, "host", system.nodename);
 	json_string(&json, "kernel", system.release);
@@ -179,13 +216,7 @@ void summary_json(const struct summary *summary, struct buffer *line) {
 	json_string(&json, "scope", summary->settings->scope == SCOPE_SYSTEM ? "system" : "tree");
 	json_string(&json, "backend", summary->backend);
 	json_artifacts(&json, summary);
-	json_uint(&json, "events", summary->events);
-	json_object(&json, "lost");
-	for (int source = 0; source < SOURCE_COUNT; source++)
-		json_uint(&json, event_source_names[source], summary->lost[source]);
-	json_close_object(&json);
-	json_uint(&json, "gaps", summary->gaps);
-	json_uint(&json, "late", summary->late);
+	json_counts(&json, summary);
 	json_cost(&json, summary);
 	json_close_object(&json);
 	buffer_append(line, "\n", 1);

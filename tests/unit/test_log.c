@@ -13,7 +13,8 @@ static void test_a_message_is_one_line_without_colours(void **state) {
 	log_error("%s: cannot be read: %d", "file", 5);
 	log_warning("half of it is missing");
 	CLEANUP_FREE char *said = capture_end(captured);
-	assert_string_equal(said, "tracelet: file: cannot be read: 5\ntracelet: warning: half of it is missing\n");
+	assert_string_equal(said,
+			    "tracelet: file: cannot be read: 5\ntracelet: warning: half of it is missing\n");
 }
 
 static void test_a_hostile_name_neither_breaks_the_line_nor_steers_the_terminal(void **state) {
@@ -128,7 +129,7 @@ static void test_no_colours_where_they_are_not_wanted(void **state) {
 }
 
 static void speak_of_progress(void) {
-	log_progress("%d %%", 50);
+	log_progress("%s %d %%", "a\nb", 50);
 	log_error("bad");
 	log_progress("%d %%", 51);
 	log_progress(NULL);
@@ -138,7 +139,7 @@ static void speak_of_progress(void) {
 static void test_progress_is_wiped_before_the_next_line(void **state) {
 	setenv("TERM", "dumb", 1);
 	CLEANUP_FREE char *said = on_a_terminal(speak_of_progress);
-	assert_string_equal(said, "\r\033[K50 %\r\033[Ktracelet: bad\n\r\033[K51 %\r\033[K");
+	assert_string_equal(said, "\r\033[Ka?b 50 %\r\033[Ktracelet: bad\n\r\033[K51 %\r\033[K");
 }
 
 int main(void) {
