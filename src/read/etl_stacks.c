@@ -174,7 +174,7 @@ static uint32_t add_part(struct etl_stacks *stacks, uint32_t caller, const struc
 	if (part->direct)
 		return caller ? on_top(stacks, caller, part->stack) : part->stack;
 	size_t count;
-	const uint64_t *addresses = etl_state_stack(stacks->state, part->key, part->time, &count);
+	const uint64_t *addresses = etl_state_stack(stacks->state, part->key, part->time, part->event_time, &count);
 	return addresses ? add_addresses(stacks, caller, part->pid, addresses, count, part->pointer) : caller;
 }
 

@@ -264,12 +264,15 @@ static void take_definition(struct etl_state *state, const struct etl_record *re
 	*last = state->definitions.count;
 }
 
-// References come in the order of time, but each key's chain is short: it is gone through.
-const uint64_t *etl_state_stack(const struct etl_state *state, uint64_t key, uint64_t time, size_t *count) {
-	const uint64_t *first = map_get(&state->first_definition, key);
+// Definitions from before `now` are not asked for any more: the next search begins behind them.
+const uint64_t *etl_state_stack(struct etl_state *state, uint64_t key, uint64_t time, uint64_t now, size_t *count) {
+	uint64_t *first = map_get(&state->first_definition, key);
 	const struct etl_definition *definition = first ? &state->definitions.items[*first - 1] : NULL;
-	while (definition && definition->time < time && definition->next)
+	while (definition && definition->time < time && definition->next) {
+		if (definition->time < now)
+			*first = definition->next;
 		definition = &state->definitions.items[definition->next - 1];
+	}
 	if (!definition || definition->time < time)
 		return NULL;
 	*count = (size_t)state->addresses.items[definition->list];

@@ -122,7 +122,7 @@ bool etl_sample_take(const struct etl_record *record, struct etl_sample *sample)
 bool etl_stack_take(const struct etl_record *record, enum etl_role role, struct etl_stack_part *part);
 
 // The addresses that a key stood for at a time, innermost first; NULL: it was never defined.
-const uint64_t *etl_state_stack(const struct etl_state *state, uint64_t key, uint64_t time, size_t *count);
+const uint64_t *etl_state_stack(struct etl_state *state, uint64_t key, uint64_t time, uint64_t now, size_t *count);
 
 // Once all is known: what lies at an address.
 bool etl_is_kernel_address(uint64_t address, unsigned pointer);
