@@ -189,11 +189,11 @@ static bool no_record(struct etl_records *records) {
 
 bool etl_records_next(struct etl_records *records, struct etl_record *record) {
 	uint32_t left = records->size - records->at;
-	const uint8_t *at = records->bytes + records->at;
 	if (left < 8) {
 		records->at = records->size; // less than the smallest header: the padding of the last record
 		return false;
 	}
+	const uint8_t *at = records->bytes + records->at;
 	uint32_t marker = get32(at);
 	if (marker == 0 || marker == UINT32_MAX) {
 		records->at = records->size;
