@@ -14,12 +14,16 @@ _tracelet_files() {
 
 # _tracelet_value OPTION: completes the value of an option; fails if it has none.
 _tracelet_value() {
+	case $verb:$1 in
+	dump:--from | dump:--to | dump:--provider | dump:--event | table:--group-by | table:--sum | table:--sort) return ;;
+	esac
 	case $1 in
+	--manifest) _tracelet_files -f -X '!*.man' ;;
 	--enabled) _tracelet_offer "yes no auto" ;;
 	--profile) _tracelet_offer "embedded" ;;
 	--type) _tracelet_offer "file memory" ;;
 	--scope) _tracelet_offer "tree system" ;;
-	--from) _tracelet_offer "spool folded perf-script" ;;
+	--from) _tracelet_offer "spool etl etl.zip perf-data folded perf-script" ;;
 	--to) _tracelet_offer "perfetto folded svg html speedscope pprof" ;;
 	--colors) _tracelet_offer "hot mem io red green blue aqua yellow purple orange kind module difference" ;;
 	--sort) _tracelet_offer "self total" ;;
@@ -52,7 +56,7 @@ _tracelet() {
 	local profile_options="--pid --tid --kernel --jit --all --addrs --event-filter --all-events --from --quiet --help"
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		_tracelet_offer "run start stop cancel status current snapshot convert fold flame top diff check settings doctor help --help --version"
+		_tracelet_offer "run start stop cancel status current snapshot convert info dump table fold flame top diff check settings doctor help --help --version"
 		return
 	fi
 
@@ -86,7 +90,19 @@ _tracelet() {
 		_tracelet_offer "--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --duration --wait-tree --strict --quiet --verbose
 			--json --buffer-size --keep-spool --help --"
 		;;
-	convert:-*) _tracelet_offer "--from --to --help" ;;
+	convert:-*) _tracelet_offer "--from --to --manifest --help" ;;
+	info:-*) _tracelet_offer "--json --manifest --help" ;;
+	dump:-*) _tracelet_offer "--text --json --csv --provider --event --pid --from --to --manifest --help" ;;
+	table:-*)
+		_tracelet_offer "--list --text --csv --json --group-by --sum --sort --reverse --limit --manifest --help"
+		;;
+	table:*)
+		if [ "$COMP_CWORD" -gt 2 ] && [ -e "$previous" ]; then
+			_tracelet_offer "$(tracelet table --list 2>/dev/null | cut -d ' ' -f 1)"
+		else
+			_tracelet_files -f
+		fi
+		;;
 	check:-*) _tracelet_offer "--quiet --json --min-size --help" ;;
 	start:-*)
 		_tracelet_offer "--output-dir --profile --scope --type --ring-size --ring-seconds --duration
@@ -95,7 +111,7 @@ _tracelet() {
 	stop:-* | cancel:-*) _tracelet_offer "--all --help" ;;
 	stop:* | cancel:* | current:* | snapshot:*) _tracelet_offer "$(tracelet status 2>/dev/null | cut -d ' ' -f 1)" ;;
 	settings:* | status:* | doctor:*) _tracelet_offer "--json --help" ;;
-	help:*) _tracelet_offer "run start stop cancel status current snapshot convert fold flame top diff check settings doctor" ;;
+	help:*) _tracelet_offer "run start stop cancel status current snapshot convert info dump table fold flame top diff check settings doctor" ;;
 	fold:-*) _tracelet_offer "--output $profile_options" ;;
 	flame:-*)
 		_tracelet_offer "--output --html --diff --normalize --negate --title --subtitle --countname --factor
@@ -104,7 +120,7 @@ _tracelet() {
 		;;
 	top:-*) _tracelet_offer "--sort --limit --function --json $profile_options" ;;
 	diff:-*) _tracelet_offer "--output --normalize --limit --fail-above --json $profile_options" ;;
-	convert:* | fold:* | flame:* | top:* | diff:*) _tracelet_files -f ;;
+	convert:* | info:* | dump:* | fold:* | flame:* | top:* | diff:*) _tracelet_files -f ;;
 	check:*)
 		_tracelet_files -f -X '!*.pb'
 		local traces=("${COMPREPLY[@]}")
