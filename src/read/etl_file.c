@@ -88,6 +88,8 @@ bool etl_item_next(struct cursor *items, struct etl_item *item) {
 }
 
 bool etl_item_find(const struct etl_record *record, uint16_t type, struct etl_item *item) {
+	if (!record->items_size)
+		return false;
 	struct cursor items = cursor_of(record->items, record->items_size);
 	while (cursor_left(&items) && etl_item_next(&items, item))
 		if (item->type == type)
