@@ -469,10 +469,11 @@ static int push_facts(struct etl_events *events) {
 	const struct etl_header *header = &events->file.header;
 	const uint64_t unix_epoch = 116444736000000000u; // 1970 in FILETIME
 	uint64_t wall = header->start_time > unix_epoch ? (header->start_time - unix_epoch) * 100 : 0;
-	char release[32], build[32], lost[32];
+	char release[32], build[32], lost[32], buffers[32];
 	snprintf(release, sizeof(release), "%u.%u.%u", header->version & 0xff, header->version >> 8 & 0xff, header->build);
 	snprintf(build, sizeof(build), "build %u", header->build);
 	snprintf(lost, sizeof(lost), "%u", header->events_lost);
+	snprintf(buffers, sizeof(buffers), "%u", header->buffers_lost);
 	events->time = etl_file_time(&events->file, header->time);
 	int error = push(events, &(struct event){.kind = EVENT_START, .time = events->time, .cpu = CPU_NONE});
 	if (!error)
@@ -481,7 +482,8 @@ static int push_facts(struct etl_events *events) {
 	const struct {
 		const char *key, *value;
 	} facts[] = {{"system", "Windows"}, {"kernel", release},   {"kernel-version", build},
-		     {"session", header->session}, {"log-file", header->log_file}, {"events-lost", lost}};
+		     {"session", header->session}, {"log-file", header->log_file}, {"events-lost", lost},
+		     {"buffers-lost", buffers}};
 	for (size_t i = 0; !error && i < ARRAY_SIZE(facts); i++)
 		error = push_fact(events, facts[i].key, facts[i].value);
 	return error;

@@ -19,6 +19,8 @@ enum {
 	SEARCH = 128 * 1024,  // bytes after damage in a compressed file
 	LARGEST_RATIO = 4096, // of compression: more is no event data
 	HEADER_RECORD = 32,   // of the session's own record
+	LARGEST_TYPE = 31,    // of a buffer: more has not been seen by far
+	LARGEST_FLAGS = 0x3ff,
 	TYPE_HEADER = 4,
 	FLAG_WIDE_PROCESSOR = 0x20,
 	MODE_COMPRESSED = 0x04000000,
@@ -110,10 +112,21 @@ static void take_items(struct etl_record *record) {
 	record->size -= record->items_size;
 }
 
+// The upper byte of a kernel record's version tells how many counters of the
+// processor (and whether a PEBS index) stand before the payload.
+static void take_version(struct etl_record *record, uint16_t version) {
+	uint32_t extra = 8u * ((version >> 8 & 7) + (version >> 15));
+	record->version = version & 0xff;
+	if (extra && extra <= record->size) {
+		record->payload += extra;
+		record->size -= extra;
+	}
+}
+
 static void take_header(struct etl_record *record, const uint8_t *at) {
 	switch (record->kind) {
 	case ETL_SYSTEM32 ... ETL_COMPACT64:
-		record->version = get16(at);
+		take_version(record, get16(at));
 		record->opcode = at[6];
 		record->group = at[7];
 		record->tid = get32(at + 8);
@@ -121,7 +134,7 @@ static void take_header(struct etl_record *record, const uint8_t *at) {
 		record->time = get64(at + 16);
 		break;
 	case ETL_PERFINFO32 ... ETL_PERFINFO64:
-		record->version = get16(at);
+		take_version(record, get16(at));
 		record->opcode = at[6];
 		record->group = at[7];
 		record->tid = record->pid = ETL_NONE;
@@ -279,8 +292,9 @@ static bool header_plausible(const struct etl_file *file, const struct etl_buffe
 	if (compressed)
 		return buffer->size <= largest &&
 		       buffer->size / LARGEST_RATIO <= buffer->stored - ETL_BUFFER_HEADER + 1;
-	return buffer->size <= buffer->stored &&
-	       (!file->header.buffer_size || is_compressed(file) || buffer->stored == file->header.buffer_size);
+	// Buffers are of one size but where sessions of several were merged.
+	return buffer->size <= buffer->stored && buffer->stored % 8 == 0 && buffer->type <= LARGEST_TYPE &&
+	       buffer->flags <= LARGEST_FLAGS;
 }
 
 static bool read_buffer_header(struct etl_file *file, uint64_t offset, struct etl_buffer *buffer) {

@@ -278,11 +278,11 @@ static void look_for_schema(struct etl_schemas *schemas, struct etl_type *type) 
 		group = etl_kernel_group(&type->guid);
 		schema = group >= 0 ? etl_kernel_schema(schemas, (unsigned)group, type->id, type->version)
 				    : etl_classic_schema(schemas, &type->guid, type->id, type->version);
-		if (same_guid(&type->guid, &metadata_guid))
-			type->tier = TIER_SCHEMA;
-		else if (schema)
-			type->tier = group >= 0 ? TIER_KERNEL_FULL : TIER_CLASSIC;
-		type->schema = schema;
+		type->schema = schema ? schema : find_event(schemas, &type->guid, type->id, type->version);
+		type->tier = same_guid(&type->guid, &metadata_guid) ? TIER_SCHEMA
+			     : schema                               ? group >= 0 ? TIER_KERNEL_FULL : TIER_CLASSIC
+			     : type->schema                         ? type->schema->tier
+								    : TIER_RAW;
 		return;
 	case CLASS_WPP:
 		type->tier = TIER_WPP;

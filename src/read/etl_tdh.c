@@ -10,6 +10,8 @@ enum {
 	PROPERTY_COUNT_FIELD = 4,
 	PROPERTY_FIXED_COUNT = 0x20,
 	MAP_BITS = 2,
+	SOURCE_CLASS = 1,        // where a description came from: an old class
+	SOURCE_TRACELOGGING = 3, // or the event itself, which says it again
 	MOST_PROPERTIES = 4096,
 	MOST_ENTRIES = 65536,
 };
@@ -96,22 +98,29 @@ struct etl_schema *etl_tdh_schema(const uint8_t *bytes, size_t size) {
 	struct cursor in = cursor_of(bytes, size);
 	struct etl_schema *schema = memory_alloc(sizeof(*schema));
 	cursor_copy(&in, &schema->provider, sizeof(schema->provider));
-	cursor_take(&in, sizeof(struct etl_guid)); // of the event
+	struct etl_guid class;
+	cursor_copy(&in, &class, sizeof(class));
 	schema->id = cursor_u16(&in);
 	schema->version = cursor_u8(&in);
-	cursor_take(&in, 13); // the rest of the descriptor
-	cursor_u32(&in);      // where it came from
+	cursor_take(&in, 2); // channel, level
+	uint8_t opcode_number = cursor_u8(&in);
+	cursor_take(&in, 10); // task, keyword
+	uint32_t source = cursor_u32(&in);
+	if (source == SOURCE_CLASS) { // known by its class and opcode
+		schema->provider = class;
+		schema->id = opcode_number;
+	}
 	uint32_t provider = cursor_u32(&in);
 	cursor_take(&in, 3 * 4); // names of level, channel, keywords
 	uint32_t task = cursor_u32(&in), opcode = cursor_u32(&in);
 	cursor_take(&in, 6 * 4); // messages, binary XML, names of activities
 	uint32_t count = cursor_u32(&in), top = cursor_u32(&in);
-	if (in.failed || count > MOST_PROPERTIES || count * 24 > size) {
+	if (in.failed || source == SOURCE_TRACELOGGING || count > MOST_PROPERTIES || count * 24 > size) {
 		free(schema);
 		return NULL;
 	}
 	schema->tier = TIER_EMBEDDED;
-	schema->provider_name = text_at(bytes, size, provider);
+	schema->provider_name = source == SOURCE_CLASS ? NULL : text_at(bytes, size, provider);
 	schema->task_name = text_at(bytes, size, task);
 	schema->opcode_name = text_at(bytes, size, opcode);
 	struct building building = {.bytes = bytes, .size = size, .schema = schema, .count = count};
