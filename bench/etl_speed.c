@@ -66,7 +66,8 @@ static void decompress(struct etl_file *file) {
 			continue;
 		size_t stored = buffer->stored - ETL_BUFFER_HEADER, size = buffer->size - ETL_BUFFER_HEADER;
 		in.size = out.size = 0;
-		stream_read_at(file->input, buffer->offset + ETL_BUFFER_HEADER, buffer_room(&in, stored), stored);
+		stream_read_at(file->input, buffer->offset + ETL_BUFFER_HEADER, buffer_room(&in, stored),
+			       stored);
 		buffer_room(&out, size);
 		double begun = seconds();
 		for (int k = 0; k < TIMES; k++)

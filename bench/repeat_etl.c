@@ -27,7 +27,8 @@ static void find_times(struct times *times, struct etl_records *records) {
 		if (record.kind != ETL_WPP)
 			add_place(times, records, at + (perfinfo ? 8 : 16));
 		// The record of a stack names its event by the time.
-		if (etl_is_kernel(&record) && record.group == 0x18 && record.opcode != 35 && record.opcode != 36 && record.size >= 8)
+		if (etl_is_kernel(&record) && record.group == 0x18 && record.opcode != 35 &&
+		    record.opcode != 36 && record.size >= 8)
 			add_place(times, records, record.payload);
 		times->events++;
 	}
@@ -96,7 +97,8 @@ int main(int argc, char **argv) {
 			}
 			shift(buffer + 0x10, last - first + 1);
 			for (size_t k = 0; k < all.items[i].places.count; k++)
-				shift(buffer + ETL_BUFFER_HEADER + all.items[i].places.items[k], last - first + 1);
+				shift(buffer + ETL_BUFFER_HEADER + all.items[i].places.items[k],
+				      last - first + 1);
 		}
 	}
 	printf("%" PRIu64 "\n", events);

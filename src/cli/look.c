@@ -47,7 +47,8 @@ static int progress_push(struct sink *sink, const struct event *event) {
 	struct progress *progress = CONTAINER_OF(sink, struct progress, sink);
 	const struct stream *input = &progress->look->input;
 	if (++progress->pushed % PROGRESS_EVERY == 0 && input->total && time(NULL) - progress->begun > 1)
-		log_progress("reading %s: %" PRIu64 " %%", progress->look->path, input->offset * 100 / input->total);
+		log_progress("reading %s: %" PRIu64 " %%", progress->look->path,
+			     input->offset * 100 / input->total);
 	return sink_push(progress->next, event);
 }
 
@@ -61,7 +62,7 @@ static void progress_destroy(struct sink *sink) {
 }
 
 int look_read(struct look *look, const struct read_options *options, struct tables *tables,
-		   struct sink *sink) {
+	      struct sink *sink) {
 	struct progress progress = {
 		.sink = {.push = progress_push, .finish = progress_finish, .destroy = progress_destroy},
 		.next = look->reader->ordered ? sink : order_new(sink),

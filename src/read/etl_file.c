@@ -27,10 +27,18 @@ enum {
 };
 
 const char *const etl_kind_names[ETL_KIND_COUNT] = {
-	[ETL_SYSTEM32] = "SYSTEM32",     [ETL_SYSTEM64] = "SYSTEM64",     [ETL_COMPACT32] = "COMPACT32",
-	[ETL_COMPACT64] = "COMPACT64",   [ETL_PERFINFO32] = "PERFINFO32", [ETL_PERFINFO64] = "PERFINFO64",
-	[ETL_FULL32] = "FULL32",         [ETL_FULL64] = "FULL64",         [ETL_INSTANCE32] = "INSTANCE32",
-	[ETL_INSTANCE64] = "INSTANCE64", [ETL_EVENT32] = "EVENT32",       [ETL_EVENT64] = "EVENT64",
+	[ETL_SYSTEM32] = "SYSTEM32",
+	[ETL_SYSTEM64] = "SYSTEM64",
+	[ETL_COMPACT32] = "COMPACT32",
+	[ETL_COMPACT64] = "COMPACT64",
+	[ETL_PERFINFO32] = "PERFINFO32",
+	[ETL_PERFINFO64] = "PERFINFO64",
+	[ETL_FULL32] = "FULL32",
+	[ETL_FULL64] = "FULL64",
+	[ETL_INSTANCE32] = "INSTANCE32",
+	[ETL_INSTANCE64] = "INSTANCE64",
+	[ETL_EVENT32] = "EVENT32",
+	[ETL_EVENT64] = "EVENT64",
 	[ETL_WPP] = "WPP",
 };
 
@@ -50,7 +58,14 @@ static const struct layout {
 };
 
 enum { MARKER_RECORD = 0xc0, MARKER_MESSAGE = 0x90, EVENT_HAS_ITEMS = 1 };
-enum { WPP_SEQUENCE = 1, WPP_GUID = 2, WPP_COMPONENT = 4, WPP_TIME = 8, WPP_TASK = 0x20, WPP_POINTER32 = 0x40 };
+enum {
+	WPP_SEQUENCE = 1,
+	WPP_GUID = 2,
+	WPP_COMPONENT = 4,
+	WPP_TIME = 8,
+	WPP_TASK = 0x20,
+	WPP_POINTER32 = 0x40
+};
 
 // From header bytes whose number has been checked.
 static uint16_t get16(const uint8_t *at) {
@@ -249,8 +264,10 @@ int etl_buffer_load(struct etl_file *file, const struct etl_buffer *buffer, stru
 	memory->size = 0;
 	uint8_t *out = buffer_room(memory, (size_t)size + (compressed ? stored : 0) + 1);
 	uint8_t *in = compressed ? out + size : out;
-	*records = (struct etl_records){.bytes = out, .cpu = buffer->cpu, .offset = buffer->offset, .last_time = buffer->time};
-	if (!stream_read_at(file->input, buffer->offset + ETL_BUFFER_HEADER, in, compressed ? stored : size)) {
+	*records = (struct etl_records){
+		.bytes = out, .cpu = buffer->cpu, .offset = buffer->offset, .last_time = buffer->time};
+	if (!stream_read_at(file->input, buffer->offset + ETL_BUFFER_HEADER, in,
+			    compressed ? stored : size)) {
 		*lost += size;
 		return file->input->error;
 	}
@@ -302,9 +319,14 @@ static bool read_buffer_header(struct etl_file *file, uint64_t offset, struct et
 	uint64_t left = file->input->total - offset;
 	if (left < sizeof(bytes) || !stream_read_at(file->input, offset, bytes, sizeof(bytes)))
 		return false;
-	*buffer = (struct etl_buffer){.offset = offset, .stored = get32(bytes), .time = get64(bytes + 0x10),
-				      .state = get32(bytes + 0x2c), .size = get32(bytes + 0x30), .next = ETL_NONE,
-				      .flags = get16(bytes + 0x34), .type = get16(bytes + 0x36)};
+	*buffer = (struct etl_buffer){.offset = offset,
+				      .stored = get32(bytes),
+				      .time = get64(bytes + 0x10),
+				      .state = get32(bytes + 0x2c),
+				      .size = get32(bytes + 0x30),
+				      .next = ETL_NONE,
+				      .flags = get16(bytes + 0x34),
+				      .type = get16(bytes + 0x36)};
 	buffer->cpu = buffer->flags & FLAG_WIDE_PROCESSOR ? get16(bytes + 0x28) : bytes[0x28];
 	// A buffer that was being filled has no length yet: its records end by themselves.
 	bool filled = buffer->size >= ETL_BUFFER_HEADER && buffer->size <= buffer->stored;
@@ -326,7 +348,8 @@ static uint64_t step_over(struct etl_file *file, uint64_t offset) {
 	// A compressed file has no stride: the next header must be looked for, near by.
 	uint64_t step = stride && !is_compressed(file) ? stride : 1, next = offset + step;
 	struct etl_buffer buffer;
-	while (next < file->input->total && next - offset < SEARCH && !read_buffer_header(file, next, &buffer))
+	while (next < file->input->total && next - offset < SEARCH &&
+	       !read_buffer_header(file, next, &buffer))
 		next += step;
 	return next - offset >= SEARCH && step == 1 ? file->input->total : MIN(next, file->input->total);
 }
@@ -395,7 +418,8 @@ static int read_session(struct etl_file *file) {
 	uint8_t bytes[4];
 	if (stream_read_at(file->input, 0, bytes, 4)) // the stride of the first buffer, which may be cut off
 		file->header.buffer_size = get32(bytes);
-	bool found = read_buffer_header(file, 0, &first) && !etl_buffer_load(file, &first, &memory, &records, &lost) &&
+	bool found = read_buffer_header(file, 0, &first) &&
+		     !etl_buffer_load(file, &first, &memory, &records, &lost) &&
 		     etl_records_next(&records, &record) && record.kind <= ETL_SYSTEM64 && record.group == 0;
 	file->header.buffer_size = 0;
 	file->cut_off = false;
@@ -453,7 +477,7 @@ int etl_file_open(struct etl_file *file, struct stream *input, const char *name)
 		if (file->buffers.items[i].cpu == file->buffers.items[i + 1].cpu)
 			file->buffers.items[i].next = (uint32_t)i + 1;
 	const struct etl_header *header = &file->header;
-	file->nanoseconds = header->clock == ETL_CLOCK_SYSTEM ? 100
+	file->nanoseconds = header->clock == ETL_CLOCK_SYSTEM   ? 100
 			    : header->clock == ETL_CLOCK_CYCLES ? 1000.0 / MAX(header->cpu_mhz, 1u)
 								: 1e9 / (double)MAX(header->frequency, 1u);
 	return 0;
@@ -488,14 +512,15 @@ uint64_t etl_file_filetime(const struct etl_file *file, uint64_t ticks) {
 
 uint64_t etl_file_time(const struct etl_file *file, uint64_t ticks) {
 	const struct etl_header *header = &file->header;
-	uint64_t time = header->clock != ETL_CLOCK_SYSTEM  ? ticks_to(header, ticks, 1000000000)
-			: ticks > header->boot_time        ? (ticks - header->boot_time) * 100
-							   : 0;
+	uint64_t time = header->clock != ETL_CLOCK_SYSTEM ? ticks_to(header, ticks, 1000000000)
+			: ticks > header->boot_time       ? (ticks - header->boot_time) * 100
+							  : 0;
 	return MIN(time, UINT64_MAX / 4); // a damaged time stays a time
 }
 
 uint64_t etl_file_span(const struct etl_file *file, uint64_t from, uint64_t to) {
 	if (from >= to)
 		return 0;
-	return file->header.clock == ETL_CLOCK_SYSTEM ? (to - from) * 100 : ticks_to(&file->header, to - from, 1000000000);
+	return file->header.clock == ETL_CLOCK_SYSTEM ? (to - from) * 100
+						      : ticks_to(&file->header, to - from, 1000000000);
 }

@@ -66,7 +66,8 @@ static void add_property(struct building *building, size_t index, unsigned depth
 	if (depth > 4 || building->schema->fields.count >= MOST_PROPERTIES)
 		return;
 	size_t place = building->schema->fields.count;
-	struct etl_field *field = etl_schema_add(building->schema, name ? name : "", is_struct ? IN_STRUCT : property.in,
+	struct etl_field *field = etl_schema_add(building->schema, name ? name : "",
+						 is_struct ? IN_STRUCT : property.in,
 						 is_struct ? 0 : property.out);
 	building->places[index] = (int16_t)place;
 	if (property.flags & PROPERTY_COUNT_FIELD) {
@@ -77,12 +78,14 @@ static void add_property(struct building *building, size_t index, unsigned depth
 		field->count = property.count;
 	}
 	if (property.flags & PROPERTY_LENGTH_FIELD)
-		field->length_field = property.length < building->count ? building->places[property.length] : -1;
+		field->length_field = property.length < building->count ? building->places[property.length]
+									: -1;
 	else
 		field->length = property.length;
 	if (!is_struct) {
 		// An IPv6 address has its length by its meaning.
-		if (property.in == IN_BINARY && property.out == OUT_IP6 && !field->length && field->length_field < 0)
+		if (property.in == IN_BINARY && property.out == OUT_IP6 && !field->length &&
+		    field->length_field < 0)
 			field->length = 16;
 		field->map_name = text_at(building->bytes, building->size, property.map);
 		return;

@@ -8,7 +8,8 @@ static int push(struct sink *sink, const struct event *event) {
 	// The fields must be there as long as the push.
 	for (uint32_t i = 0; event->kind == EVENT_GENERIC && i < event->generic.field_count; i++) {
 		const struct event_field *field = &event->generic.fields[i];
-		if (field->type == FIELD_TEXT && field->size && field->text[0] + field->text[field->size - 1] == 1000)
+		if (field->type == FIELD_TEXT && field->size &&
+		    field->text[0] + field->text[field->size - 1] == 1000)
 			abort();
 	}
 	return 0;
