@@ -14,13 +14,17 @@ _tracelet_files() {
 
 # _tracelet_value OPTION: completes the value of an option; fails if it has none.
 _tracelet_value() {
+	case $verb:$1 in
+	dump:--from | dump:--to | dump:--provider | dump:--event | table:--group-by | table:--sum | table:--sort) return ;;
+	esac
 	case $1 in
+	--manifest) _tracelet_files -f -X '!*.man' ;;
 	--enabled | --attachments) _tracelet_offer "yes no auto" ;;
 	--framework) _tracelet_offer "gtest catch2 catch2-3 doctest cmocka libtest go pytest ctest meson tap" ;;
 	--profile) _tracelet_offer "embedded" ;;
 	--type) _tracelet_offer "file memory" ;;
 	--scope) _tracelet_offer "tree system" ;;
-	--from) _tracelet_offer "spool folded perf-script" ;;
+	--from) _tracelet_offer "spool etl etl.zip perf-data folded perf-script" ;;
 	--to) _tracelet_offer "perfetto folded svg html speedscope pprof" ;;
 	--colors) _tracelet_offer "hot mem io red green blue aqua yellow purple orange kind module difference" ;;
 	--sort) _tracelet_offer "self total" ;;
@@ -86,7 +90,7 @@ _tracelet() {
 	fi
 	_tracelet_value "$previous" && return
 
-	local of_run="--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --duration --wait-tree --strict --quiet --verbose
+	local of_run="--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --sample --duration --wait-tree --strict --quiet --verbose
 			--json --attachments --buffer-size --keep-spool --help --"
 	case $verb:$current in
 	run:*) _tracelet_offer "$of_run" ;;
@@ -95,7 +99,19 @@ _tracelet() {
 	run-test:*) _tracelet_files -f ;;
 	junit:-*) _tracelet_offer "--output --manifest --quiet --help" ;;
 	junit:*) _tracelet_files -f ;;
-	convert:-*) _tracelet_offer "--from --to --help" ;;
+	convert:-*) _tracelet_offer "--from --to --manifest --help" ;;
+	info:-*) _tracelet_offer "--json --manifest --help" ;;
+	dump:-*) _tracelet_offer "--text --json --csv --provider --event --pid --from --to --manifest --help" ;;
+	table:-*)
+		_tracelet_offer "--list --text --csv --json --group-by --sum --sort --reverse --limit --manifest --help"
+		;;
+	table:*)
+		if [ "$COMP_CWORD" -gt 2 ] && [ -e "$previous" ]; then
+			_tracelet_offer "$(tracelet table --list 2>/dev/null | cut -d ' ' -f 1)"
+		else
+			_tracelet_files -f
+		fi
+		;;
 	check:-*) _tracelet_offer "--quiet --json --min-size --help" ;;
 	start:-*)
 		_tracelet_offer "--output-dir --profile --scope --type --ring-size --ring-seconds --duration
@@ -114,7 +130,7 @@ _tracelet() {
 		;;
 	top:-*) _tracelet_offer "--sort --limit --function --json $profile_options" ;;
 	diff:-*) _tracelet_offer "--output --normalize --limit --fail-above --json $profile_options" ;;
-	convert:* | fold:* | flame:* | top:* | diff:*) _tracelet_files -f ;;
+	convert:* | info:* | dump:* | fold:* | flame:* | top:* | diff:*) _tracelet_files -f ;;
 	check:*)
 		_tracelet_files -f -X '!*.pb'
 		local traces=("${COMPREPLY[@]}")
