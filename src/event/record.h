@@ -56,8 +56,8 @@ struct batch {
 	uint32_t size;                        // bytes of records behind this header
 	uint32_t lost[RECORD_SOURCE_COUNT];   // since the batch before, on this CPU
 	uint32_t sequence;                    // of batches of this CPU; nested ones have 0
-	uint32_t unused;                      // the size is a multiple of 8
 };
+_Static_assert(sizeof(struct batch) == 20 + 4 * RECORD_SOURCE_COUNT, "an unused word more or less: no hidden padding");
 
 struct record {
 	uint32_t delta; // nanoseconds since the batch's base
