@@ -27,7 +27,7 @@ _tracelet_value() {
 	--event-filter | --title | --subtitle | --countname | --factor | --bgcolors | --min-width | --width | \
 		--height | --fontsize | --fonttype | --limit | --function | --fail-above) ;;
 	--output-dir) _tracelet_files -d ;;
-	--name | --duration | --buffer-size | --ring-size | --ring-seconds | --min-size) ;;
+	--name | --duration | --buffer-size | --ring-size | --ring-seconds | --min-size | --pid) ;;
 	--json)
 		[ "$verb" = run ] || return 1
 		_tracelet_files -f
@@ -90,7 +90,7 @@ _tracelet() {
 	check:-*) _tracelet_offer "--quiet --json --min-size --help" ;;
 	start:-*)
 		_tracelet_offer "--output-dir --profile --scope --type --ring-size --ring-seconds --duration
-			--buffer-size --quiet --verbose --help"
+			--buffer-size --pid --quiet --verbose --help"
 		;;
 	stop:-* | cancel:-*) _tracelet_offer "--all --help" ;;
 	stop:* | cancel:* | current:* | snapshot:*) _tracelet_offer "$(tracelet status 2>/dev/null | cut -d ' ' -f 1)" ;;

@@ -15,6 +15,8 @@ static const struct verb *const verbs[] = {
 	&verb_current,
 	&verb_snapshot,
 	&verb_convert,
+	&verb_info,
+	&verb_dump,
 	&verb_fold,
 	&verb_flame,
 	&verb_top,

@@ -30,6 +30,7 @@ enum event_kind {
 	EVENT_SAMPLE,  // where a task was when it was sampled
 	EVENT_GENERIC, // an event with fields of its own
 	EVENT_LOST, // events that are missing here, and how many
+	EVENT_COUNTER, // the value of something that is counted or measured
 	EVENT_KIND_COUNT
 };
 
@@ -105,6 +106,7 @@ struct event {
 			uint16_t state;     // enum task_state, of the one that leaves
 			int16_t priority, next_priority;
 			bool outside, next_outside; // does not belong to this trace's test
+			uint16_t wait_reason; // Windows' KWAIT_REASON + 1; 0: not known
 		} switched;
 		struct { // tid wakes wakee_tid
 			uint32_t wakee_tid;
@@ -131,6 +133,8 @@ struct event {
 			int32_t code; // as wait() gives it: exit status << 8, or the signal
 			bool last;    // of its process
 			bool unknown; // the code is not known
+			bool has_status;
+			uint32_t status; // the whole of a status that has 32 bits
 		} exit;
 		struct {
 			uint32_t number; // interrupt, or softirq vector
@@ -148,11 +152,17 @@ struct event {
 			uint32_t provider, name;
 			uint32_t field_count;
 			const struct event_field *fields;
+			uint64_t duration; // it took so long and ended at the event's time; 0: an instant
+			uint32_t stack;    // where it happened; 0: not known
 		} generic;
 		struct {
 			uint64_t count;
 			uint16_t source; // enum event_source
 		} lost;
+		struct {
+			double value;
+			uint32_t provider, name;
+		} counter;
 	};
 };
 

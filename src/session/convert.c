@@ -1,6 +1,7 @@
 #include "session/convert.h"
 #include "base/log.h"
 #include "event/order.h"
+#include "symbol/symbolizer.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -42,29 +43,34 @@ static void progress_destroy(struct sink *sink) {
 
 // ---- the pipeline ----
 
-static int run_pipeline(const struct conversion *conversion, const struct reader *reader, struct stream *input,
-			struct output *output, struct conversion_result *result) {
+static int run_pipeline(const struct conversion *conversion, const struct reader *reader,
+			struct stream *input, struct output *output, struct conversion_result *result) {
 	struct tables tables = tables_new();
+	tables.symbolizer = symbolizer_new();
 	struct sink *writer = conversion->writer->open(output, &tables);
-	struct sink *order = order_new(tally_init(&result->tally, writer));
+	struct sink *counted = tally_init(&result->tally, writer);
+	struct sink *order = reader->ordered ? NULL : order_new(counted);
 	struct progress progress = {
 		.sink = {.push = progress_push, .finish = progress_finish, .destroy = progress_destroy},
-		.next = order,
+		.next = order ? order : counted,
 		.input = input,
 		.name = conversion->input,
 	};
 	clock_gettime(CLOCK_MONOTONIC, &progress.begun);
 	struct sink *first = conversion->progress ? &progress.sink : progress.next;
-	int error = reader->read(input, conversion->input, &tables, first);
+	struct read_options options = {.manifests = conversion->manifests};
+	int error = reader_read(reader, input, conversion->input, &options, &tables, first);
 	if (!error)
 		error = sink_finish(first);
-	result->late = order_late(order);
+	result->late = order ? order_late(order) : 0;
 	sink_destroy(first);
+	symbolizer_free(tables.symbolizer);
 	tables_free(&tables);
 	return error;
 }
 
-static int convert_stream(const struct conversion *conversion, struct stream *input, struct conversion_result *result) {
+static int convert_stream(const struct conversion *conversion, struct stream *input,
+			  struct conversion_result *result) {
 	const struct reader *reader = conversion->reader ? conversion->reader : reader_by_content(input);
 	if (!reader) {
 		if (input->error)

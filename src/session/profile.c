@@ -65,7 +65,7 @@ static int read_stream(struct stream *input, const char *path, const struct read
 	clock_gettime(CLOCK_MONOTONIC, &tap.begun);
 	if (!tables->symbolizer)
 		tables->symbolizer = symbolizer_new();
-	int error = reader->read(input, path, tables, &tap.sink);
+	int error = reader_read(reader, input, path, &(struct read_options){0}, tables, &tap.sink);
 	log_progress(NULL);
 	return error;
 }

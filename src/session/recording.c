@@ -47,7 +47,7 @@ static int open_capture(struct recording *recording) {
 		if (backends[i]->open(&options, &recording->capture, why[i]) == 0) {
 			recording->backend = backends[i];
 			if (i > 0)
-				log_warning("%s; recording less, with perf events", why[0]);
+				memcpy(recording->less, why[0], sizeof(why[0]));
 			return 0;
 		}
 	}
@@ -122,7 +122,8 @@ bool recording_begin(struct recording *recording, const pid_t *processes, size_t
 			error = following.error;
 	}
 	if (error)
-		snprintf(why, sizeof(why), "the test cannot be followed: %s", strerror(-error));
+		snprintf(why, sizeof(why), "the test cannot be followed: %s%s", strerror(-error),
+			 error == -ENOBUFS ? " (raise 'ulimit -l' or kernel.perf_event_mlock_kb)" : "");
 	else
 		error = recording->backend->start(recording->capture, why);
 	if (error) {
@@ -132,6 +133,8 @@ bool recording_begin(struct recording *recording, const pid_t *processes, size_t
 		recording->backend = NULL;
 		return false;
 	}
+	if (*recording->less)
+		log_warning("%s; recording less, with perf events", recording->less);
 	// On disk before the test begins: if we are killed, there is a spool to convert.
 	spool_flush(&recording->spool);
 	clock_gettime(CLOCK_REALTIME, &recording->started);
@@ -157,7 +160,8 @@ void recording_stop(struct recording *recording) {
 }
 
 static void warn_of_full_disk(struct recording *recording) {
-	if (recording->spool.error && recording->active) {
+	if (recording->spool.error && !recording->told_of_full_disk) {
+		recording->told_of_full_disk = true;
 		log_warning("recording stopped: %s: %s; what was written is kept", recording->spool_path,
 			    strerror(-recording->spool.error));
 		recording_stop(recording);
@@ -263,17 +267,15 @@ static void take_counts(struct summary *summary, const struct conversion_result 
 static bool end_spool(struct recording *recording, const struct test_end *end) {
 	recording_stop(recording);
 	write_result(recording, end);
-	int error = spool_flush(&recording->spool);
+	spool_flush(&recording->spool);
 	// A flight recorder is for tests that fail, and for whoever asks.
 	bool wanted = !recording->flight || end->wait_status || end->operation;
 	if (recording->flight && wanted)
-		error = flight_save(recording->flight, recording->spool.fd);
-	if (recording->flight && error)
-		log_warning("no trace: %s: %s", recording->spool_path, strerror(-error));
+		recording->spool.error = flight_save(recording->flight, recording->spool.fd);
+	warn_of_full_disk(recording);
 	spool_close(&recording->spool);
-	if (!wanted)
-		unlink(recording->spool_path);
-	return wanted && !error;
+	// On a full disk there is no room for a trace either, as was said already.
+	return wanted && !recording->spool.error;
 }
 
 void recording_finish(struct recording *recording, const struct test_end *end, struct summary *summary) {
@@ -283,9 +285,7 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 				    .wall_seconds = end->wall_seconds, .test_cpu_seconds = end->cpu_seconds};
 	if (recording->backend) {
 		struct conversion_result result = {0};
-		bool wanted = end_spool(recording, end);
-		// On a full disk there is no room for a trace either, as was said already.
-		if (wanted)
+		if (end_spool(recording, end))
 			recording->trace = make_trace(recording->spool_path, recording->stem, &result);
 		summary->backend = recording->backend->name;
 		summary->missing = recording->backend->missing;

@@ -30,6 +30,8 @@ struct recording {
 	struct timespec started;
 	uint64_t begun, deadline, synced;
 	bool active; // events come in
+	bool told_of_full_disk;
+	char less[256]; // why less is recorded than could be; "": it is not
 };
 
 // Chooses a backend and reserves a name. What cannot be had has been said, and

@@ -25,6 +25,7 @@ enum setting_id {
 	SETTING_JSON,
 	SETTING_KEEP_SPOOL,
 	SETTING_STRICT,
+	SETTING_PID,
 	SETTING_QUIET,
 	SETTING_VERBOSE,
 	SETTING_COUNT
@@ -50,6 +51,7 @@ struct settings {
 	size_t buffer_size;     // 0: sized to the machine
 	double duration;        // seconds after which recording stops, 0: with the test
 	double wait_tree;       // seconds to wait for the test's orphans, 0: for ever, negative: do not
+	int pid;                // of the process that an operation is about, 0: the caller
 	bool strict;            // no trace, no test
 	bool keep_spool;
 	bool quiet, verbose;

@@ -48,8 +48,14 @@ static const char *seconds_words(double seconds, char text[32]) {
 	return text;
 }
 
-static void describe_losses(const struct summary *summary, struct buffer *out) {
+// They are counted while the trace is made.
+static void describe_events(const struct summary *summary, struct buffer *out) {
 	char number[32];
+	if (!summary->trace) {
+		buffer_printf(out, "not counted");
+		return;
+	}
+	buffer_printf(out, "%s, ", with_commas(summary->events, number));
 	if (lost_in_all(summary)) {
 		buffer_printf(out, "LOST");
 		for (int source = 0; source < SOURCE_COUNT; source++)
@@ -98,8 +104,8 @@ void summary_print(const struct summary *summary) {
 	if (summary->not_kept)
 		buffer_printf(&out, "  %strace%s   not kept: a flight recorder is saved when a test fails\n", faint, plain);
 	if (summary->backend && !summary->not_kept) {
-		buffer_printf(&out, "  %sevents%s  %s, ", faint, plain, with_commas(summary->events, number));
-		describe_losses(summary, &out);
+		buffer_printf(&out, "  %sevents%s  ", faint, plain);
+		describe_events(summary, &out);
 		if (summary->missing)
 			buffer_printf(&out, "; not recorded: %s", summary->missing);
 		buffer_printf(&out, "\n  %scost%s    ", faint, plain);
@@ -148,6 +154,22 @@ static void json_artifacts(struct json *json, const struct summary *summary) {
 	json_close_array(json);
 }
 
+// Unknown where no trace was made: null.
+static void json_counts(struct json *json, const struct summary *summary) {
+	if (!summary->trace) {
+		json_string(json, "events", NULL);
+		json_string(json, "lost", NULL);
+		return;
+	}
+	json_uint(json, "events", summary->events);
+	json_object(json, "lost");
+	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
+		json_uint(json, event_source_names[source], summary->lost[source]);
+	json_close_object(json);
+	json_uint(json, "gaps", summary->gaps);
+	json_uint(json, "late", summary->late);
+}
+
 static void json_cost(struct json *json, const struct summary *summary) {
 	json_object(json, "cost");
 	if (summary->totals.program_stats) {
@@ -194,13 +216,7 @@ void summary_json(const struct summary *summary, struct buffer *line) {
 	json_string(&json, "scope", summary->settings->scope == SCOPE_SYSTEM ? "system" : "tree");
 	json_string(&json, "backend", summary->backend);
 	json_artifacts(&json, summary);
-	json_uint(&json, "events", summary->events);
-	json_object(&json, "lost");
-	for (int source = 0; source < SOURCE_COUNT; source++)
-		json_uint(&json, event_source_names[source], summary->lost[source]);
-	json_close_object(&json);
-	json_uint(&json, "gaps", summary->gaps);
-	json_uint(&json, "late", summary->late);
+	json_counts(&json, summary);
 	json_cost(&json, summary);
 	json_close_object(&json);
 	buffer_append(line, "\n", 1);

@@ -1,6 +1,7 @@
-// Inside the Perfetto writer: what its two files share. perfetto.c decides what
+// Inside the Perfetto writer: what its files share. perfetto.c decides what
 // a trace says (who lived when, what it is called, what the whole is about);
-// perfetto_ftrace.c packs the scheduler's and the kernel's events, per CPU.
+// perfetto_ftrace.c packs the scheduler's and the kernel's events, per CPU;
+// perfetto_events.c writes samples, generic events and counters.
 #pragma once
 
 #include "base/file.h"
@@ -10,7 +11,7 @@
 // Packets of one sequence are handled in order. Track descriptors have one of
 // their own, because an importer takes a thread descriptor as the thread of the
 // events that follow it on its sequence.
-enum sequence { SEQUENCE_KERNEL = 1, SEQUENCE_TRACKS, SEQUENCE_EVENTS, SEQUENCE_COUNT };
+enum sequence { SEQUENCE_KERNEL = 1, SEQUENCE_TRACKS, SEQUENCE_EVENTS, SEQUENCE_GENERIC, SEQUENCE_COUNT };
 
 enum { NO_TID = UINT32_MAX };
 
@@ -60,6 +61,7 @@ struct perfetto {
 	struct sink sink;
 	struct output *output;
 	struct strings *strings;
+	struct stacks *stacks;
 	struct buffer packet; // the one being made
 	bool sequence_begun[SEQUENCE_COUNT];
 	bool preamble_written;
@@ -73,6 +75,7 @@ struct perfetto {
 	ARRAY(struct cpu *) cpus;
 	uint64_t tracks; // made so far
 	uint32_t outside_name, lost_name;
+	struct more_events *more; // perfetto_events.c's own
 };
 
 // ---- perfetto.c ----
@@ -81,6 +84,7 @@ size_t perfetto_begin(struct perfetto *perfetto, enum sequence sequence, uint64_
 int perfetto_end(struct perfetto *perfetto, size_t mark);
 struct task *perfetto_task(struct perfetto *perfetto, uint32_t tid); // or NULL
 uint32_t perfetto_task_name(struct perfetto *perfetto, uint32_t tid);
+int perfetto_task_track(struct perfetto *perfetto, const struct event *event, uint64_t *track); // 0: has none
 
 // ---- perfetto_ftrace.c ----
 
@@ -95,3 +99,11 @@ int ftrace_irq(struct perfetto *perfetto, const struct event *event);
 void ftrace_lost(struct perfetto *perfetto, const struct event *event);
 int ftrace_finish(struct perfetto *perfetto); // what is left, and the losses per CPU
 void ftrace_destroy(struct perfetto *perfetto);
+
+// ---- perfetto_events.c ----
+
+int events_sample(struct perfetto *perfetto, const struct event *event);
+int events_generic(struct perfetto *perfetto, const struct event *event);
+int events_counter(struct perfetto *perfetto, const struct event *event);
+struct more_events *events_new(void);
+void events_destroy(struct more_events *more);

@@ -230,7 +230,7 @@ static void test_a_summary_says_what_there_is_and_what_to_do(void **state) {
 	struct summary summary = passed();
 	CLEANUP_FREE char *text = printed(&summary);
 	assert_string_equal(text, "tracelet: unit passed in 1.23 s\n"
-				  "  trace   out/unit.pb (12 kB)\n"
+				  "  trace   out/unit.pb (12.3 kB)\n"
 				  "  events  1,234,567, none lost\n"
 				  "  cost    BPF 5.0 ms (1.0 % of the test's CPU time), tracer 25 ms of CPU\n"
 				  "  next    open it in ui.perfetto.dev, or: tracelet check out/unit.pb\n");
@@ -289,7 +289,7 @@ static void test_the_summary_is_one_line_of_json(void **state) {
 	assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
 	static const char *const parts[] = {
 		"{\"test\":\"unit\",\"command\":[\"./"
-		"unit\",\"--name=\\\"x\\\"\"],\"result\":\"passed\",\"exit\":0,",
+		"unit\",\"--name=\\\"x\\\"\"],\"kind\":\"test\",\"result\":\"passed\",\"exit\":0,",
 		"\"started\":\"1970-01-02T00:00:00.005Z\",\"wall_seconds\":1.234567,\"cpu_seconds\":0.5,",
 		"\"scope\":\"tree\",\"backend\":\"bpf\",",
 		"\"artifacts\":[{\"kind\":\"perfetto\",\"path\":\"out/"
