@@ -193,7 +193,7 @@ static bool find_code(struct perf_data *data, uint32_t pid, uint64_t address, bo
 	if (!map)
 		return false;
 	frame->module = map->module;
-	frame->build_id = map->build_id;
+	frame->build_id = map->build_id || map->kind != FRAME_KERNEL ? map->build_id : data->kernel_release;
 	frame->kind = map->kind;
 	// The kernel's map is one of addresses; its offset is where its symbol _text was.
 	frame->position = map->offset > UINT64_MAX / 2 ? address - map->offset : address - map->begin + map->offset;

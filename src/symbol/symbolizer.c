@@ -10,6 +10,7 @@
 
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/utsname.h>
 
 enum { REMEMBERED = 1 << 15, VDSO_SIZE = 2 * 4096 };
 
@@ -80,6 +81,13 @@ static struct elf_symbol *user_symbol(struct own_symbolizer *symbolizer, struct 
 	return elf_symbol_at(object, address);
 }
 
+static bool is_this_release(const char *build_id) {
+	static const char prefix[] = "release:";
+	struct utsname system;
+	return strncmp(build_id, prefix, strlen(prefix)) == 0 && uname(&system) == 0 &&
+	       strcmp(build_id + strlen(prefix), system.release) == 0;
+}
+
 // The kernel's addresses are those of this kernel if it is the same build; it may have been loaded to
 // another place since, which its own text tells (position is relative to _text) and modules do not.
 static struct elf_symbol *kernel_symbol(struct own_symbolizer *symbolizer, struct tables *tables, const struct frame *frame) {
@@ -92,9 +100,11 @@ static struct elf_symbol *kernel_symbol(struct own_symbolizer *symbolizer, struc
 	if (!kernel)
 		return NULL;
 	if (strcmp(strings_get(tables->strings, frame->module), "[kernel.kallsyms]") == 0) {
-		if (strcmp(build_id, kernel->build_id) != 0)
-			return NULL;
 		symbolizer->kernel_same = frame->address - frame->position == kernel->text_address;
+		if (strcmp(build_id, kernel->build_id) != 0 && !(symbolizer->kernel_same && is_this_release(build_id))) {
+			symbolizer->kernel_same = false;
+			return NULL;
+		}
 		return kernel_symbol_at(kernel, kernel->text_address + frame->position);
 	}
 	return symbolizer->kernel_same ? kernel_symbol_at(kernel, frame->address) : NULL;
