@@ -68,10 +68,10 @@ __attribute__((noinline)) void recurse(int depth, int n) {
 	sum++;
 }
 __attribute__((noinline)) void variable(int n) { char room[n % 100 + 10]; memset(room, 1, sizeof(room)); leaf(n); sum += room[3]; }
-static void handler(int signal) { leaf(3000000); }
+static void handler(int signal) { leaf(1200000); }
 int main(void) {
 	signal(SIGUSR1, handler);
-	for (int i = 0; i < 25; i++) { big(3000000); recurse(3, 3000000); variable(3000000 + i); raise(SIGUSR1); }
+	for (int i = 0; i < 25; i++) { big(1200000); recurse(3, 1200000); variable(1200000 + i); raise(SIGUSR1); }
 	return 0;
 }
 END
