@@ -6,9 +6,8 @@
 . "$(dirname "$0")/lib.sh"
 need_root
 
-source=$(realpath "$bench/..")
-perf record -q -F 4999 -a -g -o perf.data -- sh -c "for file in $source/src/write/*.c $source/src/read/*.c; do
-	gcc -O2 -I$source/src -I$source/include -D_GNU_SOURCE -DTRACELET_VERSION='\"\"' -c \$file -o out.o; done" >/dev/null 2>&1 || true
+. "$bench/compilers.sh"
+record_compilers -F 4999 -g
 perf script --no-inline -i perf.data >one.txt 2>/dev/null
 for size in 10 120; do
 	while [ "$(stat -c %s "$size.txt" 2>/dev/null || echo 0)" -lt $((size * 1000000)) ]; do

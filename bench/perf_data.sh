@@ -4,9 +4,8 @@
 . "$(dirname "$0")/lib.sh"
 need_root
 
-source=$(realpath "$bench/..")
-perf record -q -F 999 -a --call-graph dwarf -o perf.data -- sh -c "for file in $source/src/write/*.c $source/src/read/*.c; do
-	gcc -O2 -I$source/src -I$source/include -D_GNU_SOURCE -DTRACELET_VERSION='\"\"' -c \$file -o out.o; done" >/dev/null 2>&1 || true
+. "$bench/compilers.sh"
+record_compilers -F 999 --call-graph dwarf
 samples=$("$TRACELET" top --json --all-events --limit 1 perf.data 2>/dev/null | jq .samples)
 table=$("$bench/measure.py" 3 \
 	"ours=$TRACELET fold --all-events perf.data -o ours.folded" \

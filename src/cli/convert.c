@@ -80,7 +80,7 @@ const struct verb verb_convert = {
 	.help = "Usage: tracelet convert [OPTIONS] INPUT OUTPUT\n\n"
 		"Reads a recording and writes it in another format. INPUT is told by its content,\n"
 		"OUTPUT by its extension; '-' is standard input or output.\n\n"
-		"  --from FORMAT  the input's format: spool, folded, perf-script\n"
+		"  --from FORMAT  the input's format: spool, etl, perf-data, perf-script, folded\n"
 		"  --to FORMAT    the output's format: perfetto, folded, svg, html, speedscope, pprof\n"
 		"  --quiet        no progress line\n"
 		"  --help         this text\n\n"

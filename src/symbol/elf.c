@@ -277,5 +277,6 @@ void elf_close(struct elf_object *object) {
 	}
 	free(object->symbols);
 	free(object->segments);
+	free(object->text);
 	free(object);
 }

@@ -5,6 +5,7 @@
 
 #include "symbol/demangle.h"
 #include "symbol/elf.h"
+#include "symbol/jit.h"
 #include "symbol/kernel.h"
 #include "symbol/unwind.h"
 
@@ -54,6 +55,8 @@ static struct elf_object *open_module(struct tables *tables, uint32_t name, uint
 		elf_close(vdso);
 		return NULL;
 	}
+	if (jit_is_map(path))
+		return jit_map_open(path);
 	return *path == '/' || *wanted ? elf_open(path, wanted) : NULL;
 }
 
@@ -76,6 +79,8 @@ static struct elf_object *module_object(struct own_symbolizer *symbolizer, struc
 static struct elf_symbol *user_symbol(struct own_symbolizer *symbolizer, struct tables *tables, const struct frame *frame) {
 	struct elf_object *object = module_object(symbolizer, tables, frame->module, frame->build_id);
 	uint64_t address;
+	if (object && object->absolute)
+		return elf_symbol_at(object, frame->address);
 	if (!object || !elf_address_of(object, frame->position, &address))
 		return NULL;
 	return elf_symbol_at(object, address);
