@@ -49,7 +49,7 @@ _tracelet_command() {
 
 _tracelet() {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]} i
-	local profile_options="--pid --tid --kernel --jit --all --addrs --event-filter --all-events --from --quiet --help"
+	local profile_options="--pid --tid --kernel --jit --all --addrs --event-filter --all-events --no-inline --from --quiet --help"
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
 		_tracelet_offer "run start stop cancel status current snapshot convert fold flame top diff check settings doctor help --help --version"

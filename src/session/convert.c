@@ -46,7 +46,7 @@ static void progress_destroy(struct sink *sink) {
 static int run_pipeline(const struct conversion *conversion, const struct reader *reader,
 			struct stream *input, struct output *output, struct conversion_result *result) {
 	struct tables tables = tables_new();
-	tables.symbolizer = symbolizer_new();
+	tables.symbolizer = symbolizer_new(true);
 	struct sink *writer = conversion->writer->open(output, &tables);
 	struct sink *counted = tally_init(&result->tally, writer);
 	struct sink *order = reader->ordered ? NULL : order_new(counted);

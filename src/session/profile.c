@@ -64,7 +64,7 @@ static int read_stream(struct stream *input, const char *path, const struct read
 	struct tap tap = {.sink = {.push = tap_push}, .next = sink, .input = input, .name = path, .flags = flags};
 	clock_gettime(CLOCK_MONOTONIC, &tap.begun);
 	if (!tables->symbolizer)
-		tables->symbolizer = symbolizer_new();
+		tables->symbolizer = symbolizer_new(true);
 	int error = reader_read(reader, input, path, &(struct read_options){0}, tables, &tap.sink);
 	log_progress(NULL);
 	return error;
@@ -89,6 +89,12 @@ int profile_read(const char *path, const struct reader *reader, struct tables *t
 
 int profile_read_baseline(const char *path, const struct reader *reader, struct tables *tables, struct sink *sink) {
 	return read_path(path, reader, tables, sink, SAMPLE_BASELINE);
+}
+
+struct tables profile_tables_new(const struct profile_options *options) {
+	struct tables tables = tables_new();
+	tables.symbolizer = symbolizer_new(!options->no_inline);
+	return tables;
 }
 
 void profile_tables_free(struct tables *tables) {

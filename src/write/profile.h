@@ -15,6 +15,7 @@ struct profile_options {
 	bool whole_names; // with argument lists
 	const char *event; // only samples of this one; NULL: of the first that occurs
 	bool every_event;
+	bool no_inline; // of the reader's matters: inlined functions are not looked up
 };
 
 enum { PROFILE_ROOT = 0 };
