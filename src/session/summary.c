@@ -70,7 +70,8 @@ static void describe_events(const struct summary *summary, struct buffer *out) {
 			if (summary->lost[source])
 				buffer_printf(out, " %s %s", with_commas(summary->lost[source], number),
 					      event_source_names[source]);
-		buffer_printf(out, "; a larger --buffer-size keeps more");
+		if (lost_in_all(summary) > summary->lost[SOURCE_MARKER]) // marks do not go through that buffer
+			buffer_printf(out, "; a larger --buffer-size keeps more");
 	} else {
 		buffer_printf(out, "none lost");
 	}
