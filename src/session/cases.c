@@ -92,20 +92,20 @@ static const struct framework frameworks[] = {
 	{.name = "catch2",
 	 .marks = TEXTS("list-test-names-only"),
 	 .list = TEXTS("--list-test-names-only"),
-	 .parse = cases_from_lines,
+	 .parse = cases_from_catch2,
 	 .select = TEXTS("{}"),
 	 .escape = ESCAPE_CATCH2,
 	 .missing = "No test cases matched",
 	 .status = STATUS_SUM},
 	{.name = "catch2-3",
-	 .marks = TEXTS("Catch2 v3", "libCatch2.so"),
+	 .marks = TEXTS(" is a Catch2 v", "libCatch2.so"),
 	 .list = TEXTS("--list-tests", "--verbosity", "quiet"),
 	 .parse = cases_from_catch2,
 	 .select = TEXTS("{}"),
 	 .escape = ESCAPE_CATCH2,
 	 .skipped = "1 skipped",
 	 .missing = "No test cases matched",
-	 .failed_status = 42},
+	 .status = STATUS_LARGEST},
 	{.name = "doctest",
 	 .marks = TEXTS("dt-list-test-cases"),
 	 .list = TEXTS("--list-test-cases", "--no-colors=true"),
@@ -140,13 +140,16 @@ const struct framework *framework_by_name(const char *name) {
 }
 
 int cases_exit_status(const struct framework *framework, const int *failed, size_t count) {
-	size_t sum = 0;
-	for (size_t i = 0; i < count; i++)
+	size_t sum = 0, largest = 0;
+	for (size_t i = 0; i < count; i++) {
 		sum += (size_t)failed[i];
-	sum = framework->status == STATUS_COUNT ? count
-	      : framework->status == STATUS_SUM ? sum
-						: (size_t)framework->failed_status;
-	return count ? (int)MIN(sum, (size_t)255) : 0;
+		largest = MAX(largest, (size_t)failed[i]);
+	}
+	const size_t statuses[] = {[STATUS_FIXED] = (size_t)framework->failed_status,
+				   [STATUS_SUM] = sum,
+				   [STATUS_LARGEST] = largest,
+				   [STATUS_COUNT] = count};
+	return count ? (int)MIN(statuses[framework->status], (size_t)255) : 0;
 }
 
 // ---- recognising ----

@@ -38,7 +38,7 @@ bool cases_resolve_meson(const char *text, size_t size, struct cases *cases);
 enum case_escape { ESCAPE_NOTHING, ESCAPE_CATCH2, ESCAPE_COMMA, ESCAPE_REGEX };
 
 // What a framework's exit status says about several cases.
-enum case_status { STATUS_FIXED, STATUS_SUM, STATUS_COUNT };
+enum case_status { STATUS_FIXED, STATUS_SUM, STATUS_LARGEST, STATUS_COUNT };
 
 struct framework {
 	const char *name;
