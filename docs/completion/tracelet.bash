@@ -50,11 +50,13 @@ _tracelet_command() {
 }
 
 _tracelet() {
+	local verbs="run each run-test start stop cancel status current snapshot mark convert info dump table fold flame top
+		diff check junit settings doctor"
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]} i
 	local profile_options="--pid --tid --kernel --jit --all --addrs --event-filter --all-events --from --quiet --help"
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		_tracelet_offer "run each run-test start stop cancel status current snapshot convert fold flame top diff check junit settings doctor help --help --version"
+		_tracelet_offer "$verbs help --help --version"
 		return
 	fi
 
@@ -102,7 +104,8 @@ _tracelet() {
 	stop:-* | cancel:-*) _tracelet_offer "--all --help" ;;
 	stop:* | cancel:* | current:* | snapshot:*) _tracelet_offer "$(tracelet status 2>/dev/null | cut -d ' ' -f 1)" ;;
 	settings:* | status:* | doctor:*) _tracelet_offer "--json --help" ;;
-	help:*) _tracelet_offer "run each run-test start stop cancel status current snapshot convert fold flame top diff check junit settings doctor" ;;
+	help:*) _tracelet_offer "$verbs" ;;
+	mark:-*) _tracelet_offer "--help" ;;
 	fold:-*) _tracelet_offer "--output $profile_options" ;;
 	flame:-*)
 		_tracelet_offer "--output --html --diff --normalize --negate --title --subtitle --countname --factor

@@ -28,6 +28,7 @@ extern const struct verb verb_cancel;
 extern const struct verb verb_status;
 extern const struct verb verb_current;
 extern const struct verb verb_snapshot;
+extern const struct verb verb_mark;
 extern const struct verb verb_convert;
 extern const struct verb verb_fold;
 extern const struct verb verb_flame;
@@ -39,6 +40,7 @@ extern const struct verb verb_check;
 extern const struct verb verb_junit;
 extern const struct verb verb_settings_show;
 extern const struct verb verb_doctor;
+extern const struct verb verb_table;
 
 int verb_print_help(const struct verb *verb); // on stdout; returns 0
 int verb_bad_usage(const struct verb *verb);  // after getopt's own line; returns EXIT_USAGE
