@@ -283,6 +283,7 @@ bad() { # WHAT PATTERN OPTIONS...
 bad "no number" "jobs: 'many' is not a number from 1 to" -j many
 bad "none" "jobs: '0' is not a number" --jobs 0
 bad "an unknown framework" "'junit5' is none of: pytest ctest" --framework junit5
+bad "a file that cannot be written" "junit: cannot write /no/such/out.xml" --framework tap --select '-t {}' --junit /no/such/out.xml
 bad "a regular expression that is none" "filter: '\('" --framework tap --select '-t {}' --filter '('
 bad "a filter that nothing fits" "no case has 'zzz'" --framework tap --select '-t {}' --filter zzz
 
