@@ -2,8 +2,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "session/ci.h"
 #include "session/descriptors.h"
-#include "session/manifest_line.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -243,22 +243,20 @@ void summary_write_json(const struct summary *summary) {
 	buffer_free(&line);
 }
 
-// What the JSON says is what a CI is told: the same words, all the files.
 void summary_publish(const struct summary *summary) {
-	struct buffer text = {0};
-	struct manifest_line line;
-	if (summary->settings->attachments == ATTACHMENTS_NO)
-		return;
-	summary_json(summary, &text);
-	if (manifest_line_parse((const char *)text.data, text.size, &line)) {
-		struct ci_test test = {.name = line.test,
-				       .result = line.result,
-				       .passed = strcmp(line.result, "passed") == 0,
-				       .seconds = line.seconds,
-				       .artifacts = line.artifacts,
-				       .artifact_count = line.artifact_count};
-		ci_publish(summary->settings, &test, STDOUT_FILENO, STDERR_FILENO);
-	}
-	manifest_line_free(&line);
-	buffer_free(&text);
+	struct ci_artifact artifacts[2];
+	size_t count = 0;
+	char words[128];
+	summary_result_words(summary->wait_status, words, sizeof(words));
+	if (summary->trace)
+		artifacts[count++] = (struct ci_artifact){summary->trace, summary->trace_size};
+	if (summary->spool)
+		artifacts[count++] = (struct ci_artifact){.path = summary->spool};
+	struct ci_test test = {.name = summary->test,
+			       .result = words,
+			       .passed = summary->wait_status == 0,
+			       .seconds = summary->wall_seconds,
+			       .artifacts = artifacts,
+			       .artifact_count = count};
+	ci_publish(summary->settings, &test, STDOUT_FILENO, STDERR_FILENO);
 }
