@@ -53,6 +53,7 @@ struct framework {
 	const char *preload;    // a library that teaches the program to list and select
 	const char *skipped;    // printed by a case that was skipped
 	const char *missing;    // printed when there is no case of that name
+	int skipped_status;     // and its exit status
 	case_parser *parse;
 	enum case_escape escape;
 	enum case_status status;

@@ -204,7 +204,8 @@ static void judge(struct runner *runner, size_t index, int status) {
 		result->outcome = CASE_FAILED;
 		result->status = 1;
 		words = "not found by its own name";
-	} else if (framework && result->status == 0 && output_has(runner, index, framework->skipped)) {
+	} else if (framework && (result->status == 0 || result->status == framework->skipped_status) &&
+		   output_has(runner, index, framework->skipped)) {
 		result->outcome = CASE_SKIPPED;
 		words = "skipped";
 	} else if (result->status == 0) {

@@ -246,6 +246,11 @@ chmod +x go
 check_run "go" 0 "$TRACELET" each --framework go -- ./go
 check_match "tests and examples" '^2 cases: 1 passed, 0 failed, 1 skipped' "$stdout"
 
+printf '#!/bin/sh\n[ "$1" != --list-tests ] || { echo off; exit; }\necho "test cases: 1 | 1 skipped"; exit 4\n' >catch
+chmod +x catch
+check_run "a case that Catch2 3 skips has not failed" 0 "$TRACELET" each --framework catch2-3 -- ./catch
+check_equal "it is skipped" skipped "$(result off)"
+
 printf '#!/bin/sh\necho all of it "$@"\nexit 7\n' >plain
 chmod +x plain
 check_run "a program of no known kind is run whole" 7 "$TRACELET" each -- ./plain --list
