@@ -6,7 +6,7 @@
 
 const enum setting_id verb_run_flags[] = {
 	SETTING_ENABLED, SETTING_NAME, SETTING_OUTPUT_DIR, SETTING_PROFILE, SETTING_SCOPE, SETTING_TYPE,
-	SETTING_RING_SIZE, SETTING_RING_SECONDS, SETTING_DURATION,
+	SETTING_RING_SIZE, SETTING_RING_SECONDS, SETTING_SAMPLE, SETTING_DURATION,
 	SETTING_WAIT_TREE, SETTING_BUFFER_SIZE, SETTING_JSON, SETTING_ATTACHMENTS, SETTING_KEEP_SPOOL, SETTING_STRICT, SETTING_QUIET,
 	SETTING_VERBOSE,
 };
@@ -44,6 +44,7 @@ const struct verb verb_run = {
 		"                      saved when COMMAND fails or on 'tracelet snapshot'\n"
 		"  --ring-size SIZE    how much a flight recorder holds (default: 16M)\n"
 		"  --ring-seconds SECS and for how long (default: as long as there is room)\n"
+		"  --sample[=HZ]       CPU samples with stacks (999 a second), and a flame graph of them\n"
 		"  --duration SECONDS  stop recording then; COMMAND goes on\n"
 		"  --wait-tree[=SECS]  record until the whole process tree has ended (at most SECS)\n"
 		"  --buffer-size SIZE  bytes between kernel and tracer, as in 64M (default: by CPUs)\n"

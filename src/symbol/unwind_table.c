@@ -520,6 +520,14 @@ size_t unwind_table_rows(const struct unwind_table *table) {
 	return table->rows.count;
 }
 
+const struct unwind_row *unwind_table_row(const struct unwind_table *table, size_t index) {
+	return &table->rows.items[index];
+}
+
+uint64_t unwind_table_base(const struct unwind_table *table) {
+	return table->base;
+}
+
 const struct unwind_row *unwind_row_at(const struct unwind_table *table, uint64_t address) {
 	if (address < table->base || address - table->base > UINT32_MAX)
 		return NULL;
