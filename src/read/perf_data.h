@@ -116,6 +116,7 @@ struct perf_data {
 	struct spaces spaces;
 	struct trace_formats formats;
 	struct map build_ids;  // module to build id, strings
+	uint32_t kernel_release; // what stands for the kernel's build id as long as that is not known
 	struct map task_names; // tid to strings
 	enum { ARCH_UNKNOWN, ARCH_X86, ARCH_ARM64, ARCH_OTHER } arch;
 	uint64_t samples, bad_records, broken_stacks, unwound_stacks, lost;

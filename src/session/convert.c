@@ -47,9 +47,10 @@ static void progress_destroy(struct sink *sink) {
 static int run_pipeline(const struct conversion *conversion, const struct reader *reader,
 			struct stream *input, struct output *output, struct conversion_result *result) {
 	struct tables tables = tables_new();
+	tables.symbolizer = symbolizer_new(true);
 	struct sink *writer = conversion->writer->open(output, &tables);
 	struct sink *counted = tally_init(&result->tally, writer);
-	tables.symbolizer = symbolizer_new();
+	tables.symbolizer = symbolizer_new(true);
 	struct sink *located = locate_new(&tables, counted);
 	struct sink *order = reader->ordered ? NULL : order_new(located);
 	struct progress progress = {

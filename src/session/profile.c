@@ -74,7 +74,7 @@ static int read_stream(struct stream *input, const char *path, const struct read
 	struct tap tap = {.sink = {.push = tap_push, .finish = tap_finish, .destroy = tap_destroy}, .next = sink, .input = input, .name = path, .flags = flags};
 	clock_gettime(CLOCK_MONOTONIC, &tap.begun);
 	if (!tables->symbolizer)
-		tables->symbolizer = symbolizer_new();
+		tables->symbolizer = symbolizer_new(true);
 	// Our own recordings tell addresses, and who maps what, in any order.
 	bool raw = reader == &spool_reader;
 	struct sink *first = raw ? order_new(locate_new(tables, &tap.sink)) : &tap.sink;
@@ -106,6 +106,12 @@ int profile_read(const char *path, const struct reader *reader, struct tables *t
 
 int profile_read_baseline(const char *path, const struct reader *reader, struct tables *tables, struct sink *sink) {
 	return read_path(path, reader, tables, sink, SAMPLE_BASELINE);
+}
+
+struct tables profile_tables_new(const struct profile_options *options) {
+	struct tables tables = tables_new();
+	tables.symbolizer = symbolizer_new(!options->no_inline);
+	return tables;
 }
 
 void profile_tables_free(struct tables *tables) {

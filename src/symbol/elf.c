@@ -236,7 +236,10 @@ static void fill(struct elf_object *object, Elf *elf) {
 	fill_code(object, elf);
 	struct symbol_list list = {0};
 	read_table(elf, SHT_SYMTAB, &list);
-	if (!list.items.count && !object->handles[1] && object->build_id[0])
+	// Also for the debug information that a stripped file lacks.
+	GElf_Shdr section;
+	bool stripped = !list.items.count || !section_by_name(elf, ".debug_info", &section);
+	if (stripped && !object->handles[1] && object->build_id[0])
 		object->handles[1] = open_by_build_id(object->build_id, &object->files[1]);
 	if (!list.items.count && object->handles[1])
 		read_table(object->handles[1], SHT_SYMTAB, &list);
@@ -318,5 +321,6 @@ void elf_close(struct elf_object *object) {
 	}
 	free(object->symbols);
 	free(object->segments);
+	free(object->text);
 	free(object);
 }

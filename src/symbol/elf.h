@@ -32,6 +32,10 @@ struct elf_object {
 	char build_id[41];
 	struct unwind_table *unwind; // made when it is asked for
 	bool unwind_tried;
+	struct inlined_table *inlined; // the same
+	bool inlined_tried;
+	bool absolute; // its addresses are those of the process
+	char *text;    // names that are not in an ELF file
 	void *handles[2]; // Elf of the file and of its debug file
 	int files[2];
 };
