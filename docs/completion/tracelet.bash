@@ -21,7 +21,7 @@ _tracelet_value() {
 	--from) _tracelet_offer "spool" ;;
 	--to) _tracelet_offer "perfetto" ;;
 	--output-dir) _tracelet_files -d ;;
-	--name | --duration | --buffer-size | --min-size) ;;
+	--name | --duration | --timeout | --grace | --timeout-status | --core-limit | --buffer-size | --min-size) ;;
 	--json)
 		[ "$verb" = run ] || return 1
 		_tracelet_files -f
@@ -52,7 +52,8 @@ _tracelet() {
 	if [ "$verb" = run ]; then
 		for ((i = 2; i < COMP_CWORD; i++)); do
 			case ${COMP_WORDS[i]} in
-			--enabled | --name | --output-dir | --profile | --scope | --duration | --json | --buffer-size)
+			--enabled | --name | --output-dir | --profile | --scope | --duration | --timeout | --grace | \
+				--timeout-status | --core-limit | --json | --buffer-size)
 				((i++)) # its value, whatever that looks like
 				;;
 			--)
@@ -76,8 +77,9 @@ _tracelet() {
 
 	case $verb:$current in
 	run:*)
-		_tracelet_offer "--enabled --name --output-dir --profile --scope --duration --wait-tree --strict --quiet --verbose
-			--json --buffer-size --keep-spool --help --"
+		_tracelet_offer "--enabled --name --output-dir --profile --scope --duration --wait-tree
+			--timeout --grace --timeout-status --core --core-limit
+			--strict --quiet --verbose --json --buffer-size --keep-spool --help --"
 		;;
 	convert:-*) _tracelet_offer "--from --to --help" ;;
 	check:-*) _tracelet_offer "--quiet --json --min-size --help" ;;

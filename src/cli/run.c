@@ -6,7 +6,8 @@
 
 static const enum setting_id flags[] = {
 	SETTING_ENABLED, SETTING_NAME, SETTING_OUTPUT_DIR, SETTING_PROFILE, SETTING_SCOPE, SETTING_DURATION,
-	SETTING_WAIT_TREE, SETTING_BUFFER_SIZE, SETTING_JSON, SETTING_KEEP_SPOOL, SETTING_STRICT, SETTING_QUIET,
+	SETTING_WAIT_TREE, SETTING_TIMEOUT, SETTING_GRACE, SETTING_TIMEOUT_STATUS, SETTING_CORE, SETTING_CORE_LIMIT,
+	SETTING_KEEP, SETTING_MAX_TOTAL_SIZE, SETTING_MAX_AGE, SETTING_BUFFER_SIZE, SETTING_JSON, SETTING_KEEP_SPOOL, SETTING_STRICT, SETTING_QUIET,
 	SETTING_VERBOSE,
 };
 
@@ -38,6 +39,11 @@ const struct verb verb_run = {
 		"  --scope SCOPE       tree: COMMAND and all it starts (default); system: everything\n"
 		"  --duration SECONDS  stop recording then; COMMAND goes on\n"
 		"  --wait-tree[=SECS]  record until the whole process tree has ended (at most SECS)\n"
+		"  --timeout SECONDS   then save all stacks, end COMMAND and all it started: exit 124\n"
+		"  --grace SECONDS     from SIGTERM to SIGKILL then (default: 5)\n"
+		"  --timeout-status N  exit with N instead of 124\n"
+		"  --core              save a core then, too\n"
+		"  --core-limit SIZE   of at most this size (default: 1G)\n"
 		"  --buffer-size SIZE  bytes between kernel and tracer, as in 64M (default: by CPUs)\n"
 		"  --json FD|FILE      the summary as JSON there\n"
 		"  --keep-spool        keep the raw recording beside the trace\n"
@@ -47,8 +53,8 @@ const struct verb verb_run = {
 		"  --help              this text\n\n"
 		"Each option may also be given as a variable (TRACELET_OUTPUT_DIR) or in tracelet.ini;\n"
 		"'tracelet settings' shows what is in force.\n\n"
-		"Exit status: COMMAND's; 128+N if signal N ended it; 127 not found; 126 not\n"
-		"executable; 2 bad options.\n\n"
+		"Exit status: COMMAND's; 128+N if signal N ended it; 124 timed out; 127 not found;\n"
+		"126 not executable; 2 bad options.\n\n"
 		"Example: tracelet run --name parser -- ./unit_tests parser\n",
 	.run = run,
 };

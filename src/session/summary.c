@@ -11,14 +11,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-void summary_result_words(int wait_status, char *words, size_t size) {
-	if (WIFSIGNALED(wait_status))
+void summary_result_words(int wait_status, double limit, char *words, size_t size) {
+	if (limit > 0)
+		snprintf(words, size, "timed out: limit %g s", limit);
+	else if (WIFSIGNALED(wait_status))
 		snprintf(words, size, "killed by signal %d (%s)%s", WTERMSIG(wait_status),
 			 strsignal(WTERMSIG(wait_status)), WCOREDUMP(wait_status) ? ", core dumped" : "");
 	else if (WEXITSTATUS(wait_status))
 		snprintf(words, size, "failed: exit status %d", WEXITSTATUS(wait_status));
 	else
 		snprintf(words, size, "passed");
+}
+
+static void result_words(const struct summary *summary, char *words, size_t size) {
+	summary_result_words(summary->wait_status, summary->timed_out ? summary->settings->timeout : 0, words, size);
 }
 
 static uint64_t lost_in_all(const struct summary *summary) {
@@ -76,17 +82,20 @@ static void describe_cost(const struct summary *summary, struct buffer *out) {
 
 void summary_print(const struct summary *summary) {
 	bool colours = log_colours();
-	bool passed = summary->wait_status == 0;
+	bool passed = summary->wait_status == 0 && !summary->timed_out;
 	const char *plain = colours ? "\033[0m" : "", *faint = colours ? "\033[2m" : "";
 	const char *colour = !colours ? "" : passed ? "\033[1;32m" : "\033[1;31m";
 	char words[128], size[16], number[32];
 	struct buffer out = {0};
-	summary_result_words(summary->wait_status, words, sizeof(words));
+	result_words(summary, words, sizeof(words));
 	buffer_printf(&out, "tracelet: %s %s%s%s in %.3g s\n", summary->test, colour, words, plain,
 		      summary->wall_seconds);
 	if (summary->trace)
 		buffer_printf(&out, "  %strace%s   %s (%s)\n", faint, plain, summary->trace,
 			      file_size_words(summary->trace_size, size));
+	for (size_t i = 0; i < summary->file_count; i++)
+		buffer_printf(&out, "  %s%-6s%s  %s (%s)\n", faint, summary->files[i].kind, plain, summary->files[i].path,
+			      file_size_words(summary->files[i].size, size));
 	if (summary->spool)
 		buffer_printf(&out, "  %sspool%s   %s\n", faint, plain, summary->spool);
 	if (summary->backend) {
@@ -121,22 +130,25 @@ static void json_times(struct json *json, const struct summary *summary) {
 	json_double(json, "cpu_seconds", summary->test_cpu_seconds);
 }
 
+static void json_file(struct json *json, const char *kind, const char *path, uint64_t size, const char *sha256) {
+	json_object(json, NULL);
+	json_string(json, "kind", kind);
+	json_string(json, "path", path);
+	json_uint(json, "size", size);
+	if (*sha256)
+		json_string(json, "sha256", sha256);
+	json_close_object(json);
+}
+
 static void json_artifacts(struct json *json, const struct summary *summary) {
 	json_array(json, "artifacts");
-	if (summary->trace) {
-		json_object(json, NULL);
-		json_string(json, "kind", "perfetto");
-		json_string(json, "path", summary->trace);
-		json_uint(json, "size", summary->trace_size);
-		json_string(json, "sha256", summary->sha256);
-		json_close_object(json);
-	}
-	if (summary->spool) {
-		json_object(json, NULL);
-		json_string(json, "kind", "spool");
-		json_string(json, "path", summary->spool);
-		json_close_object(json);
-	}
+	if (summary->trace)
+		json_file(json, "perfetto", summary->trace, summary->trace_size, summary->sha256);
+	for (size_t i = 0; i < summary->file_count; i++)
+		json_file(json, summary->files[i].kind, summary->files[i].path, summary->files[i].size,
+			  summary->files[i].sha256);
+	if (summary->spool)
+		json_file(json, "spool", summary->spool, summary->spool_size, "");
 	json_close_array(json);
 }
 
@@ -156,7 +168,7 @@ void summary_json(const struct summary *summary, struct buffer *line) {
 	struct utsname system;
 	char words[128];
 	uname(&system);
-	summary_result_words(summary->wait_status, words, sizeof(words));
+	result_words(summary, words, sizeof(words));
 	json_object(&json, NULL);
 	json_string(&json, "test", summary->test);
 	json_array(&json, "command");
@@ -164,6 +176,8 @@ void summary_json(const struct summary *summary, struct buffer *line) {
 		json_string(&json, NULL, *word);
 	json_close_array(&json);
 	json_string(&json, "result", words);
+	if (summary->timed_out)
+		json_double(&json, "timed_out_after", summary->settings->timeout);
 	if (WIFSIGNALED(summary->wait_status))
 		json_int(&json, "signal", WTERMSIG(summary->wait_status));
 	else

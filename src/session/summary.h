@@ -8,6 +8,13 @@
 #include <sys/resource.h>
 #include <time.h>
 
+// A file that the session leaves beside the trace.
+struct summary_file {
+	const char *kind, *path;
+	uint64_t size;
+	char sha256[65];
+};
+
 struct summary {
 	const struct settings *settings;
 	const char *test;        // the safe name
@@ -16,8 +23,11 @@ struct summary {
 	const char *trace;       // path of the trace, or NULL
 	const char *spool;       // path, when it was kept
 	char sha256[65];
-	uint64_t trace_size;
+	uint64_t trace_size, spool_size;
+	struct summary_file files[2]; // stacks, core
+	size_t file_count;
 	int wait_status;         // the test's, as wait() gives it
+	bool timed_out;          // and its time was over
 	struct timespec started; // wall clock
 	double wall_seconds;
 	double test_cpu_seconds; // of the test and the children it waited for
@@ -32,8 +42,9 @@ struct summary {
 void summary_print(const struct summary *summary);
 void summary_json(const struct summary *summary, struct buffer *line); // one line, with its end
 
-// "passed", "failed: exit status 3", "killed by signal 11 (Segmentation fault)"
-void summary_result_words(int wait_status, char *words, size_t size);
+// "passed", "failed: exit status 3", "killed by signal 11 (Segmentation fault)",
+// "timed out: limit 3 s". `limit` is 0 if it was not.
+void summary_result_words(int wait_status, double limit, char *words, size_t size);
 
 // To the descriptor or file of --json. Failures are warnings.
 void summary_write_json(const struct summary *summary);

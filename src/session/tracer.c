@@ -223,7 +223,7 @@ static bool record(struct session *session, struct message *message) {
 
 static void write_result(struct session *session, const struct test_end *end) {
 	char words[128];
-	summary_result_words(end->wait_status, words, sizeof(words));
+	summary_result_words(end->wait_status, end->timed_out ? session->settings->timeout : 0, words, sizeof(words));
 	spool_meta(&session->spool, "result", words);
 	char number[32];
 	snprintf(number, sizeof(number), "%d", end->wait_status >> 8 & 0xff);
@@ -261,16 +261,32 @@ static double cpu_seconds_of_self(void) {
 	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
+static uint64_t file_size(const char *path) {
+	struct stat status;
+	return lstat(path, &status) == 0 && S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
+}
+
+static void add_file(struct summary *summary, const char *kind, const char *path) {
+	if (!*path)
+		return;
+	struct summary_file *file = &summary->files[summary->file_count++];
+	*file = (struct summary_file){.kind = kind, .path = path, .size = file_size(path)};
+	artifact_sha256(path, file->sha256);
+}
+
 static void finish(struct session *session, const struct test_end *end) {
 	const struct settings *settings = session->settings;
 	struct summary summary = {.settings = settings,
 				  .test = session->test_name,
 				  .wait_status = end->wait_status,
+				  .timed_out = end->timed_out,
 				  .started = end->started,
 				  .wall_seconds = end->wall_seconds,
 				  .test_cpu_seconds = end->cpu_seconds};
 	struct conversion_result result = {0};
 	CLEANUP_FREE char *trace = NULL;
+	add_file(&summary, "stacks", end->stacks);
+	add_file(&summary, "core", end->core);
 	if (session->backend) {
 		stop_recording(session);
 		write_result(session, end);
@@ -288,13 +304,15 @@ static void finish(struct session *session, const struct test_end *end) {
 		summary.trace_size = result.size;
 		if (trace)
 			artifact_sha256(trace, summary.sha256);
-		if (!trace || settings->keep_spool)
+		if (!trace || settings->keep_spool) {
 			summary.spool = session->spool_path;
-		else
+			summary.spool_size = file_size(session->spool_path);
+		} else {
 			unlink(session->spool_path);
+		}
 	}
 	summary.tracer_cpu_seconds = cpu_seconds_of_self();
-	if (session->backend) {
+	if (session->backend || summary.file_count) {
 		struct buffer line = {0};
 		summary_json(&summary, &line);
 		int error = manifest_append(settings->output_dir, &line);
@@ -305,7 +323,7 @@ static void finish(struct session *session, const struct test_end *end) {
 	}
 	if (settings->json)
 		summary_write_json(&summary);
-	if (!settings->quiet && session->backend)
+	if (!settings->quiet && (session->backend || end->timed_out))
 		summary_print(&summary);
 }
 

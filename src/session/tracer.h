@@ -21,6 +21,8 @@ struct test_end {
 	int wait_status;
 	double wall_seconds, cpu_seconds;
 	struct timespec started;
+	bool timed_out;                // it was ended when its time was over
+	char stacks[512], core[512];   // paths of what was saved then; "": nothing
 };
 
 int tracer_spawn(struct tracer *tracer, const struct settings *settings, const char *test_name);
