@@ -17,11 +17,13 @@ _tracelet_value() {
 	case $1 in
 	--enabled) _tracelet_offer "yes no auto" ;;
 	--profile) _tracelet_offer "embedded" ;;
+	--type) _tracelet_offer "file memory" ;;
 	--scope) _tracelet_offer "tree system" ;;
 	--from) _tracelet_offer "spool" ;;
 	--to) _tracelet_offer "perfetto" ;;
 	--output-dir) _tracelet_files -d ;;
-	--name | --duration | --timeout | --grace | --timeout-status | --core-limit | --buffer-size | --min-size) ;;
+	--name | --duration | --timeout | --grace | --timeout-status | --core-limit | --buffer-size | --ring-size | --ring-seconds | \
+		--min-size) ;;
 	--json)
 		[ "$verb" = run ] || return 1
 		_tracelet_files -f
@@ -52,8 +54,8 @@ _tracelet() {
 	if [ "$verb" = run ]; then
 		for ((i = 2; i < COMP_CWORD; i++)); do
 			case ${COMP_WORDS[i]} in
-			--enabled | --name | --output-dir | --profile | --scope | --duration | --timeout | --grace | \
-				--timeout-status | --core-limit | --json | --buffer-size)
+			--enabled | --name | --output-dir | --profile | --scope | --type | --ring-size | --ring-seconds | --duration | \
+				--timeout | --grace | --timeout-status | --core-limit | --json | --buffer-size)
 				((i++)) # its value, whatever that looks like
 				;;
 			--)
@@ -77,7 +79,7 @@ _tracelet() {
 
 	case $verb:$current in
 	run:*)
-		_tracelet_offer "--enabled --name --output-dir --profile --scope --duration --wait-tree
+		_tracelet_offer "--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --duration --wait-tree
 			--timeout --grace --timeout-status --core --core-limit
 			--strict --quiet --verbose --json --buffer-size --keep-spool --help --"
 		;;

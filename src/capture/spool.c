@@ -39,7 +39,8 @@ void spool_close(struct spool *spool) {
 
 int spool_flush(struct spool *spool) {
 	if (!spool->error)
-		spool->error = file_write_all(spool->fd, spool->pending.data, spool->pending.size);
+		spool->error = spool->write ? spool->write(spool->context, spool->pending.data, spool->pending.size)
+					    : file_write_all(spool->fd, spool->pending.data, spool->pending.size);
 	if (!spool->error)
 		spool->written += spool->pending.size;
 	spool->pending.size = 0;

@@ -11,6 +11,9 @@ struct spool {
 	uint64_t written;
 	int fd;
 	int error;
+	// Where bytes go; NULL: to the descriptor. 0 or -errno.
+	int (*write)(void *context, const void *bytes, size_t size);
+	void *context;
 };
 
 void spool_open(struct spool *spool, int fd, uint64_t start); // takes over the descriptor

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 
 static const enum setting_id flags[] = {
-	SETTING_ENABLED, SETTING_NAME, SETTING_OUTPUT_DIR, SETTING_PROFILE, SETTING_SCOPE, SETTING_DURATION,
-	SETTING_WAIT_TREE, SETTING_TIMEOUT, SETTING_GRACE, SETTING_TIMEOUT_STATUS, SETTING_CORE, SETTING_CORE_LIMIT,
-	SETTING_KEEP, SETTING_MAX_TOTAL_SIZE, SETTING_MAX_AGE, SETTING_BUFFER_SIZE, SETTING_JSON, SETTING_KEEP_SPOOL, SETTING_STRICT, SETTING_QUIET,
+	SETTING_ENABLED,        SETTING_NAME,         SETTING_OUTPUT_DIR, SETTING_PROFILE,        SETTING_SCOPE,
+	SETTING_TYPE,           SETTING_RING_SIZE,    SETTING_RING_SECONDS, SETTING_DURATION,     SETTING_WAIT_TREE,
+	SETTING_TIMEOUT,        SETTING_GRACE,        SETTING_TIMEOUT_STATUS, SETTING_CORE,       SETTING_CORE_LIMIT,
+	SETTING_KEEP,           SETTING_MAX_TOTAL_SIZE, SETTING_MAX_AGE,  SETTING_BUFFER_SIZE,    SETTING_JSON,
+	SETTING_KEEP_SPOOL,     SETTING_STRICT,       SETTING_QUIET,
 	SETTING_VERBOSE,
 };
 
@@ -37,6 +39,10 @@ const struct verb verb_run = {
 		"  --output-dir DIR    where artifacts go (default: ./tracelet-out)\n"
 		"  --profile NAME      what to record (default: embedded)\n"
 		"  --scope SCOPE       tree: COMMAND and all it starts (default); system: everything\n"
+		"  --type TYPE         file (default), or memory: a flight recorder of the newest events,\n"
+		"                      saved when COMMAND fails or on 'tracelet snapshot'\n"
+		"  --ring-size SIZE    how much a flight recorder holds (default: 16M)\n"
+		"  --ring-seconds SECS and for how long (default: as long as there is room)\n"
 		"  --duration SECONDS  stop recording then; COMMAND goes on\n"
 		"  --wait-tree[=SECS]  record until the whole process tree has ended (at most SECS)\n"
 		"  --timeout SECONDS   then save all stacks, end COMMAND and all it started: exit 124\n"

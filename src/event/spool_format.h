@@ -12,7 +12,7 @@ struct spool_header {
 	char magic[16];
 	uint32_t version;
 	uint32_t header_size;
-	uint64_t start; // when recording began, CLOCK_BOOTTIME
+	uint64_t start; // when recording began, CLOCK_BOOTTIME; what is earlier is left out
 };
 
 enum spool_block_type {
@@ -22,6 +22,7 @@ enum spool_block_type {
 	SPOOL_META,       // key, NUL, value, NUL
 	SPOOL_TASK,       // struct spool_task, name, NUL, command line (arguments with NULs)
 	SPOOL_LOST,       // struct spool_lost: the totals, at the end
+	SPOOL_FORGOTTEN,  // struct spool_lost: of the totals, what happened before this spool begins
 };
 
 struct spool_block {

@@ -16,6 +16,7 @@ struct decoder {
 	struct sink *sink;
 	uint64_t lost[RECORD_SOURCE_COUNT]; // told by batches so far
 	uint64_t time;                      // of the latest record
+	uint64_t start;                     // of the recording
 	uint64_t bad_records;
 };
 
@@ -169,8 +170,19 @@ static int push_lost(struct decoder *decoder, uint64_t time, uint32_t cpu, int s
 	if (!count)
 		return 0;
 	decoder->lost[source] += count;
+	time = MAX(time, decoder->start);
 	return sink_push(decoder->sink, &(struct event){.kind = EVENT_LOST, .time = time, .cpu = cpu,
 							.lost = {.count = count, .source = (uint16_t)source}});
+}
+
+// A flight recorder begins in the middle of a test: what was before its first
+// moment is incomplete, and only what it says about tasks still counts.
+static bool begins_later(const struct decoder *decoder, struct event *event) {
+	if (event->time >= decoder->start)
+		return false;
+	event->time = decoder->start;
+	return event->kind != EVENT_FORK && event->kind != EVENT_EXEC && event->kind != EVENT_RENAME &&
+	       event->kind != EVENT_EXIT;
 }
 
 static int decode_batch(struct decoder *decoder, struct cursor *in) {
@@ -198,6 +210,8 @@ static int decode_batch(struct decoder *decoder, struct cursor *in) {
 			continue;
 		}
 		decoder->time = event.time;
+		if (begins_later(decoder, &event))
+			continue;
 		error = sink_push(decoder->sink, &event);
 	}
 	return error;
@@ -251,9 +265,18 @@ static int decode_lost(struct decoder *decoder, struct cursor *in) {
 	return error ? error : push_lost(decoder, lost.time, CPU_NONE, RECORD_SOURCE_PROCESS, lost.unfollowed);
 }
 
+static int decode_forgotten(struct decoder *decoder, struct cursor *in) {
+	struct spool_lost lost;
+	cursor_copy(in, &lost, sizeof(lost));
+	for (int source = 0; !in->failed && source < RECORD_SOURCE_COUNT; source++)
+		decoder->lost[source] += lost.count[source];
+	return 0;
+}
+
 static int (*const block_decoders[])(struct decoder *, struct cursor *) = {
 	[SPOOL_BATCH] = decode_batch, [SPOOL_WATERMARK] = decode_watermark, [SPOOL_CLOCK] = decode_clock,
 	[SPOOL_META] = decode_meta,   [SPOOL_TASK] = decode_task,           [SPOOL_LOST] = decode_lost,
+	[SPOOL_FORGOTTEN] = decode_forgotten,
 };
 
 static bool spool_probe(const uint8_t *head, size_t size) {
@@ -273,7 +296,7 @@ static int read_header(struct stream *input, const char *name, struct decoder *d
 			  SPOOL_VERSION);
 		return -EINVAL;
 	}
-	decoder->time = header.start;
+	decoder->time = decoder->start = header.start;
 	stream_consume(input, sizeof(header));
 	return sink_push(decoder->sink, &(struct event){.kind = EVENT_START, .cpu = CPU_NONE, .time = header.start});
 }

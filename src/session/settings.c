@@ -56,6 +56,7 @@ static bool openvmm_folder(const char *text, const char **value) {
 static const char *const enabled_choices[] = {"no", "yes", "auto", NULL};
 static const char *const keep_choices[] = {[KEEP_ALWAYS] = "always", [KEEP_FAILED] = "failed", [KEEP_NEVER] = "never", NULL};
 static const char *const scope_choices[] = {[SCOPE_TREE] = "tree", [SCOPE_SYSTEM] = "system", NULL};
+static const char *const type_choices[] = {[RECORD_TO_FILE] = "file", [RECORD_TO_MEMORY] = "memory", NULL};
 
 #define FIELD(field) .offset = offsetof(struct settings, field)
 
@@ -70,6 +71,10 @@ static const struct setting table[SETTING_COUNT] = {
 			     .alias = "OPENVMM_WPR_PROFILE", .alias_value = openvmm_profile},
 	[SETTING_SCOPE] = {"scope", TYPE_CHOICE, FIELD(scope), .choices = scope_choices,
 			   .wanted = "'tree' or 'system'"},
+	[SETTING_TYPE] = {"type", TYPE_CHOICE, FIELD(type), .choices = type_choices, .wanted = "'file' or 'memory'"},
+	[SETTING_RING_SIZE] = {"ring-size", TYPE_SIZE, FIELD(ring_size), .least = 64 << 10, .most = 1ull << 32,
+			       .wanted = "a size from 64K to 4G"},
+	[SETTING_RING_SECONDS] = {"ring-seconds", TYPE_SECONDS, FIELD(ring_seconds), .wanted = "seconds"},
 	[SETTING_DURATION] = {"duration", TYPE_SECONDS, FIELD(duration), .wanted = "seconds"},
 	[SETTING_WAIT_TREE] = {"wait-tree", TYPE_SECONDS, FIELD(wait_tree), .bare = "0", .wanted = "seconds"},
 	[SETTING_TIMEOUT] = {"timeout", TYPE_SECONDS, FIELD(timeout), .wanted = "seconds"},
@@ -319,7 +324,7 @@ static void keep_by_ci(struct settings *settings) {
 
 bool settings_load(struct settings *settings) {
 	*settings = (struct settings){.output_dir = "tracelet-out", .profile = "embedded", .enabled = ENABLED_YES,
-				      .scope = SCOPE_TREE, .wait_tree = -1, .grace = 5, .timeout_status = 124,
+				      .scope = SCOPE_TREE, .ring_size = 16 << 20, .wait_tree = -1, .grace = 5, .timeout_status = 124,
 				      .core_limit = (size_t)1 << 30, .keep = KEEP_ALWAYS};
 	keep_by_ci(settings);
 	settings->user_file = find_user_file();

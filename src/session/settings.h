@@ -16,6 +16,9 @@ enum setting_id {
 	SETTING_OUTPUT_DIR,
 	SETTING_PROFILE,
 	SETTING_SCOPE,
+	SETTING_TYPE,
+	SETTING_RING_SIZE,
+	SETTING_RING_SECONDS,
 	SETTING_DURATION,
 	SETTING_WAIT_TREE,
 	SETTING_TIMEOUT,
@@ -41,6 +44,8 @@ enum keep { KEEP_ALWAYS, KEEP_FAILED, KEEP_NEVER };
 
 enum enabled { ENABLED_NO, ENABLED_YES, ENABLED_AUTO }; // auto: only if the environment says yes
 
+enum recording_type { RECORD_TO_FILE, RECORD_TO_MEMORY }; // memory: a flight recorder
+
 struct settings {
 	const char *name;       // NULL: made from the command
 	const char *output_dir;
@@ -49,6 +54,9 @@ struct settings {
 	char **command;         // ends with NULL
 	int enabled;            // enum enabled
 	int scope;              // enum capture_scope
+	int type;               // enum recording_type
+	size_t ring_size;       // bytes that a flight recorder holds
+	double ring_seconds;    // and for how long, 0: as long as there is room
 	size_t buffer_size;     // 0: sized to the machine
 	double duration;        // seconds after which recording stops, 0: with the test
 	double wait_tree;       // seconds to wait for the test's orphans, 0: for ever, negative: do not

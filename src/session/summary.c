@@ -98,7 +98,9 @@ void summary_print(const struct summary *summary) {
 			      file_size_words(summary->files[i].size, size));
 	if (summary->spool)
 		buffer_printf(&out, "  %sspool%s   %s\n", faint, plain, summary->spool);
-	if (summary->backend) {
+	if (summary->not_kept)
+		buffer_printf(&out, "  %strace%s   not kept: %s\n", faint, plain, summary->not_kept);
+	if (summary->backend && !summary->not_kept) {
 		buffer_printf(&out, "  %sevents%s  %s, ", faint, plain, with_commas(summary->events, number));
 		describe_losses(summary, &out);
 		if (summary->missing)

@@ -28,6 +28,8 @@ struct summary {
 	size_t file_count;
 	int wait_status;         // the test's, as wait() gives it
 	bool timed_out;          // and its time was over
+	bool operation;          // there was no test
+	const char *not_kept;    // why there is no trace though there could be; NULL: it was kept
 	struct timespec started; // wall clock
 	double wall_seconds;
 	double test_cpu_seconds; // of the test and the children it waited for

@@ -4,25 +4,14 @@
 // talks to it over a socket and goes on without it when it is gone.
 #pragma once
 
-#include "session/settings.h"
+#include "session/recording.h"
 
-#include <sys/resource.h>
 #include <sys/types.h>
-#include <time.h>
 
 struct tracer {
 	pid_t pid;
 	int socket;
 	char spool[512]; // where it records, known when it is ready; "": nowhere
-};
-
-// What the waiter learns of the test, for the tracer's summary.
-struct test_end {
-	int wait_status;
-	double wall_seconds, cpu_seconds;
-	struct timespec started;
-	bool timed_out;                // it was ended when its time was over
-	char stacks[512], core[512];   // paths of what was saved then; "": nothing
 };
 
 int tracer_spawn(struct tracer *tracer, const struct settings *settings, const char *test_name);

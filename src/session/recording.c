@@ -1,0 +1,369 @@
+#include "session/recording.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "capture/tasks.h"
+#include "session/artifact.h"
+#include "session/convert.h"
+#include "session/manifest.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+enum { DRAIN_INTERVAL_MS = 100 };
+
+// ---- the beginning ----
+
+static int open_spool(struct recording *recording) {
+	const struct settings *settings = recording->settings;
+	int error = artifact_make_dir(settings->output_dir);
+	int fd = error ? error : artifact_reserve(settings->output_dir, recording->name, &recording->stem);
+	if (fd < 0) {
+		log_warning("no trace: cannot write to %s: %s (name another folder with --output-dir)",
+			    settings->output_dir, strerror(-fd));
+		return fd;
+	}
+	recording->spool_path = memory_format("%s.spool", recording->stem);
+	spool_open(&recording->spool, fd, clock_boot_now());
+	if (settings->type == RECORD_TO_MEMORY) {
+		recording->flight = flight_new(settings->ring_size, settings->ring_seconds);
+		flight_take(recording->flight, &recording->spool);
+	}
+	return 0;
+}
+
+static int open_capture(struct recording *recording) {
+	struct capture_options options = {.scope = recording->settings->scope,
+					  .buffer_size = recording->settings->buffer_size};
+	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
+		options.sources[source] = true;
+	static const struct capture_backend *const backends[] = {&capture_bpf, &capture_perf};
+	char why[ARRAY_SIZE(backends)][256] = {{0}};
+	for (size_t i = 0; i < ARRAY_SIZE(backends); i++) {
+		if (backends[i]->open(&options, &recording->capture, why[i]) == 0) {
+			recording->backend = backends[i];
+			if (i > 0)
+				log_warning("%s; recording less, with perf events", why[0]);
+			return 0;
+		}
+	}
+	log_warning("no trace: %s; %s. 'tracelet doctor' shows what to do", why[0], why[1]);
+	return -EPERM;
+}
+
+void recording_open(struct recording *recording) {
+	if (open_capture(recording) == 0 && open_spool(recording) != 0) {
+		recording->backend->close(recording->capture);
+		recording->backend = NULL;
+	}
+}
+
+static void write_facts(struct recording *recording) {
+	struct utsname system;
+	uname(&system);
+	struct buffer command = {0};
+	for (char **word = recording->settings->command; word && *word; word++)
+		buffer_printf(&command, "%s%s", command.size ? " " : "", *word);
+	buffer_append(&command, "", 1);
+	const char *facts[][2] = {
+		{"test", recording->name},
+		{"command", (char *)command.data},
+		{"tool", "tracelet " TRACELET_VERSION},
+		{"scope", recording->settings->scope == SCOPE_SYSTEM ? "system" : "tree"},
+		{"backend", recording->backend->name},
+		{"host", system.nodename},
+		{"system", system.sysname},
+		{"kernel", system.release},
+		{"kernel-version", system.version},
+		{"machine", system.machine},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(facts); i++)
+		spool_meta(&recording->spool, facts[i][0], facts[i][1]);
+	buffer_free(&command);
+}
+
+bool recording_begin(struct recording *recording, pid_t pid) {
+	if (!recording->backend)
+		return false;
+	const struct settings *settings = recording->settings;
+	char why[256] = "";
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	write_facts(recording);
+	spool_tasks(&recording->spool, settings->scope == SCOPE_SYSTEM ? 0 : pid);
+	int error = recording->backend->follow(recording->capture, pid, pidfd);
+	if (error)
+		snprintf(why, sizeof(why), "the test cannot be followed: %s", strerror(-error));
+	else
+		error = recording->backend->start(recording->capture, why);
+	if (pidfd >= 0)
+		close(pidfd);
+	if (error) {
+		log_warning("no trace: %s", why);
+		recording_drop(recording);
+		recording->backend->close(recording->capture);
+		recording->backend = NULL;
+		return false;
+	}
+	// On disk before the test begins: if we are killed, there is a spool to convert.
+	spool_flush(&recording->spool);
+	recording->synced = clock_boot_now();
+	recording->deadline = settings->duration > 0
+				      ? recording->synced + (uint64_t)(settings->duration * 1e9)
+				      : UINT64_MAX;
+	recording->active = true;
+	return true;
+}
+
+// ---- while it goes on ----
+
+void recording_stop(struct recording *recording) {
+	if (!recording->active)
+		return;
+	recording->active = false;
+	recording->backend->stop(recording->capture, &recording->spool, &recording->totals);
+	struct spool_lost lost = {.time = clock_boot_now(), .unfollowed = recording->totals.unfollowed};
+	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
+		lost.count[source] = recording->totals.lost[source];
+	spool_append(&recording->spool, SPOOL_LOST, &lost, sizeof(lost));
+	spool_clock(&recording->spool);
+}
+
+static void warn_of_full_disk(struct recording *recording) {
+	if (recording->spool.error && recording->active) {
+		log_warning("recording stopped: %s: %s; what was written is kept", recording->spool_path,
+			    strerror(-recording->spool.error));
+		recording_stop(recording);
+	}
+}
+
+int recording_wait_fd(const struct recording *recording) {
+	return recording->active ? recording->backend->wait_fd(recording->capture) : -1;
+}
+
+// Until the next drain is due or, if that is sooner, --duration is over.
+int recording_wait_time(const struct recording *recording) {
+	uint64_t now = clock_boot_now();
+	uint64_t left = recording->deadline > now ? (recording->deadline - now) / 1000000 + 1 : 0;
+	return recording->active ? (int)MIN(left, (uint64_t)DRAIN_INTERVAL_MS) : -1;
+}
+
+static void sync_now(struct recording *recording) {
+	recording->backend->sync(recording->capture, &recording->spool);
+	spool_flush(&recording->spool);
+	recording->synced = clock_boot_now();
+}
+
+void recording_turn(struct recording *recording) {
+	if (recording->active && clock_boot_now() >= recording->deadline)
+		recording_stop(recording);
+	if (!recording->active)
+		return;
+	if (clock_boot_now() - recording->synced >= DRAIN_INTERVAL_MS * 1000000ull)
+		sync_now(recording);
+	else
+		recording->backend->drain(recording->capture, &recording->spool);
+	warn_of_full_disk(recording);
+}
+
+// ---- the end ----
+
+static void write_result(struct recording *recording, const struct test_end *end) {
+	char words[128];
+	summary_result_words(end->wait_status, end->timed_out ? recording->settings->timeout : 0, words,
+			     sizeof(words));
+	spool_meta(&recording->spool, "result", words);
+	char number[32];
+	snprintf(number, sizeof(number), "%d", end->wait_status >> 8 & 0xff);
+	spool_meta(&recording->spool, "exit-status", end->wait_status & 0x7f ? "none" : number);
+	snprintf(number, sizeof(number), "%.6f", end->wall_seconds);
+	spool_meta(&recording->spool, "wall-seconds", number);
+}
+
+// The trace from the spool; NULL if that failed (and was said).
+static char *make_trace(const char *spool, const char *stem, struct conversion_result *result) {
+	for (unsigned number = 0; number < 1000; number++) {
+		char *path = number ? memory_format("%s_%u.pb", stem, number) : memory_format("%s.pb", stem);
+		struct conversion conversion = {.input = spool,
+						.output = path,
+						.reader = &spool_reader,
+						.writer = &perfetto_writer,
+						.mode = OUTPUT_CREATE,
+						.progress = true};
+		struct stat there; // a link that leads nowhere is there too
+		int error = lstat(path, &there) == 0 ? -EEXIST : convert(&conversion, result);
+		if (!error)
+			return path;
+		free(path);
+		if (error != -EEXIST) // someone put a file there meanwhile: it stays
+			return NULL;
+	}
+	return NULL;
+}
+
+static double cpu_seconds_of_self(void) {
+	struct rusage usage;
+	getrusage(RUSAGE_SELF, &usage);
+	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+static void add_to_manifest(struct recording *recording, const struct summary *summary) {
+	struct buffer line = {0};
+	summary_json(summary, &line);
+	int error = manifest_append(recording->settings->output_dir, &line);
+	if (error && summary->trace)
+		log_warning("%s/manifest.jsonl: cannot be written: %s", recording->settings->output_dir,
+			    strerror(-error));
+	buffer_free(&line);
+}
+
+static void take_counts(struct summary *summary, const struct conversion_result *result) {
+	summary->events = result->tally.events;
+	memcpy(summary->lost, result->tally.lost, sizeof(summary->lost));
+	summary->gaps = result->tally.gaps;
+	summary->late = result->late;
+	summary->trace_size = result->size;
+}
+
+static uint64_t file_size(const char *path) {
+	struct stat status;
+	return lstat(path, &status) == 0 && S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
+}
+
+static void add_file(struct summary *summary, const char *kind, const char *path) {
+	if (!*path)
+		return;
+	struct summary_file *file = &summary->files[summary->file_count++];
+	*file = (struct summary_file){.kind = kind, .path = path, .size = file_size(path)};
+	artifact_sha256(path, file->sha256);
+}
+
+// NULL: there is to be a trace.
+static const char *why_not_kept(const struct recording *recording, const struct test_end *end) {
+	bool passed = !end->wait_status && !end->timed_out && !end->operation;
+	int keep = recording->settings->keep;
+	return keep == KEEP_NEVER              ? "--keep never"
+	       : passed && keep == KEEP_FAILED ? "the test passed (--keep failed)"
+	       : passed && recording->flight   ? "a flight recorder is saved when a test fails"
+					       : NULL;
+}
+
+// Ends the spool; false: there is nothing in it to make a trace of.
+static bool end_spool(struct recording *recording, const struct test_end *end) {
+	recording_stop(recording);
+	write_result(recording, end);
+	int error = spool_flush(&recording->spool);
+	bool wanted = !why_not_kept(recording, end);
+	if (recording->flight && wanted)
+		error = flight_save(recording->flight, recording->spool.fd);
+	if (recording->flight && error)
+		log_warning("no trace: %s: %s", recording->spool_path, strerror(-error));
+	spool_close(&recording->spool);
+	if (!wanted)
+		unlink(recording->spool_path);
+	return wanted && !error;
+}
+
+void recording_finish(struct recording *recording, const struct test_end *end, struct summary *summary) {
+	const struct settings *settings = recording->settings;
+	*summary = (struct summary){.settings = settings,
+				    .test = recording->name,
+				    .wait_status = end->wait_status,
+				    .timed_out = end->timed_out,
+				    .operation = end->operation,
+				    .started = end->started,
+				    .wall_seconds = end->wall_seconds,
+				    .test_cpu_seconds = end->cpu_seconds};
+	add_file(summary, "stacks", end->stacks);
+	add_file(summary, "core", end->core);
+	if (recording->backend) {
+		struct conversion_result result = {0};
+		bool wanted = end_spool(recording, end);
+		// On a full disk there is no room for a trace either, as was said already.
+		if (wanted)
+			recording->trace = make_trace(recording->spool_path, recording->stem, &result);
+		summary->backend = recording->backend->name;
+		summary->missing = recording->backend->missing;
+		summary->totals = recording->totals;
+		summary->trace = recording->trace;
+		summary->not_kept = why_not_kept(recording, end);
+		take_counts(summary, &result);
+		if (recording->trace)
+			artifact_sha256(recording->trace, summary->sha256);
+		if (summary->not_kept || (recording->trace && !settings->keep_spool)) {
+			unlink(recording->spool_path);
+		} else {
+			summary->spool = recording->spool_path;
+			summary->spool_size = file_size(recording->spool_path);
+		}
+	}
+	summary->tracer_cpu_seconds = cpu_seconds_of_self();
+	if (recording->backend || summary->file_count)
+		add_to_manifest(recording, summary);
+}
+
+// ---- a look in between ----
+
+static int save_snapshot(struct recording *recording, const char *stem, int fd, const struct test_end *end) {
+	CLEANUP_FREE char *spool = memory_format("%s.spool", stem);
+	struct conversion_result result = {0};
+	int error = recording->flight ? flight_save(recording->flight, fd) : 0;
+	close(fd);
+	if (error)
+		log_warning("no snapshot: %s: %s", spool, strerror(-error));
+	else
+		recording->trace = make_trace(recording->flight ? spool : recording->spool_path, stem,
+					      &result);
+	unlink(spool);
+	if (error || !recording->trace)
+		return 1;
+	struct summary summary = {.settings = recording->settings,
+				  .test = recording->name,
+				  .operation = true,
+				  .started = end->started,
+				  .wall_seconds = end->wall_seconds,
+				  .backend = recording->backend->name,
+				  .trace = recording->trace};
+	take_counts(&summary, &result);
+	artifact_sha256(recording->trace, summary.sha256);
+	add_to_manifest(recording, &summary);
+	return 0;
+}
+
+pid_t recording_snapshot(struct recording *recording, const struct test_end *end, char **path) {
+	char *stem;
+	if (!recording->backend)
+		return -ENODATA;
+	if (recording->active)
+		sync_now(recording);
+	int fd = artifact_reserve(recording->settings->output_dir, recording->name, &stem);
+	if (fd < 0)
+		return fd;
+	pid_t child = fork();
+	if (child == 0)
+		_exit(save_snapshot(recording, stem, fd, end));
+	int error = errno;
+	close(fd);
+	*path = memory_format("%s.pb", stem);
+	free(stem);
+	return child < 0 ? -error : child;
+}
+
+void recording_drop(struct recording *recording) {
+	if (recording->spool_path) {
+		spool_close(&recording->spool);
+		unlink(recording->spool_path);
+	}
+}
+
+void recording_close(struct recording *recording) {
+	if (recording->backend)
+		recording->backend->close(recording->capture);
+	flight_free(recording->flight);
+	free(recording->stem);
+	free(recording->spool_path);
+	free(recording->trace);
+}

@@ -1,0 +1,58 @@
+// One recording from beginning to end: a backend of capture, the spool it fills,
+// and the artifacts, the manifest's line and the summary made of it. Used by the
+// tracer of a test and by the tracer of an operation.
+#pragma once
+
+#include "session/flight.h"
+#include "session/settings.h"
+#include "session/summary.h"
+
+#include <sys/types.h>
+
+// What is known of the test, or of the operation, when it has ended.
+struct test_end {
+	int wait_status;
+	double wall_seconds, cpu_seconds;
+	struct timespec started;
+	bool operation;              // no test: there is no status
+	bool timed_out;              // the test was ended when its time was over
+	char stacks[512], core[512]; // paths of what was saved then; "": nothing
+};
+
+struct recording {
+	const struct settings *settings;
+	const char *name;                      // of the test, made safe
+	const struct capture_backend *backend; // NULL: nothing can be recorded
+	struct capture *capture;
+	struct capture_totals totals;
+	struct spool spool;
+	struct flight *flight; // --type memory: the newest events, else NULL
+	char *stem, *spool_path;
+	char *trace; // when it has been made
+	uint64_t deadline, synced;
+	bool active; // events come in
+};
+
+// Chooses a backend and reserves a name. What cannot be had has been said, and
+// `backend` is NULL.
+void recording_open(struct recording *recording);
+bool recording_begin(struct recording *recording, pid_t pid); // of this process and all it starts
+
+// For poll(): what to wait for, and for how many milliseconds, before the next turn.
+int recording_wait_fd(const struct recording *recording);
+int recording_wait_time(const struct recording *recording);
+void recording_turn(struct recording *recording);
+
+void recording_stop(struct recording *recording);
+
+// Artifacts and the manifest's line. The summary is the caller's to tell; its texts live
+// as long as the recording.
+void recording_finish(struct recording *recording, const struct test_end *end, struct summary *summary);
+
+// What has been recorded so far as an artifact of its own, made by a child process;
+// recording goes on. The child's id, or -errno; its exit status is 0 if all went well.
+// The artifact's name is in `path`, the caller's to free.
+pid_t recording_snapshot(struct recording *recording, const struct test_end *end, char **path);
+
+void recording_drop(struct recording *recording); // leaves nothing on disk
+void recording_close(struct recording *recording);
