@@ -19,10 +19,11 @@ _tracelet_value() {
 	--profile) _tracelet_offer "embedded" ;;
 	--type) _tracelet_offer "file memory" ;;
 	--scope) _tracelet_offer "tree system" ;;
+	--keep) _tracelet_offer "always failed never" ;;
 	--from) _tracelet_offer "spool" ;;
 	--to) _tracelet_offer "perfetto" ;;
 	--output-dir) _tracelet_files -d ;;
-	--name | --duration | --timeout | --grace | --timeout-status | --core-limit | --buffer-size | --ring-size | --ring-seconds | \
+	--name | --duration | --timeout | --grace | --timeout-status | --core-limit | --max-total-size | --max-age | --buffer-size | --ring-size | --ring-seconds | \
 		--min-size) ;;
 	--json)
 		[ "$verb" = run ] || return 1
@@ -55,7 +56,7 @@ _tracelet() {
 		for ((i = 2; i < COMP_CWORD; i++)); do
 			case ${COMP_WORDS[i]} in
 			--enabled | --name | --output-dir | --profile | --scope | --type | --ring-size | --ring-seconds | --duration | \
-				--timeout | --grace | --timeout-status | --core-limit | --json | --buffer-size)
+				--timeout | --grace | --timeout-status | --core-limit | --keep | --max-total-size | --max-age | --json | --buffer-size)
 				((i++)) # its value, whatever that looks like
 				;;
 			--)
@@ -81,6 +82,7 @@ _tracelet() {
 	run:*)
 		_tracelet_offer "--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --duration --wait-tree
 			--timeout --grace --timeout-status --core --core-limit
+			--keep --max-total-size --max-age
 			--strict --quiet --verbose --json --buffer-size --keep-spool --help --"
 		;;
 	convert:-*) _tracelet_offer "--from --to --help" ;;

@@ -5,6 +5,7 @@
 #include "session/artifact.h"
 #include "session/convert.h"
 #include "session/manifest.h"
+#include "session/retention.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -220,6 +221,28 @@ static void add_to_manifest(struct recording *recording, const struct summary *s
 	buffer_free(&line);
 }
 
+// The folder's limits; they may cost us the trace that was just made.
+static void keep_limits(struct recording *recording, struct summary *summary) {
+	const struct settings *settings = recording->settings;
+	struct retention retention = {
+		.max_total_size = settings->max_total_size, .max_age = settings->max_age, .now = time(NULL)};
+	if (!retention.max_total_size && retention.max_age <= 0)
+		return;
+	int deleted = retention_apply(settings->output_dir, &retention);
+	if (deleted < 0)
+		log_warning("%s: cannot be kept within its limits: %s", settings->output_dir,
+			    strerror(-deleted));
+	else if (deleted > 0)
+		log_verbose("%s: deleted to keep its limits: %d files", settings->output_dir, deleted);
+	struct stat status;
+	if (summary->trace && lstat(summary->trace, &status) != 0) {
+		summary->trace = NULL;
+		summary->spool = NULL;
+		summary->file_count = 0;
+		summary->not_kept = "the folder's limits (--max-total-size, --max-age) have no room for it";
+	}
+}
+
 static void take_counts(struct summary *summary, const struct conversion_result *result) {
 	summary->events = result->tally.events;
 	memcpy(summary->lost, result->tally.lost, sizeof(summary->lost));
@@ -303,6 +326,7 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 	summary->tracer_cpu_seconds = cpu_seconds_of_self();
 	if (recording->backend || summary->file_count)
 		add_to_manifest(recording, summary);
+	keep_limits(recording, summary);
 }
 
 // ---- a look in between ----

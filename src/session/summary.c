@@ -193,6 +193,8 @@ void summary_json(const struct summary *summary, struct buffer *line) {
 	json_string(&json, "scope", summary->settings->scope == SCOPE_SYSTEM ? "system" : "tree");
 	json_string(&json, "backend", summary->backend);
 	json_artifacts(&json, summary);
+	if (summary->not_kept)
+		json_string(&json, "not_kept", summary->not_kept);
 	json_uint(&json, "events", summary->events);
 	json_object(&json, "lost");
 	for (int source = 0; source < SOURCE_COUNT; source++)
