@@ -48,7 +48,7 @@ _tracelet() {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]} i
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		_tracelet_offer "run convert check settings doctor help --help --version"
+		_tracelet_offer "run start stop cancel status current snapshot convert check settings doctor help --help --version"
 		return
 	fi
 
@@ -87,8 +87,14 @@ _tracelet() {
 		;;
 	convert:-*) _tracelet_offer "--from --to --help" ;;
 	check:-*) _tracelet_offer "--quiet --json --min-size --help" ;;
-	settings:* | doctor:*) _tracelet_offer "--json --help" ;;
-	help:*) _tracelet_offer "run convert check settings doctor" ;;
+	start:-*)
+		_tracelet_offer "--output-dir --profile --scope --type --ring-size --ring-seconds --duration
+			--buffer-size --quiet --verbose --help"
+		;;
+	stop:-* | cancel:-*) _tracelet_offer "--all --help" ;;
+	stop:* | cancel:* | current:* | snapshot:*) _tracelet_offer "$(tracelet status 2>/dev/null | cut -d ' ' -f 1)" ;;
+	settings:* | status:* | doctor:*) _tracelet_offer "--json --help" ;;
+	help:*) _tracelet_offer "run start stop cancel status current snapshot convert check settings doctor" ;;
 	convert:*) _tracelet_files -f ;;
 	check:*)
 		_tracelet_files -f -X '!*.pb'

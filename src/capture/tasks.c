@@ -43,37 +43,78 @@ static void append_task(struct spool *spool, pid_t pid, pid_t tid, const struct 
 }
 
 // Calls `each` for every entry of a folder that is a number.
-static void each_number(const char *path, void (*each)(struct spool *, pid_t, pid_t), struct spool *spool, pid_t pid) {
+static void each_number(const char *path, void (*each)(void *context, pid_t number), void *context) {
 	DIR *folder = opendir(path);
 	struct dirent *entry;
 	while (folder && (entry = readdir(folder))) {
 		char *end;
 		long number = strtol(entry->d_name, &end, 10);
 		if (number > 0 && !*end)
-			each(spool, pid, (pid_t)number);
+			each(context, (pid_t)number);
 	}
 	if (folder)
 		closedir(folder);
 }
 
-static void append_thread(struct spool *spool, pid_t pid, pid_t tid) {
-	if (tid != pid)
-		append_task(spool, pid, tid, &(struct buffer){0});
-}
-
-static void append_process(struct spool *spool, pid_t unused, pid_t pid) {
-	struct buffer command_line = {0};
-	task_command_line(pid, &command_line);
-	append_task(spool, pid, pid, &command_line);
-	buffer_free(&command_line);
+void task_threads(pid_t pid, void (*each)(void *context, pid_t tid), void *context) {
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	each_number(path, append_thread, spool, pid);
+	each_number(path, each, context);
+}
+
+// ---- into the spool ----
+
+struct appending {
+	struct spool *spool;
+	pid_t pid;
+};
+
+static void append_thread(void *context, pid_t tid) {
+	const struct appending *appending = context;
+	if (tid != appending->pid)
+		append_task(appending->spool, appending->pid, tid, &(struct buffer){0});
+}
+
+static void append_process(void *context, pid_t pid) {
+	struct appending appending = {.spool = context, .pid = pid};
+	struct buffer command_line = {0};
+	task_command_line(pid, &command_line);
+	append_task(appending.spool, pid, pid, &command_line);
+	buffer_free(&command_line);
+	task_threads(pid, append_thread, &appending);
 }
 
 void spool_tasks(struct spool *spool, pid_t pid) {
 	if (pid)
-		append_process(spool, 0, pid);
+		append_process(spool, pid);
 	else
-		each_number("/proc", append_process, spool, 0);
+		each_number("/proc", append_process, spool);
+}
+
+// ---- trees ----
+
+struct growing {
+	pid_array *processes;
+	pid_t pid, except;
+};
+
+static void add_children(void *context, pid_t tid) {
+	const struct growing *growing = context;
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)growing->pid, (int)tid);
+	FILE *file = fopen(path, "re");
+	int child;
+	while (file && fscanf(file, "%d", &child) == 1)
+		if (child != growing->except)
+			array_push(growing->processes, child);
+	if (file)
+		fclose(file);
+}
+
+void task_tree(pid_t root, pid_t except, pid_array *processes) {
+	array_push(processes, root);
+	for (size_t i = processes->count - 1; i < processes->count; i++) {
+		struct growing growing = {.processes = processes, .pid = processes->items[i], .except = except};
+		task_threads(growing.pid, add_children, &growing);
+	}
 }

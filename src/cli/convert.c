@@ -4,6 +4,7 @@
 #include "session/convert.h"
 
 #include <getopt.h>
+#include <inttypes.h>
 #include <string.h>
 
 // One line: what is wrong, and what there is.
@@ -65,7 +66,12 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		return EXIT_USAGE;
 	}
 	struct conversion_result result;
-	return convert(&conversion, &result) ? EXIT_USAGE : 0;
+	if (convert(&conversion, &result))
+		return EXIT_USAGE;
+	if (result.late)
+		log_warning("%s: %" PRIu64 " events came too late to be put in order; some may be missing",
+			    conversion.input, result.late);
+	return 0;
 }
 
 const struct verb verb_convert = {

@@ -68,7 +68,8 @@ static void examine_bpf(struct finding *finding) {
 	else
 		snprintf(finding->found, sizeof(finding->found), "%.150s", why);
 	if (error == -EPERM || error == -EACCES)
-		say_fix(finding, MISSING, "run as root, or: setcap cap_bpf,cap_perfmon,cap_sys_admin+ep tracelet");
+		say_fix(finding, MISSING,
+			"run as root, or: setcap cap_bpf,cap_perfmon,cap_sys_admin+ep tracelet");
 	else if (error)
 		say_fix(finding, MISSING, "'tracelet run --verbose -- true' shows what the kernel said");
 	if (capture)
@@ -103,7 +104,8 @@ static void examine_perf(struct finding *finding) {
 	int level = paranoid_level();
 	if (capture_perf.open(&options, &capture, why) == 0) {
 		capture_perf.close(capture);
-		snprintf(finding->found, sizeof(finding->found), "available to the test's user (paranoid %d)", level);
+		snprintf(finding->found, sizeof(finding->found), "available to the test's user (paranoid %d)",
+			 level);
 		return;
 	}
 	snprintf(finding->found, sizeof(finding->found), "%.120s; it is %d", why, level);
@@ -111,8 +113,11 @@ static void examine_perf(struct finding *finding) {
 }
 
 static void examine_pmu(struct finding *finding) {
-	struct perf_event_attr attribute = {.type = PERF_TYPE_HARDWARE, .size = sizeof(attribute),
-					    .config = PERF_COUNT_HW_INSTRUCTIONS, .exclude_kernel = 1, .exclude_hv = 1};
+	struct perf_event_attr attribute = {.type = PERF_TYPE_HARDWARE,
+					    .size = sizeof(attribute),
+					    .config = PERF_COUNT_HW_INSTRUCTIONS,
+					    .exclude_kernel = 1,
+					    .exclude_hv = 1};
 	int fd = (int)syscall(SYS_perf_event_open, &attribute, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd >= 0) {
 		close(fd);
@@ -120,9 +125,11 @@ static void examine_pmu(struct finding *finding) {
 		return;
 	}
 	bool none = errno == ENOENT || errno == EOPNOTSUPP || errno == ENODEV;
-	snprintf(finding->found, sizeof(finding->found), "%s", none ? "this machine has none" : strerror(errno));
-	say_fix(finding, LIMITED, none ? "usual in virtual machines; nothing recorded today needs it" :
-					 "sysctl kernel.perf_event_paranoid=2");
+	snprintf(finding->found, sizeof(finding->found), "%s",
+		 none ? "this machine has none" : strerror(errno));
+	say_fix(finding, LIMITED,
+		none ? "usual in virtual machines; nothing recorded today needs it"
+		     : "sysctl kernel.perf_event_paranoid=2");
 }
 
 static void examine_tracefs(struct finding *finding) {
@@ -130,17 +137,22 @@ static void examine_tracefs(struct finding *finding) {
 		snprintf(finding->found, sizeof(finding->found), "mounted at /sys/kernel/tracing");
 		return;
 	}
+	bool denied = errno == EACCES;
 	snprintf(finding->found, sizeof(finding->found), "%s",
-		 errno == EACCES ? "not readable by this user" : "not mounted at /sys/kernel/tracing");
-	say_fix(finding, LIMITED, "mount -t tracefs nodev /sys/kernel/tracing (nothing recorded today needs it)");
+		 denied ? "not readable by this user" : "not mounted at /sys/kernel/tracing");
+	say_fix(finding, LIMITED,
+		denied ? "run as root (nothing recorded today needs it)"
+		       : "mount -t tracefs nodev /sys/kernel/tracing (nothing recorded today needs it)");
 }
 
 static void examine_output(struct finding *finding) {
-	if (access(".", W_OK) == 0) {
+	const char *folder = access("tracelet-out", F_OK) == 0 ? "tracelet-out/." : ".";
+	if (access(folder, W_OK | X_OK) == 0) {
 		snprintf(finding->found, sizeof(finding->found), "artifacts can go to ./tracelet-out");
 		return;
 	}
-	snprintf(finding->found, sizeof(finding->found), "the current folder: %s", strerror(errno));
+	snprintf(finding->found, sizeof(finding->found), "%s: %s",
+		 *folder == '.' ? "the current folder" : "./tracelet-out", strerror(errno));
 	say_fix(finding, LIMITED, "name another folder with --output-dir");
 }
 
@@ -148,9 +160,9 @@ static const struct examination {
 	const char *name;
 	void (*examine)(struct finding *finding);
 } examinations[] = {
-	{"kernel", examine_kernel},   {"BTF", examine_btf},         {"BPF", examine_bpf},
+	{"kernel", examine_kernel},       {"BTF", examine_btf},          {"BPF", examine_bpf},
 	{"BPF cost", examine_statistics}, {"perf events", examine_perf}, {"PMU", examine_pmu},
-	{"tracefs", examine_tracefs}, {"output", examine_output},
+	{"tracefs", examine_tracefs},     {"output", examine_output},
 };
 
 // ---- the table ----
@@ -161,8 +173,9 @@ static void print_table(const struct finding *findings) {
 	static const char *const colours[] = {"\033[32m", "\033[33m", "\033[31m"};
 	bool colour = isatty(STDOUT_FILENO) && log_colours();
 	for (size_t i = 0; i < ARRAY_SIZE(examinations); i++) {
-		printf("%-12s %s%-8s%s %s\n", examinations[i].name, colour ? colours[findings[i].verdict] : "",
-		       verdict_words[findings[i].verdict], colour ? "\033[0m" : "", findings[i].found);
+		printf("%-12s %s%-8s%s %s\n", examinations[i].name,
+		       colour ? colours[findings[i].verdict] : "", verdict_words[findings[i].verdict],
+		       colour ? "\033[0m" : "", findings[i].found);
 		if (*findings[i].fix)
 			printf("%-12s %-8s fix: %s\n", "", "", findings[i].fix);
 	}
@@ -200,8 +213,10 @@ static const char *recording(const struct finding *findings) {
 }
 
 static int run(int argc, char **argv, const struct verb *verb) {
-	static const struct option options[] = {
-		{"json", no_argument, NULL, 'j'}, {"verbose", no_argument, NULL, 'v'}, {"help", no_argument, NULL, 'h'}, {0}};
+	static const struct option options[] = {{"json", no_argument, NULL, 'j'},
+						{"verbose", no_argument, NULL, 'v'},
+						{"help", no_argument, NULL, 'h'},
+						{0}};
 	bool json = false;
 	for (int option; (option = getopt_long(argc, argv, "vh", options, NULL)) != -1;) {
 		if (option == 'h')
@@ -227,8 +242,10 @@ static int run(int argc, char **argv, const struct verb *verb) {
 	if (!json && strcmp(word, "full") == 0)
 		puts("\nEverything 'tracelet run' records can be recorded here.");
 	else if (!json)
-		printf("\n%s\n", strcmp(word, "none") ? "'tracelet run' records switches and processes here, but no wakeups or interrupts." :
-							"'tracelet run' runs tests here, but records nothing.");
+		printf("\n%s\n", strcmp(word, "none")
+					 ? "'tracelet run' records switches and processes here, but no "
+					   "wakeups or interrupts."
+					 : "'tracelet run' runs tests here, but records nothing.");
 	return strcmp(word, "none") == 0 ? EXIT_FOUND : 0;
 }
 

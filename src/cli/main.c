@@ -8,6 +8,12 @@
 
 static const struct verb *const verbs[] = {
 	&verb_run,
+	&verb_start,
+	&verb_stop,
+	&verb_cancel,
+	&verb_status,
+	&verb_current,
+	&verb_snapshot,
 	&verb_convert,
 	&verb_check,
 	&verb_settings_show,
@@ -24,10 +30,8 @@ int verb_bad_usage(const struct verb *verb) {
 	return EXIT_USAGE;
 }
 
-int verb_settings(int argc, char **argv, const struct verb *verb, const enum setting_id *flags, size_t count,
-		  struct settings *settings) {
-	if (!settings_load(settings))
-		return EXIT_USAGE;
+static int take_flags(int argc, char **argv, const struct verb *verb, const enum setting_id *flags, size_t count,
+		      struct settings *settings) {
 	CLEANUP_FREE struct option *options = settings_options(flags, count);
 	// The "+": what follows the first other word is not ours.
 	for (int option; (option = getopt_long(argc, argv, "+qvh", options, NULL)) != -1;) {
@@ -42,6 +46,14 @@ int verb_settings(int argc, char **argv, const struct verb *verb, const enum set
 	}
 	log_set_level(settings->quiet ? LOG_QUIET : settings->verbose ? LOG_VERBOSE : LOG_NORMAL);
 	return -1;
+}
+
+int verb_settings(int argc, char **argv, const struct verb *verb, const enum setting_id *flags, size_t count,
+		  struct settings *settings) {
+	int status = settings_load(settings) ? take_flags(argc, argv, verb, flags, count, settings) : EXIT_USAGE;
+	if (status >= 0)
+		settings_free(settings);
+	return status;
 }
 
 static void print_help(FILE *out) {

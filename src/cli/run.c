@@ -20,6 +20,7 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		return status;
 	if (optind == argc) {
 		log_error("run needs a command: tracelet run -- COMMAND [ARGUMENTS...]");
+		settings_free(&settings);
 		return EXIT_USAGE;
 	}
 	settings.command = argv + optind;

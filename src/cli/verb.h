@@ -19,13 +19,14 @@ struct verb {
 	int (*run)(int argc, char **argv, const struct verb *verb); // argv[0] is the verb
 };
 
-extern const struct verb verb_run, verb_convert, verb_check, verb_settings_show, verb_doctor;
+extern const struct verb verb_run, verb_start, verb_stop, verb_cancel, verb_status, verb_current, verb_snapshot,
+	verb_convert, verb_check, verb_settings_show, verb_doctor;
 
 int verb_print_help(const struct verb *verb); // on stdout; returns 0
 int verb_bad_usage(const struct verb *verb);  // after getopt's own line; returns EXIT_USAGE
 
 // Settings from files, environment and the flags in `flags`; what is left of argv
 // begins at getopt's optind, and options end at the first word that is none.
-// Returns an exit status to end with, or -1 to go on.
+// Returns an exit status to end with (there are no settings then), or -1 to go on.
 int verb_settings(int argc, char **argv, const struct verb *verb, const enum setting_id *flags, size_t count,
 		  struct settings *settings);

@@ -39,6 +39,7 @@ extern const char *const event_source_names[SOURCE_COUNT];
 
 enum {
 	CPU_NONE = UINT32_MAX,
+	CPU_COUNT_MOST = 8192, // of a Linux kernel: the largest that can be configured
 	// The rest of a CPU's time, when a trace follows one test: "(not this
 	// test)". The kernel's largest possible pid is one less.
 	TID_OUTSIDE = 4194304,

@@ -9,19 +9,27 @@
 #include <errno.h>
 #include <inttypes.h>
 
-enum { MOST_CPUS = 65536 };
-
 struct decoder {
 	struct strings *strings;
 	struct sink *sink;
 	uint64_t lost[RECORD_SOURCE_COUNT]; // told by batches so far
-	uint64_t time;                      // of the latest record
+	uint64_t time;                      // that has been reached: of facts, which have none
 	uint64_t start;                     // of the recording
 	uint64_t bad_records;
 };
 
 static uint32_t name_string(struct decoder *decoder, const char *name) {
 	return strings_add_bytes(decoder->strings, name, strnlen(name, RECORD_NAME_SIZE));
+}
+
+// Of a task that is not idle.
+static bool is_task(uint32_t tid) {
+	return tid > 0 && tid < TID_OUTSIDE;
+}
+
+// Times of a trace are signed in most formats.
+static bool is_time(uint64_t time) {
+	return time <= INT64_MAX;
 }
 
 // ---- sched ----
@@ -57,7 +65,10 @@ static bool decode_switch(struct decoder *decoder, struct cursor *in, const stru
 	event->switched.next_priority = record.base.next_priority;
 	event->switched.next_outside = head->flags & SWITCH_NEXT_OUTSIDE;
 	event->switched.outside = head->flags & SWITCH_PREV_OUTSIDE;
-	return !in->failed;
+	// The pseudo task of the time outside may stand on either side, no other may.
+	return !in->failed && event->tid <= TID_OUTSIDE && event->switched.next_tid <= TID_OUTSIDE &&
+	       (event->tid < TID_OUTSIDE || event->switched.outside) &&
+	       (event->switched.next_tid < TID_OUTSIDE || event->switched.next_outside);
 }
 
 static bool decode_waking(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
@@ -75,7 +86,8 @@ static bool decode_waking(struct decoder *decoder, struct cursor *in, const stru
 	event->waking.context = (head->flags & WAKING_HARDIRQ ? CONTEXT_HARDIRQ : 0) |
 				(head->flags & WAKING_SOFTIRQ ? CONTEXT_SOFTIRQ : 0);
 	event->waking.waker_outside = head->flags & WAKING_OUTSIDE;
-	return !in->failed;
+	return !in->failed && event->tid < TID_OUTSIDE && is_task(event->waking.wakee_tid) &&
+	       event->waking.target_cpu < CPU_COUNT_MOST;
 }
 
 // ---- process ----
@@ -90,7 +102,8 @@ static bool decode_fork(struct decoder *decoder, struct cursor *in, const struct
 	event->fork.child_pid = record.child_pid;
 	event->fork.parent_pid = record.parent_pid;
 	event->fork.name = name_string(decoder, record.name);
-	return !in->failed;
+	return !in->failed && event->tid < TID_OUTSIDE && is_task(event->fork.child_tid) &&
+	       is_task(event->fork.child_pid) && event->fork.parent_pid < TID_OUTSIDE;
 }
 
 static bool decode_exec(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
@@ -98,7 +111,7 @@ static bool decode_exec(struct decoder *decoder, struct cursor *in, const struct
 	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record) - sizeof(struct record));
 	struct cursor file = cursor_slice(in, record.file_size);
 	struct cursor arguments = cursor_slice(in, record.arguments_size);
-	if (in->failed)
+	if (in->failed || !is_task(record.tid) || !is_task(record.pid) || record.old_tid >= TID_OUTSIDE)
 		return false;
 	event->kind = EVENT_EXEC;
 	event->tid = record.tid;
@@ -118,7 +131,7 @@ static bool decode_rename(struct decoder *decoder, struct cursor *in, const stru
 	event->tid = record.tid;
 	event->pid = record.pid;
 	event->rename.name = name_string(decoder, record.name);
-	return !in->failed;
+	return !in->failed && is_task(event->tid);
 }
 
 static bool decode_exit(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
@@ -130,7 +143,7 @@ static bool decode_exit(struct decoder *decoder, struct cursor *in, const struct
 	event->exit.code = record.code;
 	event->exit.last = head->flags & EXIT_LAST;
 	event->exit.unknown = head->flags & EXIT_CODE_UNKNOWN;
-	return !in->failed;
+	return !in->failed && is_task(event->tid) && is_task(event->pid);
 }
 
 // ---- irq ----
@@ -152,7 +165,7 @@ static bool decode_irq(struct decoder *decoder, struct cursor *in, const struct 
 		cursor_copy(in, name, sizeof(name));
 		event->irq.name = name_string(decoder, name);
 	}
-	return !in->failed;
+	return !in->failed && event->tid < TID_OUTSIDE;
 }
 
 static bool (*const record_decoders[RECORD_KIND_COUNT])(struct decoder *, struct cursor *, const struct record *,
@@ -175,6 +188,12 @@ static int push_lost(struct decoder *decoder, uint64_t time, uint32_t cpu, int s
 							.lost = {.count = count, .source = (uint16_t)source}});
 }
 
+// Something that is not as it should be: left out, and counted.
+static int bad_record(struct decoder *decoder) {
+	decoder->bad_records++;
+	return 0;
+}
+
 // A flight recorder begins in the middle of a test: what was before its first
 // moment is incomplete, and only what it says about tasks still counts.
 static bool begins_later(const struct decoder *decoder, struct event *event) {
@@ -188,28 +207,26 @@ static bool begins_later(const struct decoder *decoder, struct event *event) {
 static int decode_batch(struct decoder *decoder, struct cursor *in) {
 	struct batch batch;
 	cursor_copy(in, &batch, sizeof(batch));
-	if (in->failed || batch.cpu >= MOST_CPUS || batch.base > UINT64_MAX / 2) {
-		decoder->bad_records++;
-		return 0;
-	}
+	struct cursor records = cursor_slice(in, batch.size);
+	if (records.failed || batch.cpu >= CPU_COUNT_MOST || !is_time(batch.base) ||
+	    !is_time(batch.base + UINT32_MAX))
+		return bad_record(decoder);
 	int error = 0;
 	for (int source = 0; !error && source < RECORD_SOURCE_COUNT; source++)
 		error = push_lost(decoder, batch.base, batch.cpu, source, batch.lost[source]);
-	while (!error && cursor_left(in)) {
+	while (!error && cursor_left(&records)) {
 		struct record head;
-		cursor_copy(in, &head, sizeof(head));
-		struct cursor body = cursor_slice(in, (size_t)head.size - sizeof(head));
-		if (head.size < sizeof(head) || body.failed) {
-			decoder->bad_records++;
-			return 0; // the rest of this batch has no beginning
-		}
+		cursor_copy(&records, &head, sizeof(head));
+		struct cursor body = cursor_slice(&records, (size_t)head.size - sizeof(head));
+		if (head.size < sizeof(head) || body.failed)
+			return bad_record(decoder); // the rest of this batch has no beginning
 		struct event event = {.time = batch.base + head.delta, .cpu = batch.cpu};
 		if (head.kind >= RECORD_KIND_COUNT || !record_decoders[head.kind] ||
 		    !record_decoders[head.kind](decoder, &body, &head, &event)) {
-			decoder->bad_records++;
+			bad_record(decoder);
 			continue;
 		}
-		decoder->time = event.time;
+		decoder->time = MAX(decoder->time, event.time);
 		if (begins_later(decoder, &event))
 			continue;
 		error = sink_push(decoder->sink, &event);
@@ -219,7 +236,10 @@ static int decode_batch(struct decoder *decoder, struct cursor *in) {
 
 static int decode_watermark(struct decoder *decoder, struct cursor *in) {
 	struct event event = {.kind = EVENT_WATERMARK, .cpu = CPU_NONE, .time = cursor_u64(in)};
-	return in->failed ? 0 : sink_push(decoder->sink, &event);
+	if (in->failed || !is_time(event.time))
+		return bad_record(decoder);
+	decoder->time = MAX(decoder->time, event.time);
+	return sink_push(decoder->sink, &event);
 }
 
 static int decode_clock(struct decoder *decoder, struct cursor *in) {
@@ -227,14 +247,15 @@ static int decode_clock(struct decoder *decoder, struct cursor *in) {
 	cursor_copy(in, &clock, sizeof(clock));
 	struct event event = {.kind = EVENT_CLOCK, .cpu = CPU_NONE, .time = clock.boot,
 			      .clock = {.wall = clock.wall, .monotonic = clock.monotonic}};
-	return in->failed ? 0 : sink_push(decoder->sink, &event);
+	bool good = !in->failed && is_time(clock.boot) && is_time(clock.wall) && is_time(clock.monotonic);
+	return good ? sink_push(decoder->sink, &event) : bad_record(decoder);
 }
 
 static int decode_meta(struct decoder *decoder, struct cursor *in) {
 	const char *key = cursor_string(in);
 	const char *value = cursor_string(in);
 	if (in->failed)
-		return 0;
+		return bad_record(decoder);
 	struct event event = {.kind = EVENT_META, .cpu = CPU_NONE, .time = decoder->time,
 			      .meta = {.key = strings_add(decoder->strings, key),
 				       .value = strings_add(decoder->strings, value)}};
@@ -245,8 +266,8 @@ static int decode_task(struct decoder *decoder, struct cursor *in) {
 	struct spool_task task;
 	cursor_copy(in, &task, sizeof(task));
 	const char *name = cursor_string(in);
-	if (in->failed)
-		return 0;
+	if (in->failed || !is_task(task.tid) || !is_task(task.pid) || task.parent_pid >= TID_OUTSIDE)
+		return bad_record(decoder);
 	struct event event = {.kind = EVENT_TASK, .cpu = CPU_NONE, .time = decoder->time, .tid = task.tid, .pid = task.pid,
 			      .task = {.parent_pid = task.parent_pid,
 				       .name = strings_add(decoder->strings, name),
@@ -258,8 +279,10 @@ static int decode_task(struct decoder *decoder, struct cursor *in) {
 static int decode_lost(struct decoder *decoder, struct cursor *in) {
 	struct spool_lost lost;
 	cursor_copy(in, &lost, sizeof(lost));
+	if (in->failed || !is_time(lost.time))
+		return bad_record(decoder);
 	int error = 0;
-	for (int source = 0; !in->failed && !error && source < RECORD_SOURCE_COUNT; source++)
+	for (int source = 0; !error && source < RECORD_SOURCE_COUNT; source++)
 		if (lost.count[source] > decoder->lost[source])
 			error = push_lost(decoder, lost.time, CPU_NONE, source, lost.count[source] - decoder->lost[source]);
 	return error ? error : push_lost(decoder, lost.time, CPU_NONE, RECORD_SOURCE_PROCESS, lost.unfollowed);
@@ -296,40 +319,57 @@ static int read_header(struct stream *input, const char *name, struct decoder *d
 			  SPOOL_VERSION);
 		return -EINVAL;
 	}
+	if (!is_time(header.start)) {
+		log_error("%s: a spool whose header is damaged", name);
+		return -EINVAL;
+	}
 	decoder->time = decoder->start = header.start;
 	stream_consume(input, sizeof(header));
 	return sink_push(decoder->sink, &(struct event){.kind = EVENT_START, .cpu = CPU_NONE, .time = header.start});
 }
 
+// The next block, or false: there is no whole one any more. `padded` is its size in the file.
+static bool next_block(struct stream *input, struct spool_block *block, struct cursor *content, size_t *padded) {
+	const uint8_t *bytes = stream_need(input, sizeof(*block));
+	if (!bytes)
+		return false;
+	memcpy(block, bytes, sizeof(*block));
+	if (block->size > SPOOL_LARGEST_BLOCK)
+		return false;
+	*padded = sizeof(*block) + (((size_t)block->size + 7) & ~(size_t)7);
+	bytes = stream_need(input, *padded);
+	if (bytes)
+		*content = cursor_of(bytes + sizeof(*block), block->size);
+	return bytes != NULL;
+}
+
+// What became of the input behind its last whole block.
+static int tell_the_end(struct stream *input, const char *name, const struct spool_block *block) {
+	size_t left = stream_available(input);
+	if (input->error)
+		log_error("%s: cannot be read: %s", name, strerror(-input->error));
+	else if (left >= sizeof(*block) && block->size > SPOOL_LARGEST_BLOCK)
+		log_warning("%s: not a block at offset %" PRIu64 "; the rest is left out", name, input->offset);
+	else if (left)
+		log_warning("%s: ends in the middle of a block; its last %zu bytes are left out", name, left);
+	return input->error;
+}
+
 static int spool_read(struct stream *input, const char *name, struct tables *tables, struct sink *sink) {
 	struct decoder decoder = {.strings = tables->strings, .sink = sink};
+	struct spool_block block = {0};
+	struct cursor content;
+	size_t padded;
 	int error = read_header(input, name, &decoder);
-	const uint8_t *bytes;
-	while (!error && (bytes = stream_need(input, sizeof(struct spool_block)))) {
-		struct spool_block block;
-		memcpy(&block, bytes, sizeof(block));
-		size_t padded = sizeof(block) + (((size_t)block.size + 7) & ~(size_t)7);
-		if (block.size > SPOOL_LARGEST_BLOCK) {
-			log_warning("%s: not a block at offset %" PRIu64 "; the rest is left out", name, input->offset);
-			return input->error;
-		}
-		bytes = stream_need(input, padded);
-		if (!bytes)
-			break;
-		struct cursor content = cursor_of(bytes + sizeof(block), block.size);
+	while (!error && next_block(input, &block, &content, &padded)) {
 		if (block.type < ARRAY_SIZE(block_decoders) && block_decoders[block.type])
 			error = block_decoders[block.type](&decoder, &content);
 		else
-			decoder.bad_records++;
+			bad_record(&decoder);
 		stream_consume(input, padded);
 	}
-	if (!error && input->error) {
-		error = input->error;
-		log_error("%s: cannot be read: %s", name, strerror(-error));
-	}
-	if (!error && stream_available(input))
-		log_warning("%s: ends in the middle of a block; its last %zu bytes are left out", name,
-			    stream_available(input));
+	if (!error)
+		error = tell_the_end(input, name, &block);
 	if (decoder.bad_records)
 		log_warning("%s: %" PRIu64 " records could not be understood", name, decoder.bad_records);
 	return error;

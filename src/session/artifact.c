@@ -1,5 +1,5 @@
 #include "session/artifact.h"
-#include "base/memory.h"
+#include "base/utf8.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -12,19 +12,25 @@
 #include <unistd.h>
 
 static bool fit_for_a_name(unsigned char byte) {
-	return byte >= 0x80 || isalnum(byte) || (byte && strchr("-_.+=@,%~", byte));
+	return isalnum(byte) || (byte && strchr("-_.+=@,%~", byte));
 }
 
 void artifact_safe_name(const char *wanted, char name[ARTIFACT_NAME_SIZE]) {
 	enum { LONGEST = 120 }; // leaves room for the time, a number and an extension in 255 bytes
-	size_t length = 0;
-	for (; *wanted && length < LONGEST; wanted++)
-		name[length++] = fit_for_a_name((unsigned char)*wanted) ? *wanted : '_';
-	// A character of several bytes is not cut in half.
-	if (*wanted && ((unsigned char)*wanted & 0xc0) == 0x80) {
-		while (length && ((unsigned char)name[length - 1] & 0xc0) == 0x80)
-			length--;
-		length -= length > 0;
+	size_t length = 0, left = strlen(wanted);
+	while (left) {
+		size_t size = utf8_length((const uint8_t *)wanted, left);
+		bool fit = size > 1 || (size == 1 && fit_for_a_name((unsigned char)*wanted));
+		size = MAX(size, 1);
+		if (length + size > LONGEST)
+			break;
+		if (fit)
+			memcpy(name + length, wanted, size);
+		else
+			name[length] = '_';
+		length += size;
+		wanted += size;
+		left -= size;
 	}
 	name[length] = 0;
 	// Not hidden, not "..", not taken for an option.
@@ -53,7 +59,7 @@ int artifact_make_dir(const char *path) {
 static bool name_is_free(const char *stem, const char *extension) {
 	CLEANUP_FREE char *path = memory_format("%s%s", stem, extension);
 	struct stat status;
-	return lstat(path, &status) != 0 && errno == ENOENT;
+	return lstat(path, &status) != 0; // if it is for another reason, creating the file will tell
 }
 
 static bool names_are_free(const char *stem) {

@@ -6,8 +6,9 @@
 
 enum { ARTIFACT_NAME_SIZE = 160 };
 
-// A name that is one path component and plain to type: `::` becomes `__`, and
-// so does each byte that is a separator or a control character become `_`.
+// A name that is one path component and plain to type: each separator, space,
+// sign of the shell's, control character and byte that is not UTF-8 becomes `_`
+// (so `::` becomes `__`), and so does a leading dot or dash.
 void artifact_safe_name(const char *wanted, char name[ARTIFACT_NAME_SIZE]);
 
 // Makes the folder (and its parents). 0 or -errno.

@@ -42,8 +42,8 @@ static void progress_destroy(struct sink *sink) {
 
 // ---- the pipeline ----
 
-static int run_pipeline(const struct conversion *conversion, const struct reader *reader, struct stream *input,
-			struct output *output, struct conversion_result *result) {
+static int run_pipeline(const struct conversion *conversion, const struct reader *reader,
+			struct stream *input, struct output *output, struct conversion_result *result) {
 	struct tables tables = tables_new();
 	struct sink *writer = conversion->writer->open(output, &tables);
 	struct sink *order = order_new(tally_init(&result->tally, writer));
@@ -64,7 +64,8 @@ static int run_pipeline(const struct conversion *conversion, const struct reader
 	return error;
 }
 
-static int convert_stream(const struct conversion *conversion, struct stream *input, struct conversion_result *result) {
+static int convert_stream(const struct conversion *conversion, struct stream *input,
+			  struct conversion_result *result) {
 	const struct reader *reader = conversion->reader ? conversion->reader : reader_by_content(input);
 	if (!reader) {
 		if (input->error)

@@ -52,12 +52,12 @@ static bool read_session(struct json_object *line, struct manifest_session *sess
 	const char *result = text_of(line, "result");
 	if (!strptime(text_of(line, "started"), "%Y-%m-%dT%H:%M:%S", &started))
 		return false;
-	// An operation has no result, and is as good as passed.
+	// An operation is "recorded", which is as good as passed.
 	*session = (struct manifest_session){
 		.test = text_of(line, "test"),
 		.ended = timegm(&started) + (time_t)number_of(line, "wall_seconds"),
 		.passed = !json_object_object_get_ex(line, "timed_out_after", &limit) &&
-			  (!*result || strcmp(result, "passed") == 0),
+			  (strcmp(result, "passed") == 0 || strcmp(result, "recorded") == 0),
 	};
 	return true;
 }

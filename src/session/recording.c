@@ -8,6 +8,7 @@
 #include "session/retention.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -47,7 +48,7 @@ static int open_capture(struct recording *recording) {
 		if (backends[i]->open(&options, &recording->capture, why[i]) == 0) {
 			recording->backend = backends[i];
 			if (i > 0)
-				log_warning("%s; recording less, with perf events", why[0]);
+				memcpy(recording->less, why[0], sizeof(why[0]));
 			return 0;
 		}
 	}
@@ -86,21 +87,46 @@ static void write_facts(struct recording *recording) {
 	buffer_free(&command);
 }
 
-bool recording_begin(struct recording *recording, pid_t pid) {
+struct following {
+	struct recording *recording;
+	pid_t pid;
+	int error; // of the first thread of the process that matters
+};
+
+static void follow_thread(void *context, pid_t tid) {
+	enum { PIDFD_OF_THREAD = O_EXCL }; // since 6.9; before, only first threads have one
+	struct following *following = context;
+	struct recording *recording = following->recording;
+	int pidfd = (int)syscall(SYS_pidfd_open, tid, tid == following->pid ? 0 : PIDFD_OF_THREAD);
+	int error = recording->backend->follow(recording->capture, tid, pidfd);
+	if (tid == following->pid)
+		following->error = error;
+	if (pidfd >= 0)
+		close(pidfd);
+}
+
+bool recording_begin(struct recording *recording, const pid_t *processes, size_t count) {
 	if (!recording->backend)
 		return false;
 	const struct settings *settings = recording->settings;
 	char why[256] = "";
-	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	int error = 0;
 	write_facts(recording);
-	spool_tasks(&recording->spool, settings->scope == SCOPE_SYSTEM ? 0 : pid);
-	int error = recording->backend->follow(recording->capture, pid, pidfd);
+	if (settings->scope == SCOPE_SYSTEM)
+		spool_tasks(&recording->spool, 0);
+	for (size_t i = 0; i < count; i++) {
+		struct following following = {.recording = recording, .pid = processes[i], .error = -ESRCH};
+		if (settings->scope == SCOPE_TREE)
+			spool_tasks(&recording->spool, processes[i]);
+		task_threads(processes[i], follow_thread, &following);
+		if (i == 0) // others may have ended meanwhile
+			error = following.error;
+	}
 	if (error)
-		snprintf(why, sizeof(why), "the test cannot be followed: %s", strerror(-error));
+		snprintf(why, sizeof(why), "the test cannot be followed: %s%s", strerror(-error),
+			 error == -ENOBUFS ? " (raise 'ulimit -l' or kernel.perf_event_mlock_kb)" : "");
 	else
 		error = recording->backend->start(recording->capture, why);
-	if (pidfd >= 0)
-		close(pidfd);
 	if (error) {
 		log_warning("no trace: %s", why);
 		recording_drop(recording);
@@ -108,12 +134,14 @@ bool recording_begin(struct recording *recording, pid_t pid) {
 		recording->backend = NULL;
 		return false;
 	}
+	if (*recording->less)
+		log_warning("%s; recording less, with perf events", recording->less);
 	// On disk before the test begins: if we are killed, there is a spool to convert.
 	spool_flush(&recording->spool);
-	recording->synced = clock_boot_now();
-	recording->deadline = settings->duration > 0
-				      ? recording->synced + (uint64_t)(settings->duration * 1e9)
-				      : UINT64_MAX;
+	clock_gettime(CLOCK_REALTIME, &recording->started);
+	recording->begun = recording->synced = clock_boot_now();
+	recording->deadline =
+		settings->duration > 0 ? recording->synced + (uint64_t)(settings->duration * 1e9) : UINT64_MAX;
 	recording->active = true;
 	return true;
 }
@@ -133,11 +161,16 @@ void recording_stop(struct recording *recording) {
 }
 
 static void warn_of_full_disk(struct recording *recording) {
-	if (recording->spool.error && recording->active) {
+	if (recording->spool.error && !recording->told_of_full_disk) {
+		recording->told_of_full_disk = true;
 		log_warning("recording stopped: %s: %s; what was written is kept", recording->spool_path,
 			    strerror(-recording->spool.error));
 		recording_stop(recording);
 	}
+}
+
+double recording_seconds(const struct recording *recording) {
+	return (double)(clock_boot_now() - recording->begun) / 1e9;
 }
 
 int recording_wait_fd(const struct recording *recording) {
@@ -172,9 +205,10 @@ void recording_turn(struct recording *recording) {
 // ---- the end ----
 
 static void write_result(struct recording *recording, const struct test_end *end) {
+	if (end->operation)
+		return;
 	char words[128];
-	summary_result_words(end->wait_status, end->timed_out ? recording->settings->timeout : 0, words,
-			     sizeof(words));
+	summary_end_words(end->wait_status, end->timed_out ? recording->settings->timeout : 0, words, sizeof(words));
 	spool_meta(&recording->spool, "result", words);
 	char number[32];
 	snprintf(number, sizeof(number), "%d", end->wait_status >> 8 & 0xff);
@@ -278,16 +312,14 @@ static const char *why_not_kept(const struct recording *recording, const struct 
 static bool end_spool(struct recording *recording, const struct test_end *end) {
 	recording_stop(recording);
 	write_result(recording, end);
-	int error = spool_flush(&recording->spool);
+	spool_flush(&recording->spool);
 	bool wanted = !why_not_kept(recording, end);
 	if (recording->flight && wanted)
-		error = flight_save(recording->flight, recording->spool.fd);
-	if (recording->flight && error)
-		log_warning("no trace: %s: %s", recording->spool_path, strerror(-error));
+		recording->spool.error = flight_save(recording->flight, recording->spool.fd);
+	warn_of_full_disk(recording);
 	spool_close(&recording->spool);
-	if (!wanted)
-		unlink(recording->spool_path);
-	return wanted && !error;
+	// On a full disk there is no room for a trace either, as was said already.
+	return wanted && !recording->spool.error;
 }
 
 void recording_finish(struct recording *recording, const struct test_end *end, struct summary *summary) {
@@ -304,9 +336,7 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 	add_file(summary, "core", end->core);
 	if (recording->backend) {
 		struct conversion_result result = {0};
-		bool wanted = end_spool(recording, end);
-		// On a full disk there is no room for a trace either, as was said already.
-		if (wanted)
+		if (end_spool(recording, end))
 			recording->trace = make_trace(recording->spool_path, recording->stem, &result);
 		summary->backend = recording->backend->name;
 		summary->missing = recording->backend->missing;
@@ -331,7 +361,7 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 
 // ---- a look in between ----
 
-static int save_snapshot(struct recording *recording, const char *stem, int fd, const struct test_end *end) {
+static int save_snapshot(struct recording *recording, const char *stem, int fd) {
 	CLEANUP_FREE char *spool = memory_format("%s.spool", stem);
 	struct conversion_result result = {0};
 	int error = recording->flight ? flight_save(recording->flight, fd) : 0;
@@ -344,20 +374,16 @@ static int save_snapshot(struct recording *recording, const char *stem, int fd, 
 	unlink(spool);
 	if (error || !recording->trace)
 		return 1;
-	struct summary summary = {.settings = recording->settings,
-				  .test = recording->name,
-				  .operation = true,
-				  .started = end->started,
-				  .wall_seconds = end->wall_seconds,
-				  .backend = recording->backend->name,
-				  .trace = recording->trace};
+	struct summary summary = {.settings = recording->settings, .test = recording->name, .operation = true,
+				  .started = recording->started, .wall_seconds = recording_seconds(recording),
+				  .backend = recording->backend->name, .trace = recording->trace};
 	take_counts(&summary, &result);
 	artifact_sha256(recording->trace, summary.sha256);
 	add_to_manifest(recording, &summary);
 	return 0;
 }
 
-pid_t recording_snapshot(struct recording *recording, const struct test_end *end, char **path) {
+pid_t recording_snapshot(struct recording *recording, char **path) {
 	char *stem;
 	if (!recording->backend)
 		return -ENODATA;
@@ -368,7 +394,7 @@ pid_t recording_snapshot(struct recording *recording, const struct test_end *end
 		return fd;
 	pid_t child = fork();
 	if (child == 0)
-		_exit(save_snapshot(recording, stem, fd, end));
+		_exit(save_snapshot(recording, stem, fd));
 	int error = errno;
 	close(fd);
 	*path = memory_format("%s.pb", stem);

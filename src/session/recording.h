@@ -29,19 +29,24 @@ struct recording {
 	struct flight *flight; // --type memory: the newest events, else NULL
 	char *stem, *spool_path;
 	char *trace; // when it has been made
-	uint64_t deadline, synced;
+	struct timespec started;
+	uint64_t begun, deadline, synced;
 	bool active; // events come in
+	bool told_of_full_disk;
+	char less[256]; // why less is recorded than could be; "": it is not
 };
 
 // Chooses a backend and reserves a name. What cannot be had has been said, and
 // `backend` is NULL.
 void recording_open(struct recording *recording);
-bool recording_begin(struct recording *recording, pid_t pid); // of this process and all it starts
+bool recording_begin(struct recording *recording, const pid_t *processes, size_t count); // and all they start
 
 // For poll(): what to wait for, and for how many milliseconds, before the next turn.
 int recording_wait_fd(const struct recording *recording);
 int recording_wait_time(const struct recording *recording);
 void recording_turn(struct recording *recording);
+
+double recording_seconds(const struct recording *recording); // since it began
 
 void recording_stop(struct recording *recording);
 
@@ -52,7 +57,7 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 // What has been recorded so far as an artifact of its own, made by a child process;
 // recording goes on. The child's id, or -errno; its exit status is 0 if all went well.
 // The artifact's name is in `path`, the caller's to free.
-pid_t recording_snapshot(struct recording *recording, const struct test_end *end, char **path);
+pid_t recording_snapshot(struct recording *recording, char **path);
 
 void recording_drop(struct recording *recording); // leaves nothing on disk
 void recording_close(struct recording *recording);

@@ -41,7 +41,22 @@ static const char *test_name(const struct settings *settings, char name[ARTIFACT
 	return name;
 }
 
+// execvp() also says "permission denied" of a folder in PATH that it may not look
+// into; for a shell the command is then simply not there.
+static bool found_in_path(const char *command) {
+	CLEANUP_FREE char *path = memory_string(getenv("PATH") ? getenv("PATH") : "");
+	char *rest = path;
+	bool found = strchr(command, '/');
+	for (char *folder; !found && (folder = strsep(&rest, ":"));) {
+		CLEANUP_FREE char *file = memory_format("%s/%s", *folder ? folder : ".", command);
+		found = access(file, F_OK) == 0;
+	}
+	return found;
+}
+
 static int say_not_started(const char *command, int error) {
+	if (error == EACCES && !found_in_path(command))
+		error = ENOENT;
 	if (error == ENOENT)
 		log_error("%s: command not found", command);
 	else

@@ -11,10 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-void summary_result_words(int wait_status, double limit, char *words, size_t size) {
-	if (limit > 0)
-		snprintf(words, size, "timed out: limit %g s", limit);
-	else if (WIFSIGNALED(wait_status))
+void summary_result_words(int wait_status, char *words, size_t size) {
+	if (WIFSIGNALED(wait_status))
 		snprintf(words, size, "killed by signal %d (%s)%s", WTERMSIG(wait_status),
 			 strsignal(WTERMSIG(wait_status)), WCOREDUMP(wait_status) ? ", core dumped" : "");
 	else if (WEXITSTATUS(wait_status))
@@ -23,8 +21,15 @@ void summary_result_words(int wait_status, double limit, char *words, size_t siz
 		snprintf(words, size, "passed");
 }
 
+void summary_end_words(int wait_status, double limit, char *words, size_t size) {
+	if (limit > 0)
+		snprintf(words, size, "timed out: limit %g s", limit);
+	else
+		summary_result_words(wait_status, words, size);
+}
+
 static void result_words(const struct summary *summary, char *words, size_t size) {
-	summary_result_words(summary->wait_status, summary->timed_out ? summary->settings->timeout : 0, words, size);
+	summary_end_words(summary->wait_status, summary->timed_out ? summary->settings->timeout : 0, words, size);
 }
 
 static uint64_t lost_in_all(const struct summary *summary) {
@@ -48,8 +53,20 @@ static const char *with_commas(uint64_t number, char text[32]) {
 	return text;
 }
 
-static void describe_losses(const struct summary *summary, struct buffer *out) {
+// Three digits where they say something, and never an exponent.
+static const char *seconds_words(double seconds, char text[32]) {
+	snprintf(text, 32, seconds < 0.001 ? "%.4f" : seconds < 999.5 ? "%.3g" : "%.0f", seconds);
+	return text;
+}
+
+// They are counted while the trace is made.
+static void describe_events(const struct summary *summary, struct buffer *out) {
 	char number[32];
+	if (!summary->trace) {
+		buffer_printf(out, "not counted");
+		return;
+	}
+	buffer_printf(out, "%s, ", with_commas(summary->events, number));
 	if (lost_in_all(summary)) {
 		buffer_printf(out, "LOST");
 		for (int source = 0; source < SOURCE_COUNT; source++)
@@ -88,8 +105,8 @@ void summary_print(const struct summary *summary) {
 	char words[128], size[16], number[32];
 	struct buffer out = {0};
 	result_words(summary, words, sizeof(words));
-	buffer_printf(&out, "tracelet: %s %s%s%s in %.3g s\n", summary->test, colour, words, plain,
-		      summary->wall_seconds);
+	buffer_printf(&out, "tracelet: %s %s%s%s in %s s\n", summary->test, colour, words, plain,
+		      seconds_words(summary->wall_seconds, number));
 	if (summary->trace)
 		buffer_printf(&out, "  %strace%s   %s (%s)\n", faint, plain, summary->trace,
 			      file_size_words(summary->trace_size, size));
@@ -101,8 +118,8 @@ void summary_print(const struct summary *summary) {
 	if (summary->not_kept)
 		buffer_printf(&out, "  %strace%s   not kept: %s\n", faint, plain, summary->not_kept);
 	if (summary->backend && !summary->not_kept) {
-		buffer_printf(&out, "  %sevents%s  %s, ", faint, plain, with_commas(summary->events, number));
-		describe_losses(summary, &out);
+		buffer_printf(&out, "  %sevents%s  ", faint, plain);
+		describe_events(summary, &out);
 		if (summary->missing)
 			buffer_printf(&out, "; not recorded: %s", summary->missing);
 		buffer_printf(&out, "\n  %scost%s    ", faint, plain);
@@ -154,6 +171,22 @@ static void json_artifacts(struct json *json, const struct summary *summary) {
 	json_close_array(json);
 }
 
+// Unknown where no trace was made: null.
+static void json_counts(struct json *json, const struct summary *summary) {
+	if (!summary->trace) {
+		json_string(json, "events", NULL);
+		json_string(json, "lost", NULL);
+		return;
+	}
+	json_uint(json, "events", summary->events);
+	json_object(json, "lost");
+	for (int source = 0; source < SOURCE_COUNT; source++)
+		json_uint(json, event_source_names[source], summary->lost[source]);
+	json_close_object(json);
+	json_uint(json, "gaps", summary->gaps);
+	json_uint(json, "late", summary->late);
+}
+
 static void json_cost(struct json *json, const struct summary *summary) {
 	json_object(json, "cost");
 	if (summary->totals.program_stats) {
@@ -165,25 +198,34 @@ static void json_cost(struct json *json, const struct summary *summary) {
 	json_close_object(json);
 }
 
+static void json_result(struct json *json, const struct summary *summary) {
+	char words[128];
+	json_string(json, "kind", summary->operation ? "operation" : "test");
+	if (summary->operation) {
+		json_string(json, "result", "recorded");
+		return;
+	}
+	result_words(summary, words, sizeof(words));
+	json_string(json, "result", words);
+	if (summary->timed_out)
+		json_double(json, "timed_out_after", summary->settings->timeout);
+	if (WIFSIGNALED(summary->wait_status))
+		json_int(json, "signal", WTERMSIG(summary->wait_status));
+	else
+		json_int(json, "exit", WEXITSTATUS(summary->wait_status));
+}
+
 void summary_json(const struct summary *summary, struct buffer *line) {
 	struct json json = json_into(line);
 	struct utsname system;
-	char words[128];
 	uname(&system);
-	result_words(summary, words, sizeof(words));
 	json_object(&json, NULL);
 	json_string(&json, "test", summary->test);
 	json_array(&json, "command");
-	for (char **word = summary->settings->command; *word; word++)
+	for (char **word = summary->settings->command; word && *word; word++)
 		json_string(&json, NULL, *word);
 	json_close_array(&json);
-	json_string(&json, "result", words);
-	if (summary->timed_out)
-		json_double(&json, "timed_out_after", summary->settings->timeout);
-	if (WIFSIGNALED(summary->wait_status))
-		json_int(&json, "signal", WTERMSIG(summary->wait_status));
-	else
-		json_int(&json, "exit", WEXITSTATUS(summary->wait_status));
+	json_result(&json, summary);
 	json_times(&json, summary);
 	json_string(&json, "host", system.nodename);
 	json_string(&json, "kernel", system.release);
@@ -195,13 +237,7 @@ void summary_json(const struct summary *summary, struct buffer *line) {
 	json_artifacts(&json, summary);
 	if (summary->not_kept)
 		json_string(&json, "not_kept", summary->not_kept);
-	json_uint(&json, "events", summary->events);
-	json_object(&json, "lost");
-	for (int source = 0; source < SOURCE_COUNT; source++)
-		json_uint(&json, event_source_names[source], summary->lost[source]);
-	json_close_object(&json);
-	json_uint(&json, "gaps", summary->gaps);
-	json_uint(&json, "late", summary->late);
+	json_counts(&json, summary);
 	json_cost(&json, summary);
 	json_close_object(&json);
 	buffer_append(line, "\n", 1);

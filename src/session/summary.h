@@ -44,9 +44,10 @@ struct summary {
 void summary_print(const struct summary *summary);
 void summary_json(const struct summary *summary, struct buffer *line); // one line, with its end
 
-// "passed", "failed: exit status 3", "killed by signal 11 (Segmentation fault)",
-// "timed out: limit 3 s". `limit` is 0 if it was not.
-void summary_result_words(int wait_status, double limit, char *words, size_t size);
+// "passed", "failed: exit status 3", "killed by signal 11 (Segmentation fault)"; or,
+// if a time limit was over (0: it was not), "timed out: limit 3 s".
+void summary_result_words(int wait_status, char *words, size_t size);
+void summary_end_words(int wait_status, double limit, char *words, size_t size);
 
 // To the descriptor or file of --json. Failures are warnings.
 void summary_write_json(const struct summary *summary);

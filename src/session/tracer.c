@@ -1,4 +1,6 @@
 #include "session/tracer.h"
+#include "base/log.h"
+#include "session/control.h"
 #include "session/descriptors.h"
 
 #include <errno.h>
@@ -41,10 +43,7 @@ static bool receive_message(int socket, struct message *message, enum message_ty
 static void detach_from_terminal(const struct settings *settings, int socket) {
 	setsid();
 	prctl(PR_SET_NAME, "tracelet-tracer");
-	static const int ignored[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGTSTP,
-				      SIGPIPE, SIGUSR1, SIGUSR2, SIGXFSZ};
-	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
-		signal(ignored[i], SIG_IGN);
+	control_take_signals(false);
 	int json = settings->json ? descriptor_named(settings->json) : -1;
 	descriptors_give_up((int[]){socket, json}, 2);
 }
@@ -57,19 +56,6 @@ static void let_go_of_readers(const struct settings *settings) {
 	dup2(null, STDERR_FILENO);
 	if (json >= 0)
 		dup2(null, json);
-}
-
-// Drains until the waiter says something. False: the waiter is gone.
-static bool record(struct recording *recording, int socket, struct message *message) {
-	struct pollfd waiting[] = {{.fd = socket, .events = POLLIN}, {.events = POLLIN}};
-	while (!(waiting[0].revents & (POLLIN | POLLHUP))) {
-		waiting[1].fd = recording_wait_fd(recording);
-		if (poll(waiting, ARRAY_SIZE(waiting), recording_wait_time(recording)) < 0 && errno != EINTR)
-			break;
-		recording_turn(recording);
-	}
-	ssize_t got = recv(socket, message, sizeof(*message), 0);
-	return got == (ssize_t)sizeof(*message);
 }
 
 static void finish(struct recording *recording, const struct test_end *end) {
@@ -91,11 +77,18 @@ static int tracer_main(const struct settings *settings, const char *test_name, i
 		recording_drop(&recording);
 		return 1;
 	}
-	struct message ready = {.type = MESSAGE_READY, .recording = recording_begin(&recording, message.pid)};
+	struct message ready = {.type = MESSAGE_READY, .recording = recording_begin(&recording, &message.pid, 1)};
 	if (ready.recording)
 		snprintf(ready.spool, sizeof(ready.spool), "%s", recording.spool_path);
 	send_message(socket, &ready);
-	if (!record(&recording, socket, &message)) {
+	struct control control = CONTROL_NONE;
+	int error = ready.recording ? control_open(&control, &recording, false, "") : 0;
+	if (error)
+		log_verbose("this session is not listed by 'tracelet status': %s", strerror(-error));
+	control_attend(&control, &recording, socket);
+	bool waiter_is_there = recv(socket, &message, sizeof(message), 0) == (ssize_t)sizeof(message);
+	control_close(&control);
+	if (!waiter_is_there) {
 		// The waiter was killed: what we have stays in the spool, and nothing in the kernel.
 		recording_stop(&recording);
 		if (recording.backend)

@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 enum { UUID_TEST = 0x7472616365, UUID_FIRST_TASK = 0x100000 };
+enum { MOST_FACTS = 64 }; // all of them are in one packet
 
 // ---- packets ----
 
@@ -80,7 +81,7 @@ static int write_system(struct perfetto *perfetto) {
 	size_t utsname = proto_begin(&perfetto->packet, SYSTEM_UTSNAME);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		const char *value = fact(perfetto, names[i].key);
-		proto_string(&perfetto->packet, names[i].field, value ? value : names[i].otherwise);
+		proto_string(&perfetto->packet, names[i].field, value && *value ? value : names[i].otherwise);
 	}
 	proto_end(&perfetto->packet, utsname);
 	proto_string(&perfetto->packet, SYSTEM_SERVICE_VERSION, "tracelet " TRACELET_VERSION);
@@ -152,9 +153,10 @@ static void annotate_int(struct perfetto *perfetto, const char *name, int64_t va
 	proto_end(&perfetto->packet, annotation);
 }
 
-// The track of a task's life, described when its first event comes.
+// The track of a task's life, described when its first event comes. There is
+// none for idle, nor while the task's process is not known.
 static int task_track(struct perfetto *perfetto, struct task *task, uint64_t time) {
-	if (task->track)
+	if (task->track || !task->tid || !task->pid)
 		return 0;
 	task->track = UUID_FIRST_TASK + ++perfetto->tracks;
 	size_t mark = perfetto_begin(perfetto, SEQUENCE_TRACKS, time);
@@ -288,7 +290,8 @@ static int take_start(struct perfetto *perfetto, const struct event *event) {
 }
 
 static int take_meta(struct perfetto *perfetto, const struct event *event) {
-	array_push(&perfetto->facts, *event);
+	if (perfetto->facts.count < MOST_FACTS)
+		array_push(&perfetto->facts, *event);
 	return 0;
 }
 
@@ -316,6 +319,27 @@ static int take_fork(struct perfetto *perfetto, const struct event *event) {
 	return ftrace_newtask(perfetto, event, name);
 }
 
+static int write_exec_instant(struct perfetto *perfetto, const struct event *event, const struct task *task) {
+	const char *file = strings_get(perfetto->strings, event->exec.file);
+	char title[320];
+	snprintf(title, sizeof(title), "exec %s", file);
+	size_t mark = perfetto_begin(perfetto, SEQUENCE_EVENTS, event->time);
+	size_t instant = track_event_begin(perfetto, TYPE_INSTANT, task->track, title);
+	annotate_text(perfetto, "file", file);
+	struct buffer words = {0};
+	buffer_append(&words, strings_get(perfetto->strings, event->exec.arguments),
+		      strings_length(perfetto->strings, event->exec.arguments));
+	words.size -= words.size && !words.data[words.size - 1];
+	for (size_t i = 0; i < words.size; i++)
+		if (!words.data[i])
+			words.data[i] = ' ';
+	buffer_append(&words, event->exec.truncated ? " ..." : "", event->exec.truncated ? 5 : 1);
+	annotate_text(perfetto, "arguments", (char *)words.data);
+	buffer_free(&words);
+	proto_end(&perfetto->packet, instant);
+	return perfetto_end(perfetto, mark);
+}
+
 static int take_exec(struct perfetto *perfetto, const struct event *event) {
 	if (event->exec.old_tid && event->exec.old_tid != event->tid) {
 		ftrace_take_over(perfetto, event);
@@ -330,25 +354,7 @@ static int take_exec(struct perfetto *perfetto, const struct event *event) {
 	int error = task_track(perfetto, task, event->time);
 	if (!error)
 		error = write_process(perfetto, event->time + 1, task, event->exec.arguments);
-	if (error)
-		return error;
-	const char *file = strings_get(perfetto->strings, event->exec.file);
-	char title[320];
-	snprintf(title, sizeof(title), "exec %s", file);
-	size_t mark = perfetto_begin(perfetto, SEQUENCE_EVENTS, event->time);
-	size_t instant = track_event_begin(perfetto, TYPE_INSTANT, task->track, title);
-	annotate_text(perfetto, "file", file);
-	struct buffer words = {0};
-	buffer_append(&words, strings_get(perfetto->strings, event->exec.arguments),
-		      strings_length(perfetto->strings, event->exec.arguments));
-	for (size_t i = 0; i + 1 < words.size; i++)
-		if (!words.data[i])
-			words.data[i] = ' ';
-	buffer_append(&words, event->exec.truncated ? " ..." : "", event->exec.truncated ? 5 : 1);
-	annotate_text(perfetto, "arguments", (char *)words.data);
-	buffer_free(&words);
-	proto_end(&perfetto->packet, instant);
-	return perfetto_end(perfetto, mark);
+	return error || !task->track ? error : write_exec_instant(perfetto, event, task);
 }
 
 static int take_rename(struct perfetto *perfetto, const struct event *event) {
@@ -365,7 +371,7 @@ static int take_exit(struct perfetto *perfetto, const struct event *event) {
 		task = task_born(perfetto, event->tid, event->pid, 0, 0);
 	task->exited = true;
 	int error = task_track(perfetto, task, event->time);
-	if (error)
+	if (error || !task->track)
 		return error;
 	int signal = event->exit.code & 0x7f;
 	char title[64];
@@ -385,11 +391,10 @@ static int take_exit(struct perfetto *perfetto, const struct event *event) {
 
 static int take_lost(struct perfetto *perfetto, const struct event *event) {
 	ftrace_lost(perfetto, event);
-	perfetto->lost[event->lost.source] += event->lost.count;
 	char title[96];
 	snprintf(title, sizeof(title), "%" PRIu64 " %s events lost", event->lost.count,
 		 event_source_names[event->lost.source]);
-	size_t mark = perfetto_begin(perfetto, SEQUENCE_EVENTS, event->time);
+	size_t mark = perfetto_begin(perfetto, SEQUENCE_EVENTS, MAX(event->time, perfetto->start));
 	size_t instant = track_event_begin(perfetto, TYPE_INSTANT, UUID_TEST, title);
 	if (event->cpu != CPU_NONE)
 		annotate_int(perfetto, "cpu", event->cpu);
@@ -418,6 +423,11 @@ static int (*const handlers[EVENT_KIND_COUNT])(struct perfetto *, const struct e
 
 // ---- the sink ----
 
+// Events that are about a CPU and do not say which one cannot be told.
+static bool misses_its_cpu(const struct event *event) {
+	return event->kind >= EVENT_SWITCH && event->kind <= EVENT_SOFTIRQ_EXIT && event->cpu >= CPU_COUNT_MOST;
+}
+
 static bool about_the_whole(const struct event *event) {
 	return event->kind == EVENT_START || event->kind == EVENT_META || event->kind == EVENT_CLOCK ||
 	       event->kind == EVENT_WATERMARK;
@@ -425,7 +435,7 @@ static bool about_the_whole(const struct event *event) {
 
 static int push(struct sink *sink, const struct event *event) {
 	struct perfetto *perfetto = CONTAINER_OF(sink, struct perfetto, sink);
-	if (!handlers[event->kind])
+	if (!handlers[event->kind] || misses_its_cpu(event))
 		return 0;
 	int error = about_the_whole(event) ? 0 : write_preamble(perfetto);
 	perfetto->end = MAX(perfetto->end, event->time);

@@ -40,20 +40,16 @@ enum {
 	COLUMN_COUNT
 };
 
-struct name_index {
-	uint32_t generation, index;
-};
-
 // The bundle of one CPU that is being filled, and what runs there.
 struct cpu {
 	struct buffer columns[COLUMN_COUNT];
 	struct buffer events; // FtraceEvents, each as a field of the bundle
 	ARRAY(uint32_t) names;
-	ARRAY(struct name_index) name_indexes; // by string id
-	uint32_t generation;
-	uint32_t current;     // the task that runs, as this trace tells it; NO_TID at first
-	uint64_t switch_time, waking_time;       // of the last ones in the columns
-	uint64_t last_switch; // of the last one ever
+	struct map name_indexes; // string id to bundle << 32 | index in `names` of that bundle
+	uint32_t bundle;
+	uint32_t current; // the task that runs, as this trace tells it; NO_TID at first
+	uint64_t switch_time, waking_time; // of the last ones in the columns, 0 in a new bundle
+	uint64_t last_switch, last_waking, last_event; // of the last ones ever
 	uint64_t lost;
 	bool waking_flags; // any but zero in the column
 	bool lost_in_bundle;
@@ -76,7 +72,6 @@ struct perfetto {
 	struct map outsiders; // tid to name: tasks outside the test that woke one of it
 	ARRAY(struct cpu *) cpus;
 	uint64_t tracks; // made so far
-	uint64_t lost[SOURCE_COUNT];
 	uint32_t outside_name, lost_name;
 };
 

@@ -35,14 +35,12 @@ static const uint32_t column_fields[COLUMN_COUNT] = {
 // ---- bundles ----
 
 static uint32_t name_index(struct cpu *cpu, uint32_t name) {
-	while (cpu->name_indexes.count <= name)
-		array_push(&cpu->name_indexes, (struct name_index){0});
-	struct name_index *index = &cpu->name_indexes.items[name];
-	if (index->generation != cpu->generation) {
-		*index = (struct name_index){.generation = cpu->generation, .index = (uint32_t)cpu->names.count};
+	uint64_t *index = map_put(&cpu->name_indexes, name);
+	if (*index >> 32 != cpu->bundle) {
+		*index = (uint64_t)cpu->bundle << 32 | cpu->names.count;
 		array_push(&cpu->names, name);
 	}
-	return index->index;
+	return (uint32_t)*index;
 }
 
 static void write_compact(struct perfetto *perfetto, struct cpu *cpu) {
@@ -58,7 +56,7 @@ static void write_compact(struct perfetto *perfetto, struct cpu *cpu) {
 	}
 	proto_end(packet, compact);
 	cpu->names.count = 0;
-	cpu->generation++;
+	cpu->bundle++;
 	cpu->switch_time = cpu->waking_time = 0;
 	cpu->waking_flags = false;
 }
@@ -97,6 +95,8 @@ struct full_event {
 
 static struct full_event full_begin(struct cpu *cpu, uint64_t time, uint32_t tid, uint32_t flags, uint32_t field) {
 	struct full_event full = {.out = &cpu->events};
+	// Importers want them in order: one that comes late is told as soon as it can be.
+	time = cpu->last_event = MAX(time, cpu->last_event);
 	full.event = proto_begin(full.out, BUNDLE_EVENT);
 	proto_uint(full.out, FTRACE_TIMESTAMP, time);
 	proto_uint(full.out, FTRACE_PID, tid);
@@ -172,7 +172,7 @@ struct cpu *ftrace_cpu(struct perfetto *perfetto, uint32_t number) {
 		return perfetto->cpus.items[number];
 	struct cpu *cpu = perfetto->cpus.items[number] = memory_alloc(sizeof(*cpu));
 	cpu->current = NO_TID;
-	cpu->generation = 1;
+	cpu->bundle = 1;
 	// In a trace of one test a CPU belongs to others until the test comes.
 	if (!perfetto->system_scope) {
 		describe_outside(perfetto, number);
@@ -229,7 +229,7 @@ static void put_waking(struct cpu *cpu, const struct event *event, uint32_t name
 	buffer_varint(&cpu->columns[COLUMN_WAKING_COMM], name_index(cpu, name));
 	buffer_varint(&cpu->columns[COLUMN_WAKING_FLAGS], event->waking.context);
 	cpu->waking_flags |= event->waking.context != 0;
-	cpu->waking_time = event->time;
+	cpu->waking_time = cpu->last_waking = event->time;
 }
 
 // A waker that no switch has named gets its name from a rename that says so.
@@ -250,7 +250,7 @@ static void name_outsider(struct perfetto *perfetto, struct cpu *cpu, const stru
 int ftrace_waking(struct perfetto *perfetto, const struct event *event) {
 	struct cpu *cpu = ftrace_cpu(perfetto, event->cpu);
 	uint32_t name = perfetto_task_name(perfetto, event->waking.wakee_tid);
-	if (cpu->current == event->tid && event->time >= cpu->waking_time) {
+	if (cpu->current == event->tid && event->time >= cpu->last_waking) {
 		put_waking(cpu, event, name);
 		return flush_if_full(perfetto, event->cpu);
 	}
@@ -329,13 +329,13 @@ int ftrace_irq(struct perfetto *perfetto, const struct event *event) {
 
 // Whoever was on the CPU may have left it with the first event that is missing.
 void ftrace_lost(struct perfetto *perfetto, const struct event *event) {
-	uint32_t number = event->cpu == CPU_NONE ? 0 : event->cpu;
+	uint32_t number = event->cpu < CPU_COUNT_MOST ? event->cpu : 0;
 	struct cpu *cpu = ftrace_cpu(perfetto, number);
 	cpu->lost += event->lost.count;
 	cpu->lost_in_bundle = true;
 	cpu->in_irq = cpu->in_softirq = false;
 	if (event->lost.source == SOURCE_SCHED && event->cpu != CPU_NONE && cpu->current < TID_OUTSIDE)
-		put_switch(cpu, cpu->last_switch + 1, STATE_RUNNING,
+		put_switch(cpu, cpu->last_switch + (cpu->last_switch < event->time), STATE_RUNNING,
 			   (struct next){.tid = TID_LOST + number, .name = perfetto->lost_name, .priority = DEFAULT_PRIORITY});
 }
 
@@ -373,7 +373,7 @@ void ftrace_destroy(struct perfetto *perfetto) {
 			buffer_free(&cpu->columns[column]);
 		buffer_free(&cpu->events);
 		array_free(&cpu->names);
-		array_free(&cpu->name_indexes);
+		map_free(&cpu->name_indexes);
 		free(cpu);
 	}
 	array_free(&perfetto->cpus);

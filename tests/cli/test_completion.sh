@@ -19,7 +19,7 @@ chmod +x our-test-program
 export PATH=$PATH:$work
 
 check_equal "a verb" "check" "$(complete_line tracelet che)"
-check_equal "all verbs and the program's own options" "--help --version check convert doctor help run settings" \
+check_equal "all verbs and the program's own options" "--help --version cancel check convert current doctor help run settings snapshot start status stop" \
 	"$(complete_line tracelet '')"
 check_equal "help takes a verb" "doctor" "$(complete_line tracelet help d)"
 check_equal "an option of run" "--wait-tree" "$(complete_line tracelet run --w)"

@@ -18,7 +18,8 @@ static char aside_folder[128]; // of the running test
 
 static inline int folder_setup(void **state) {
 	const char *parent = getenv("TMPDIR");
-	snprintf(aside_folder, sizeof(aside_folder), "%.80s/tracelet-unit-XXXXXX", parent ? parent : P_tmpdir);
+	snprintf(aside_folder, sizeof(aside_folder), "%.80s/tracelet-unit-XXXXXX",
+		 parent ? parent : P_tmpdir);
 	return mkdtemp(aside_folder) ? 0 : -1;
 }
 
@@ -76,7 +77,8 @@ struct captured {
 };
 
 static inline struct captured capture_begin(void) {
-	struct captured captured = {.stderr_before = dup(STDERR_FILENO), .file = open(P_tmpdir, O_TMPFILE | O_RDWR, 0600)};
+	struct captured captured = {.stderr_before = dup(STDERR_FILENO),
+				    .file = open(P_tmpdir, O_TMPFILE | O_RDWR, 0600)};
 	assert_true(captured.stderr_before >= 0 && captured.file >= 0);
 	dup2(captured.file, STDERR_FILENO);
 	return captured;

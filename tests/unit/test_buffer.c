@@ -58,7 +58,8 @@ static void test_varints_have_the_bytes_they_need(void **state) {
 	static const struct {
 		uint64_t value;
 		size_t size;
-	} cases[] = {{0, 1}, {127, 1}, {128, 2}, {16383, 2}, {16384, 3}, {UINT32_MAX, 5}, {1ull << 63, 10}, {UINT64_MAX, 10}};
+	} cases[] = {{0, 1},     {127, 1},        {128, 2},         {16383, 2},
+		     {16384, 3}, {UINT32_MAX, 5}, {1ull << 63, 10}, {UINT64_MAX, 10}};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct buffer buffer = {0};
 		buffer_varint(&buffer, cases[i].value);

@@ -205,8 +205,9 @@ static void test_sizes_in_words(void **state) {
 	static const struct {
 		uint64_t size;
 		const char *words;
-	} cases[] = {{0, "0 bytes"},         {999, "999 bytes"},       {1000, "1.0 kB"},    {9949, "9.9 kB"},
-		     {12345, "12 kB"},       {999499, "999 kB"},       {999500, "1.0 MB"},  {1234567890, "1.2 GB"},
+	} cases[] = {{0, "0 bytes"},         {999, "999 bytes"},       {1000, "1.00 kB"},    {9994, "9.99 kB"},
+		     {9996, "10.0 kB"},      {12345, "12.3 kB"},       {999499, "999 kB"},    {999500, "1.00 MB"},
+		     {1234567890, "1.23 GB"},
 		     {UINT64_MAX, "18446744 TB"}};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		char text[16];

@@ -13,7 +13,8 @@ static void test_a_message_is_one_line_without_colours(void **state) {
 	log_error("%s: cannot be read: %d", "file", 5);
 	log_warning("half of it is missing");
 	CLEANUP_FREE char *said = capture_end(captured);
-	assert_string_equal(said, "tracelet: file: cannot be read: 5\ntracelet: warning: half of it is missing\n");
+	assert_string_equal(said,
+			    "tracelet: file: cannot be read: 5\ntracelet: warning: half of it is missing\n");
 }
 
 static void test_a_hostile_name_neither_breaks_the_line_nor_steers_the_terminal(void **state) {

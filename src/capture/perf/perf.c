@@ -93,7 +93,8 @@ static int perf_open(const struct capture_options *options, struct capture **res
 	}
 	int probe = open_event(0, -1, 1);
 	if (probe < 0) {
-		snprintf(why, 256, "perf events are not permitted either (kernel.perf_event_paranoid above 2)");
+		snprintf(why, 256,
+			 "perf events are not permitted either (kernel.perf_event_paranoid above 2)");
 		return probe;
 	}
 	close(probe);
@@ -117,14 +118,15 @@ static int add_ring(struct capture *capture, pid_t pid, uint32_t cpu) {
 			return fd == -ENODEV ? 0 : fd; // a CPU that is off
 		void *memory = mmap(NULL, page + size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (memory != MAP_FAILED) {
-			array_push(&capture->rings, (struct perf_ring){.page = memory, .size = size, .cpu = cpu, .fd = fd});
+			array_push(&capture->rings,
+				   (struct perf_ring){.page = memory, .size = size, .cpu = cpu, .fd = fd});
 			struct epoll_event wake = {.events = EPOLLIN};
 			epoll_ctl(capture->epoll, EPOLL_CTL_ADD, fd, &wake);
 			return 0;
 		}
 		close(fd);
 	}
-	return -EPERM;
+	return -ENOBUFS; // not even a page
 }
 
 static int perf_follow(struct capture *capture, pid_t pid, int pidfd) {
@@ -156,7 +158,8 @@ struct sample_id {
 };
 
 static void flush_batch(struct capture *capture, struct spool *spool, uint32_t cpu) {
-	struct batch head = {.base = capture->base, .cpu = cpu, .size = (uint32_t)(capture->batch.size - sizeof(head))};
+	struct batch head = {
+		.base = capture->base, .cpu = cpu, .size = (uint32_t)(capture->batch.size - sizeof(head))};
 	if (capture->batch.size <= sizeof(head) && !capture->lost_here)
 		return;
 	if (!capture->batch.size)
@@ -170,8 +173,8 @@ static void flush_batch(struct capture *capture, struct spool *spool, uint32_t c
 }
 
 // Begins a record of `size` bytes at this time, in a new batch where the time does not fit.
-static struct record *append(struct capture *capture, struct spool *spool, uint32_t cpu, uint64_t time, uint8_t kind,
-			     uint8_t flags, size_t size) {
+static struct record *append(struct capture *capture, struct spool *spool, uint32_t cpu, uint64_t time,
+			     uint8_t kind, uint8_t flags, size_t size) {
 	if (capture->batch.size && (time < capture->base || time - capture->base > UINT32_MAX ||
 				    capture->batch.size + size > BATCH_BYTES))
 		flush_batch(capture, spool, cpu);
@@ -182,16 +185,18 @@ static struct record *append(struct capture *capture, struct spool *spool, uint3
 	struct record *record = (struct record *)buffer_room(&capture->batch, size);
 	memset(record, 0, size);
 	capture->batch.size += size;
-	*record = (struct record){.delta = (uint32_t)(time - capture->base), .kind = kind, .flags = flags,
+	*record = (struct record){.delta = (uint32_t)(time - capture->base),
+				  .kind = kind,
+				  .flags = flags,
 				  .size = (uint16_t)size};
 	return record;
 }
 
-#define APPEND(type, id, kind, flags) \
+#define APPEND(type, id, kind, flags)                                                                        \
 	((struct type *)append(capture, spool, ring->cpu, (id)->time, kind, flags, sizeof(struct type)))
 
-static void take_switch(struct capture *capture, struct spool *spool, const struct perf_ring *ring, uint16_t misc,
-			const struct sample_id *id) {
+static void take_switch(struct capture *capture, struct spool *spool, const struct perf_ring *ring,
+			uint16_t misc, const struct sample_id *id) {
 	bool out = misc & PERF_RECORD_MISC_SWITCH_OUT;
 	uint8_t flags = out ? SWITCH_NEXT_OUTSIDE : SWITCH_PREV_OUTSIDE;
 	if (misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT)
@@ -203,8 +208,8 @@ static void take_switch(struct capture *capture, struct spool *spool, const stru
 	record->prev_priority = record->next_priority = 120;
 }
 
-static void take_comm(struct capture *capture, struct spool *spool, const struct perf_ring *ring, uint16_t misc,
-		      struct cursor *in, const struct sample_id *id) {
+static void take_comm(struct capture *capture, struct spool *spool, const struct perf_ring *ring,
+		      uint16_t misc, struct cursor *in, const struct sample_id *id) {
 	char name[RECORD_NAME_SIZE] = "";
 	cursor_take(in, 8); // pid and tid, which the sample id has too
 	const char *text = cursor_string(in);
@@ -219,11 +224,13 @@ static void take_comm(struct capture *capture, struct spool *spool, const struct
 	struct buffer arguments = {0};
 	task_command_line((pid_t)id->pid, &arguments);
 	arguments.size = MIN(arguments.size, (size_t)EXEC_ARGUMENTS_LONG);
-	const char *file = arguments.size && memchr(arguments.data, 0, arguments.size) ? (char *)arguments.data : name;
+	const char *file = arguments.size && memchr(arguments.data, 0, arguments.size)
+				   ? (char *)arguments.data
+				   : name;
 	uint16_t file_size = (uint16_t)MIN(strlen(file) + 1, (size_t)EXEC_FILE_SIZE);
 	size_t size = (sizeof(struct record_exec) + file_size + arguments.size + 7) & ~(size_t)7;
-	struct record_exec *exec =
-		(struct record_exec *)append(capture, spool, ring->cpu, id->time + 1, RECORD_EXEC, 0, size);
+	struct record_exec *exec = (struct record_exec *)append(capture, spool, ring->cpu, id->time + 1,
+								RECORD_EXEC, 0, size);
 	exec->tid = exec->old_tid = id->tid;
 	exec->pid = id->pid;
 	exec->file_size = file_size;
@@ -239,8 +246,8 @@ struct lineage {
 	uint32_t pid, parent_pid, tid, parent_tid;
 };
 
-static void take_fork(struct capture *capture, struct spool *spool, const struct perf_ring *ring, struct cursor *in,
-		      const struct sample_id *id) {
+static void take_fork(struct capture *capture, struct spool *spool, const struct perf_ring *ring,
+		      struct cursor *in, const struct sample_id *id) {
 	struct lineage who;
 	cursor_copy(in, &who, sizeof(who));
 	struct record_fork *record = APPEND(record_fork, id, RECORD_FORK, 0);
@@ -251,16 +258,16 @@ static void take_fork(struct capture *capture, struct spool *spool, const struct
 }
 
 // After its exit perf does not see a task any more: its last switch is made here.
-static void take_exit(struct capture *capture, struct spool *spool, const struct perf_ring *ring, struct cursor *in,
-		      const struct sample_id *id) {
+static void take_exit(struct capture *capture, struct spool *spool, const struct perf_ring *ring,
+		      struct cursor *in, const struct sample_id *id) {
 	struct lineage who;
 	cursor_copy(in, &who, sizeof(who));
 	uint8_t flags = EXIT_CODE_UNKNOWN | (who.tid == who.pid ? EXIT_LAST : 0);
 	struct record_exit *record = APPEND(record_exit, id, RECORD_EXIT, flags);
 	record->tid = who.tid;
 	record->pid = who.pid;
-	struct record_switch *last = (struct record_switch *)append(capture, spool, ring->cpu, id->time + 1, RECORD_SWITCH,
-								    SWITCH_NEXT_OUTSIDE, sizeof(*last));
+	struct record_switch *last = (struct record_switch *)append(
+		capture, spool, ring->cpu, id->time + 1, RECORD_SWITCH, SWITCH_NEXT_OUTSIDE, sizeof(*last));
 	last->prev_tid = who.tid;
 	last->next_tid = TID_OUTSIDE;
 	last->prev_state = EXIT_STATE_DEAD;

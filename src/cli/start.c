@@ -1,0 +1,57 @@
+#include "base/log.h"
+#include "cli/verb.h"
+#include "session/operation.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static const enum setting_id flags[] = {
+	SETTING_OUTPUT_DIR, SETTING_PROFILE,  SETTING_SCOPE,       SETTING_TYPE,  SETTING_RING_SIZE,
+	SETTING_RING_SECONDS, SETTING_DURATION, SETTING_BUFFER_SIZE, SETTING_QUIET, SETTING_VERBOSE,
+};
+
+static int run(int argc, char **argv, const struct verb *verb) {
+	struct settings settings;
+	char name[ARTIFACT_NAME_SIZE], artifact[4096];
+	int status = verb_settings(argc, argv, verb, flags, ARRAY_SIZE(flags), &settings);
+	if (status >= 0)
+		return status;
+	if (argc - optind != 1) {
+		log_error("start needs one name");
+		return verb_bad_usage(verb);
+	}
+	if (!settings_enabled(&settings)) {
+		settings_free(&settings);
+		return 0;
+	}
+	artifact_safe_name(argv[optind], name);
+	// Whoever calls us is what the operation is about: a script and all it starts.
+	int error = operation_start(&settings, name, getppid(), artifact);
+	if (!error && !settings.quiet)
+		fprintf(stderr, "tracelet: recording %s; 'tracelet stop %s' makes %s\n", name, name, artifact);
+	settings_free(&settings);
+	return error ? EXIT_FOUND : 0;
+}
+
+const struct verb verb_start = {
+	.name = "start",
+	.summary = "begin to record an operation",
+	.help = "Usage: tracelet start [OPTIONS] NAME\n\n"
+		"Begins to record the script or shell that calls it, and all that this starts from\n"
+		"now on, until 'tracelet stop NAME'. A recording of that name is stopped and saved\n"
+		"first.\n\n"
+		"  --output-dir DIR    where artifacts go (default: ./tracelet-out)\n"
+		"  --profile NAME      what to record (default: embedded)\n"
+		"  --scope SCOPE       tree: the caller and all it starts (default); system: everything\n"
+		"  --type TYPE         file (default), or memory: a flight recorder of the newest events\n"
+		"  --ring-size SIZE    how much a flight recorder holds (default: 16M)\n"
+		"  --ring-seconds SECS and for how long (default: as long as there is room)\n"
+		"  --duration SECONDS  stop recording then\n"
+		"  --buffer-size SIZE  bytes between kernel and tracer, as in 64M (default: by CPUs)\n"
+		"  --quiet             say nothing; warnings stay\n"
+		"  --verbose           say more\n"
+		"  --help              this text\n\n"
+		"Exit status: 0; 1 nothing can be recorded; 2 bad options.\n",
+	.run = run,
+};

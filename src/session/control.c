@@ -1,0 +1,221 @@
+#include "session/control.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct sockaddr_un address_of(const char *path) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	return address;
+}
+
+// ---- the tracer's side ----
+
+int control_open(struct control *control, const struct recording *recording, bool operation, const char *log) {
+	struct state *state = &control->state;
+	*control = CONTROL_NONE;
+	snprintf(state->log, sizeof(state->log), "%s", log);
+	state->operation = operation;
+	snprintf(state->name, sizeof(state->name), "%s", recording->name);
+	CLEANUP_FREE char *folder = *recording->stem == '/' ? memory_format("%s", "") : getcwd(NULL, 0);
+	const char *slash = *recording->stem == '/' ? "" : "/";
+	snprintf(state->artifact, sizeof(state->artifact), "%s%s%s.pb", folder ? folder : "", slash, recording->stem);
+	snprintf(state->spool, sizeof(state->spool), "%s%s%s.spool", folder ? folder : "", slash, recording->stem);
+	int error = state_register(state);
+	if (error)
+		return error;
+	struct sockaddr_un address = address_of(state->socket);
+	unlink(state->socket); // of an earlier process with our number
+	control->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (control->listener < 0 || bind(control->listener, (struct sockaddr *)&address, sizeof(address)) ||
+	    listen(control->listener, 16)) {
+		error = -errno;
+		control_close(control);
+	}
+	return error;
+}
+
+static bool may_ask(int connection) {
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+	return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	       (peer.uid == geteuid() || peer.uid == 0);
+}
+
+static void send_answer(int connection, const struct control_answer *answer) {
+	if (connection < 0)
+		return;
+	send(connection, answer, sizeof(*answer), MSG_NOSIGNAL);
+	close(connection);
+}
+
+static void end_snapshot(struct control *control, int status) {
+	struct control_answer answer = {0};
+	struct stat file;
+	if (status == 0 && stat(control->snapshot, &file) == 0) {
+		answer.size = (uint64_t)file.st_size;
+		snprintf(answer.path, sizeof(answer.path), "%s", control->snapshot);
+	} else {
+		answer.error = -EIO;
+		snprintf(answer.said, sizeof(answer.said), "the snapshot could not be made");
+	}
+	send_answer(control->asker, &answer);
+	control->asker = -1;
+	control->saver = 0;
+	free(control->snapshot);
+	control->snapshot = NULL;
+}
+
+static void await_snapshot(struct control *control) {
+	int status;
+	if (control->saver && waitpid(control->saver, &status, 0) == control->saver)
+		end_snapshot(control, status);
+}
+
+static void begin_snapshot(struct control *control, struct recording *recording, int asker) {
+	await_snapshot(control); // one at a time
+	pid_t child = recording_snapshot(recording, &control->snapshot);
+	if (child < 0) {
+		struct control_answer answer = {.error = (int)child};
+		snprintf(answer.said, sizeof(answer.said), "cannot be written: %s", strerror(-(int)child));
+		send_answer(asker, &answer);
+		return;
+	}
+	control->saver = child;
+	control->asker = asker;
+}
+
+static void reap_snapshot(struct control *control) {
+	int status;
+	if (control->saver && waitpid(control->saver, &status, WNOHANG) == control->saver)
+		end_snapshot(control, status);
+}
+
+// Takes a request. Returns what to do beyond it: CONTROL_STOP, CONTROL_CANCEL or 0.
+static int serve(struct control *control, struct recording *recording) {
+	int connection = accept4(control->listener, NULL, NULL, SOCK_CLOEXEC);
+	if (connection < 0)
+		return 0;
+	// Whoever connects and says nothing does not hold us up.
+	struct timeval patience = {.tv_usec = 200000};
+	uint32_t request = 0;
+	setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (!may_ask(connection) || recv(connection, &request, sizeof(request), 0) != sizeof(request))
+		request = 0;
+	if (request == CONTROL_SNAPSHOT) {
+		begin_snapshot(control, recording, connection);
+		return 0;
+	}
+	bool ends = (request == CONTROL_STOP || request == CONTROL_CANCEL) && control->state.operation;
+	if (ends && control->waiting < 0) {
+		control->waiting = connection;
+		return (int)request;
+	}
+	struct control_answer answer = {.error = -EPERM};
+	snprintf(answer.said, sizeof(answer.said), "%s", request ? "a test's recording ends with the test" : "refused");
+	send_answer(connection, &answer);
+	return 0;
+}
+
+// ---- attending to a recording ----
+
+static volatile sig_atomic_t snapshot_wanted, end_wanted;
+
+static void want_snapshot(int signal) {
+	snapshot_wanted = 1;
+}
+
+static void want_end(int signal) {
+	end_wanted = 1;
+}
+
+static void only_wake_up(int signal) {
+}
+
+void control_take_signals(bool operation) {
+	static const int ignored[] = {SIGINT, SIGHUP, SIGQUIT, SIGTSTP, SIGPIPE, SIGUSR2, SIGXFSZ};
+	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
+		signal(ignored[i], SIG_IGN);
+	// Without SA_RESTART: poll() is to notice.
+	sigaction(SIGUSR1, &(struct sigaction){.sa_handler = want_snapshot}, NULL);
+	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = only_wake_up}, NULL);
+	sigaction(SIGTERM, &(struct sigaction){.sa_handler = operation ? want_end : SIG_IGN}, NULL);
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+int control_attend(struct control *control, struct recording *recording, int waiter) {
+	enum { SNAPSHOT_POLL_MS = 20 };
+	struct pollfd waiting[] = {{.fd = waiter, .events = POLLIN}, {.events = POLLIN}, {.events = POLLIN}};
+	int request = 0;
+	while (!request && !end_wanted && !(waiting[0].revents & (POLLIN | POLLHUP))) {
+		int limit = recording_wait_time(recording);
+		if (control->saver && (limit < 0 || limit > SNAPSHOT_POLL_MS))
+			limit = SNAPSHOT_POLL_MS;
+		waiting[1].fd = recording_wait_fd(recording);
+		waiting[2].fd = control->listener;
+		if (poll(waiting, ARRAY_SIZE(waiting), limit) < 0) {
+			if (errno != EINTR)
+				break;
+			waiting[0].revents = waiting[2].revents = 0;
+		}
+		recording_turn(recording);
+		reap_snapshot(control);
+		if (waiting[2].revents & POLLIN)
+			request = serve(control, recording);
+		if (snapshot_wanted) {
+			snapshot_wanted = 0;
+			begin_snapshot(control, recording, -1);
+		}
+	}
+	return request ? request : end_wanted ? CONTROL_STOP : 0;
+}
+
+void control_answer(struct control *control, const struct control_answer *answer) {
+	send_answer(control->waiting, answer);
+	control->waiting = -1;
+}
+
+void control_close(struct control *control) {
+	await_snapshot(control);
+	if (control->listener >= 0)
+		close(control->listener);
+	control->listener = -1;
+	if (control->state.pid)
+		state_remove(&control->state);
+	control->state.pid = 0;
+}
+
+// ---- the other side ----
+
+int control_ask(const struct state *session, enum control_request request, struct control_answer *answer) {
+	struct sockaddr_un address = address_of(session->socket);
+	uint32_t word = request;
+	int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int error = connection < 0 ? -errno : 0;
+	if (!error && connect(connection, (struct sockaddr *)&address, sizeof(address)))
+		error = -errno;
+	if (!error && send(connection, &word, sizeof(word), MSG_NOSIGNAL) != sizeof(word))
+		error = -errno;
+	ssize_t got = 0;
+	while (!error && (got = recv(connection, answer, sizeof(*answer), 0)) < 0 && errno == EINTR)
+		;
+	if (!error && got != sizeof(*answer))
+		error = got < 0 ? -errno : -ECONNRESET;
+	if (connection >= 0)
+		close(connection);
+	if (!error) {
+		answer->path[sizeof(answer->path) - 1] = 0;
+		answer->said[sizeof(answer->said) - 1] = 0;
+	}
+	return error;
+}

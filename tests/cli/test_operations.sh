@@ -1,0 +1,163 @@
+# start, stop, cancel, status, current, snapshot: sessions that are not one command.
+. "$(dirname "$0")/lib.sh"
+need_root
+
+export TRACELET_STATE_DIR=$PWD/state HOME=$PWD
+unset CI
+tp=$source/tests/perfetto/tp
+
+tracers() { "$TRACELET" status --json | jq -r '.[].pid'; }
+
+# ---- none ----
+
+check_run "status with no session exits with 1" 1 "$TRACELET" status
+check_lines "and says nothing" 0 "$stdout" "$stderr"
+check_run "--json is an empty list" 1 "$TRACELET" status --json
+check_equal "of JSON" "[]" "$(cat "$stdout")"
+for verb in stop cancel current snapshot; do
+	check_run "$verb with no session exits with 1" 1 "$TRACELET" $verb
+	check_lines "in one line" 1 "$stderr"
+	check_run "$verb of a name that is not there" 1 "$TRACELET" $verb nobody
+	check_match "names it" nobody "$stderr"
+done
+check_run "stop --all with no session is fine" 0 "$TRACELET" stop --all
+
+# ---- one ----
+
+cat >script.sh <<-'END'
+	"$TRACELET" start setup || exit
+	/bin/true from-the-script
+	"$TRACELET" status >status.txt
+	"$TRACELET" current >current.txt
+	"$TRACELET" status --json | jq '.[].pid' >pid.txt
+	"$TRACELET" stop setup >stopped.txt
+END
+check_run "a script with a start and a stop" 0 sh script.sh
+check_lines "one line on stderr" 1 "$stderr"
+check_match "status tells name and file" "^setup +operation +[0-9]+ .*$PWD/tracelet-out/setup_[0-9_]+\.pb$" status.txt
+path=$(cat current.txt)
+check_match "stop prints path and size" "^$path \([0-9.]+ kB\)$" stopped.txt
+check "the trace is good" "$TRACELET" check "$path"
+check_equal "it has what the script did" "/bin/true from-the-script" \
+	"$("$tp" "$path" "select cmdline from process where cmdline glob '*from-the-script'")"
+check_equal "the manifest has a line for it" "setup operation recorded" \
+	"$(jq -r '"\(.test) \(.kind) \(.result)"' tracelet-out/manifest.jsonl)"
+check_equal "whose hash is right" "$(sha256sum "$path" | cut -d ' ' -f 1)" \
+	"$(jq -r '.artifacts[0].sha256' tracelet-out/manifest.jsonl)"
+check_run "nothing is recording any more" 1 "$TRACELET" status
+gone() { # PID: within ten seconds
+	for _ in $(seq 1000); do
+		[ -e "/proc/$1" ] || return 0
+		sleep 0.01
+	done
+	return 1
+}
+check "the tracer ends, and with it all that it had in the kernel" gone "$(cat pid.txt)"
+
+# ---- what was there before ----
+
+check_run "what the script has started before is recorded too" 0 \
+	sh -c 'sh -c "sleep 0.2; true early" & "$TRACELET" start -q early; wait; "$TRACELET" stop'
+check_equal "its later life is in the trace" 1 "$("$tp" "$(cut -d ' ' -f 1 "$stdout")" "select count(*) from process where cmdline = 'sleep 0.2'")"
+
+# ---- the same name twice, several at once ----
+
+check_run "a first one" 0 "$TRACELET" start -q again
+first=$("$TRACELET" current)
+check_run "start of a name that is recording saves the earlier one" 0 "$TRACELET" start -q again
+check "there it is" test -s "$first"
+check_equal "one is recording" 1 "$(tracers | wc -l)"
+check_run "another one beside it" 0 "$TRACELET" start -q other
+check_run "stop without a name does not guess" 2 "$TRACELET" stop
+check_match "but lists them" 'again \([0-9]+\), other \([0-9]+\)' "$stderr"
+check_run "stop by number" 0 "$TRACELET" stop "$("$TRACELET" status --json | jq -r '.[] | select(.name == "other") | .pid')"
+check_match "ends the right one" '/other_' "$stdout"
+"$TRACELET" start -q third
+check_run "stop --all" 0 "$TRACELET" stop --all
+check_lines "ends both" 2 "$stdout"
+check_run "and none is left" 1 "$TRACELET" status
+
+# ---- cancel ----
+
+"$TRACELET" start -q forgotten
+path=$("$TRACELET" current)
+check_run "cancel" 0 "$TRACELET" cancel forgotten
+check_lines "says nothing" 0 "$stdout" "$stderr"
+check_equal "and leaves nothing" "" "$(ls "${path%.pb}"* 2>/dev/null)"
+
+# ---- two controllers race for one name ----
+
+for _ in 1 2 3 4; do "$TRACELET" start -q raced 2>>race.log & done
+wait
+check_equal "of four that start at once one is left" 1 "$(tracers | wc -l)"
+check_equal "the other three are saved" 3 "$(ls tracelet-out/raced_*.pb | wc -l)"
+check_run "it can be stopped" 0 "$TRACELET" stop raced
+check "all of them are good" "$TRACELET" check tracelet-out/raced_*.pb
+
+# ---- a tracer that was killed ----
+
+"$TRACELET" start -q killed
+path=$("$TRACELET" current)
+/bin/true before the kill
+kill -KILL "$(tracers)"
+while kill -0 "$(tracers 2>/dev/null)" 2>/dev/null; do :; done
+check_run "status after a kill" 1 "$TRACELET" status
+check "what it had recorded is a trace" "$TRACELET" check "$path"
+check_not "the spool is gone" test -e "${path%.pb}.spool"
+"$TRACELET" start -q killed
+kill -KILL "$(tracers)"
+check_run "start notices a stale session" 0 "$TRACELET" start -q killed
+check_match "and says so" "is gone" "$stderr"
+check_run "the new one is there" 0 "$TRACELET" stop killed
+sed -i 's/^boot = .*/boot = another-boot/' state/*.session 2>/dev/null
+"$TRACELET" start -q rebooted
+sed -i 's/^boot = .*/boot = another-boot/' state/rebooted.session
+pid=$(sed -n 's/^pid = //p' state/rebooted.session)
+check_run "a session of another boot is not taken for one that is there" 1 "$TRACELET" status
+kill -KILL "$pid"
+
+# ---- folders that vanish, and such that are not ours ----
+
+"$TRACELET" start -q --output-dir gone vanishing
+rm -r gone
+check_run "the output folder was deleted while recording" 1 "$TRACELET" stop vanishing
+check_run "the state is clean all the same" 1 "$TRACELET" status
+mkdir open && chmod 777 open
+check_run "a state folder that others can write to is refused" 1 env TRACELET_STATE_DIR="$PWD/open" "$TRACELET" start x
+check_lines "in one line" 1 "$stderr"
+if id nobody >/dev/null 2>&1 && command -v setpriv >/dev/null; then
+	"$TRACELET" start -q mine
+	chmod 755 "$PWD"
+	check_run "another user cannot stop it" 1 setpriv --reuid nobody --clear-groups "$TRACELET" stop mine
+	check_equal "it goes on" mine "$("$TRACELET" status --json | jq -r '.[].name')"
+	"$TRACELET" cancel mine
+fi
+
+# ---- tests are sessions too ----
+
+"$TRACELET" run -q --name seen -- sh -c 'touch running; while [ -e running ]; do sleep 0.01; done' &
+until [ -e running ] && "$TRACELET" status >/dev/null; do :; done
+check_match "status lists tests" '^seen +test ' <("$TRACELET" status)
+check_run "a test's recording cannot be stopped" 1 "$TRACELET" stop seen
+check_run "but looked into" 0 "$TRACELET" snapshot seen
+check "the snapshot is a trace" "$TRACELET" check "$(cut -d ' ' -f 1 "$stdout")"
+rm running
+wait
+check "the test's own trace comes later" "$TRACELET" check "$(ls tracelet-out/seen_*.pb | tail -n 1)"
+
+# ---- bad usage ----
+
+bad() {
+	check_run "$*: bad usage" 2 "$TRACELET" "$@"
+	check_lines "nothing on stdout" 0 "$stdout"
+}
+bad start
+bad start one two
+bad stop one two
+bad stop --all one
+bad status now
+bad snapshot one two
+check_run "nothing was begun" 1 "$TRACELET" status
+
+"$TRACELET" cancel --all
+done_testing

@@ -1,0 +1,473 @@
+// What a session leaves: names, the manifest, the summary, the artifact.
+#include "aside.h"
+
+#include "sample_spool.h"
+#include "session/artifact.h"
+#include "session/convert.h"
+#include "session/manifest.h"
+#include "session/summary.h"
+#include "tracelet/tracelet.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+// ---- names ----
+
+static void test_names_are_one_plain_path_component(void **state) {
+	static const char *const names[][2] = {
+		{"unit", "unit"},
+		{"Suite::case/1", "Suite__case_1"},
+		{"a b\tc\nd", "a_b_c_d"},
+		{"../../etc/passwd", "___.._etc_passwd"},
+		{".", "_"},
+		{"..", "__"},
+		{".hidden", "_hidden"},
+		{"--quiet", "__quiet"},
+		{"", "test"},
+		{"a'b\"c$d`e;f|g&h*i?j<k>l(m)n!o#p\\q[r]s{t}u^v:w",
+		 "a_b_c_d_e_f_g_h_i_j_k_l_m_n_o_p_q_r_s_t_u_v_w"},
+		{"v1.2+rc=3@x,y%z~", "v1.2+rc=3@x,y%z~"},
+		{"gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f"},
+		{"bad\xff\xc3", "bad__"},
+		{"\x7f\x01", "__"},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		char name[ARTIFACT_NAME_SIZE];
+		artifact_safe_name(names[i][0], name);
+		assert_string_equal(name, names[i][1]);
+	}
+}
+
+static void test_a_long_name_is_cut_between_characters(void **state) {
+	char wanted[2000] = "", name[ARTIFACT_NAME_SIZE];
+	for (size_t shift = 0; shift < 3; shift++) {
+		memset(wanted, 'x', shift);
+		for (size_t i = shift; i + 3 < sizeof(wanted); i += 3)
+			memcpy(wanted + i, "\xe2\x82\xac", 4);
+		artifact_safe_name(wanted, name);
+		assert_int_equal(strlen(name), shift + (120 - shift) / 3 * 3);
+		assert_memory_equal(name, wanted, strlen(name));
+	}
+}
+
+// ---- folders and files ----
+
+static void test_a_folder_is_made_with_its_parents(void **state) {
+	struct stat status;
+	assert_int_equal(artifact_make_dir(in_folder("a/b//c/")), 0);
+	assert_int_equal(stat(in_folder("a/b/c"), &status), 0);
+	assert_true(S_ISDIR(status.st_mode));
+	assert_int_equal(artifact_make_dir(in_folder("a/b/c")), 0);
+	put_file(in_folder("file"), "", 0);
+	assert_int_equal(artifact_make_dir(in_folder("file")), -ENOTDIR);
+	assert_int_equal(artifact_make_dir(in_folder("file/below")), -ENOTDIR);
+	assert_int_equal(artifact_make_dir(""), -ENOENT);
+	assert_int_equal(artifact_make_dir("/"), 0);
+}
+
+static void test_a_reserved_name_is_free_of_both_files(void **state) {
+	char *first, *second;
+	int fd = artifact_reserve(aside_folder, "unit", &first);
+	assert_true(fd >= 0);
+	close(fd);
+	CLEANUP_FREE char *spool = memory_format("%s.spool", first), *trace = memory_format("%s.pb", first);
+	assert_int_equal(access(spool, F_OK), 0);
+	assert_non_null(strstr(first, "/unit_2"));
+	unlink(spool); // as a run that has ended: only its trace is left
+	put_file(trace, "", 0);
+	fd = artifact_reserve(aside_folder, "unit", &second);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_string_not_equal(first, second);
+	free(first);
+	free(second);
+}
+
+static void test_a_planted_link_is_not_followed(void **state) {
+	char *first, *second;
+	close(artifact_reserve(aside_folder, "unit", &first));
+	CLEANUP_FREE char *spool = memory_format("%s.spool", first);
+	unlink(spool);
+	assert_int_equal(symlink(in_folder("victim"), spool), 0);
+	int fd = artifact_reserve(aside_folder, "unit", &second);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(access(in_folder("victim"), F_OK), -1);
+	free(first);
+	free(second);
+}
+
+// Many at once, in the same second: each has a name of its own.
+static void test_parallel_runs_get_different_names(void **state) {
+	enum { RUNS = 8, EACH = 25 };
+	for (int i = 0; i < RUNS; i++) {
+		if (fork() == 0) {
+			for (int k = 0; k < EACH; k++) {
+				char *stem;
+				int fd = artifact_reserve(aside_folder, "unit", &stem);
+				if (fd < 0 || write(fd, "x", 1) != 1 || lseek(fd, 0, SEEK_END) != 1)
+					_exit(1);
+				close(fd);
+				free(stem);
+			}
+			_exit(0);
+		}
+	}
+	for (int i = 0; i < RUNS; i++) {
+		int status;
+		assert_true(wait(&status) > 0);
+		assert_int_equal(status, 0);
+	}
+	assert_int_equal(folder_entries(), RUNS * EACH);
+}
+
+static void test_a_folder_that_takes_no_files_says_why_at_once(void **state) {
+	char *stem = NULL;
+	assert_int_equal(artifact_reserve(in_folder("missing"), "unit", &stem), -ENOENT);
+	put_file(in_folder("file"), "", 0);
+	assert_int_equal(artifact_reserve(in_folder("file"), "unit", &stem), -ENOTDIR);
+	assert_null(stem);
+	char name[300];
+	memset(name, 'x', sizeof(name));
+	name[299] = 0;
+	assert_int_equal(artifact_reserve(aside_folder, name, &stem), -ENAMETOOLONG);
+}
+
+static void test_the_checksum_is_sha256(void **state) {
+	char digits[65];
+	put_file(in_folder("file"), "abc", 3);
+	assert_int_equal(artifact_sha256(in_folder("file"), digits), 0);
+	assert_string_equal(digits, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+	assert_int_equal(artifact_sha256(in_folder("missing"), digits), -ENOENT);
+	assert_int_equal(artifact_sha256(aside_folder, digits), -EISDIR);
+}
+
+// ---- the manifest ----
+
+static void test_lines_of_parallel_runs_do_not_mix(void **state) {
+	enum { RUNS = 8, EACH = 20, LENGTH = 9000 };
+	for (int i = 0; i < RUNS; i++) {
+		if (fork() == 0) {
+			struct buffer line = {0};
+			memset(buffer_room(&line, LENGTH), 'a' + i, LENGTH);
+			line.size = LENGTH;
+			line.data[LENGTH - 1] = '\n';
+			for (int k = 0; k < EACH; k++)
+				if (manifest_append(aside_folder, &line))
+					_exit(1);
+			_exit(0);
+		}
+	}
+	for (int i = 0; i < RUNS; i++) {
+		int status;
+		assert_true(wait(&status) > 0);
+		assert_int_equal(status, 0);
+	}
+	struct input input;
+	assert_int_equal(input_open(&input, in_folder("manifest.jsonl")), 0);
+	assert_int_equal(input.size, RUNS * EACH * LENGTH);
+	for (size_t i = 0; i < input.size; i++)
+		assert_int_equal(input.data[i],
+				 i % LENGTH == LENGTH - 1 ? '\n' : input.data[i / LENGTH * LENGTH]);
+	input_close(&input);
+}
+
+static void test_a_manifest_that_cannot_be_written_says_why(void **state) {
+	struct buffer line = {0};
+	buffer_append(&line, "{}\n", 3);
+	assert_int_equal(manifest_append(in_folder("missing"), &line), -ENOENT);
+	assert_int_equal(symlink("elsewhere", in_folder("manifest.jsonl")), 0);
+	assert_int_equal(manifest_append(aside_folder, &line), -ELOOP);
+	buffer_free(&line);
+}
+
+// ---- the summary ----
+
+static char word[] = "./unit", argument[] = "--name=\"x\"";
+static char *command[] = {word, argument, NULL};
+static const struct settings settings = {.command = command};
+
+static struct summary passed(void) {
+	return (struct summary){.settings = &settings,
+				.test = "unit",
+				.backend = "bpf",
+				.trace = "out/unit.pb",
+				.trace_size = 12345,
+				.sha256 = "00ff",
+				.wall_seconds = 1.234567,
+				.test_cpu_seconds = 0.5,
+				.tracer_cpu_seconds = 0.025,
+				.events = 1234567,
+				.started = {.tv_sec = 86400, .tv_nsec = 5000000},
+				.totals = {.program_ns = 5000000, .program_runs = 10, .program_stats = true}};
+}
+
+static char *printed(const struct summary *summary) {
+	struct captured captured = capture_begin();
+	summary_print(summary);
+	return capture_end(captured);
+}
+
+static void test_the_end_of_a_test_in_words(void **state) {
+	static const struct {
+		int status;
+		const char *words;
+	} cases[] = {{0, "passed"},
+		     {3 << 8, "failed: exit status 3"},
+		     {11, "killed by signal 11 (Segmentation fault)"},
+		     {6 | 0x80, "killed by signal 6 (Aborted), core dumped"}};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char words[128];
+		summary_result_words(cases[i].status, words, sizeof(words));
+		assert_string_equal(words, cases[i].words);
+	}
+	char small[8];
+	summary_result_words(11, small, sizeof(small));
+	assert_string_equal(small, "killed ");
+}
+
+static void test_a_summary_says_what_there_is_and_what_to_do(void **state) {
+	struct summary summary = passed();
+	CLEANUP_FREE char *text = printed(&summary);
+	assert_string_equal(text, "tracelet: unit passed in 1.23 s\n"
+				  "  trace   out/unit.pb (12.3 kB)\n"
+				  "  events  1,234,567, none lost\n"
+				  "  cost    BPF 5.0 ms (1.0 % of the test's CPU time), tracer 25 ms of CPU\n"
+				  "  next    open it in ui.perfetto.dev, or: tracelet check out/unit.pb\n");
+}
+
+static void test_losses_are_in_the_summary(void **state) {
+	struct summary summary = passed();
+	summary.lost[SOURCE_SCHED] = 1000;
+	summary.lost[SOURCE_IRQ] = 7;
+	summary.missing = "interrupts";
+	summary.wait_status = 1 << 8;
+	CLEANUP_FREE char *text = printed(&summary);
+	assert_non_null(strstr(text, "unit failed: exit status 1 in"));
+	assert_non_null(strstr(
+		text,
+		"LOST 1,000 sched 7 irq; a larger --buffer-size keeps more; not recorded: interrupts\n"));
+}
+
+static void test_without_a_trace_the_spool_is_what_to_go_on_with(void **state) {
+	struct summary summary = passed();
+	summary.trace = NULL;
+	summary.spool = "out/unit.spool";
+	CLEANUP_FREE char *text = printed(&summary);
+	assert_null(strstr(text, "ui.perfetto.dev"));
+	assert_non_null(strstr(text, "  next    tracelet convert out/unit.spool out.pb\n"));
+}
+
+static void test_times_have_no_exponent(void **state) {
+	static const struct {
+		double seconds;
+		const char *words;
+	} cases[] = {{0.00001, "in 0.0000 s\n"},
+		     {0.0123, "in 0.0123 s\n"},
+		     {61.5, "in 61.5 s\n"},
+		     {999.7, "in 1000 s\n"},
+		     {86400, "in 86400 s\n"}};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct summary summary = passed();
+		summary.wall_seconds = cases[i].seconds;
+		CLEANUP_FREE char *text = printed(&summary);
+		if (!strstr(text, cases[i].words))
+			fail_msg("%s", text);
+	}
+}
+
+static char *json_of(const struct summary *summary) {
+	struct buffer line = {0};
+	summary_json(summary, &line);
+	buffer_append(&line, "", 1);
+	return (char *)line.data;
+}
+
+static void test_the_summary_is_one_line_of_json(void **state) {
+	struct summary summary = passed();
+	CLEANUP_FREE char *line = json_of(&summary);
+	assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
+	static const char *const parts[] = {
+		"{\"test\":\"unit\",\"command\":[\"./"
+		"unit\",\"--name=\\\"x\\\"\"],\"kind\":\"test\",\"result\":\"passed\",\"exit\":0,",
+		"\"started\":\"1970-01-02T00:00:00.005Z\",\"wall_seconds\":1.234567,\"cpu_seconds\":0.5,",
+		"\"scope\":\"tree\",\"backend\":\"bpf\",",
+		"\"artifacts\":[{\"kind\":\"perfetto\",\"path\":\"out/"
+		"unit.pb\",\"size\":12345,\"sha256\":\"00ff\"}],",
+		"\"events\":1234567,\"lost\":{\"sched\":0,\"process\":0,\"irq\":0},",
+		"\"cost\":{\"bpf_seconds\":0.005,\"bpf_runs_measured\":10,\"bpf_estimated\":false,\"tracer_"
+		"cpu_seconds\":0.025}}\n",
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (!strstr(line, parts[i]))
+			fail_msg("%s is not in %s", parts[i], line);
+}
+
+static void test_json_of_a_run_without_trace_has_no_artifacts(void **state) {
+	struct summary summary = passed();
+	summary.backend = summary.trace = NULL;
+	summary.wait_status = 9;
+	CLEANUP_FREE char *line = json_of(&summary);
+	assert_non_null(strstr(line, "\"signal\":9,"));
+	assert_null(strstr(line, "\"exit\":"));
+	assert_non_null(strstr(line, "\"backend\":null,\"artifacts\":[],"));
+}
+
+static void test_json_goes_to_a_file_or_a_descriptor(void **state) {
+	struct settings mine = settings;
+	struct summary summary = passed();
+	summary.settings = &mine;
+	CLEANUP_FREE char *line = json_of(&summary);
+	mine.json = in_folder("out.json");
+	summary_write_json(&summary);
+	assert_file(in_folder("out.json"), line);
+	int fd = open(in_folder("descriptor"), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	char number[16];
+	snprintf(number, sizeof(number), "%d", fd);
+	mine.json = number;
+	summary_write_json(&summary);
+	close(fd);
+	assert_file(in_folder("descriptor"), line);
+	mine.json = in_folder("no/such/folder");
+	struct captured captured = capture_begin();
+	summary_write_json(&summary);
+	CLEANUP_FREE char *said = capture_end(captured);
+	assert_non_null(strstr(said, "cannot be written: No such file or directory\n"));
+}
+
+// ---- conversion ----
+
+static int convert_file(const char *from, const char *to, enum output_mode mode,
+			struct conversion_result *result, char **said) {
+	struct conversion conversion = {
+		.input = from, .output = to, .writer = &perfetto_writer, .mode = mode};
+	struct captured captured = capture_begin();
+	int error = convert(&conversion, result);
+	*said = capture_end(captured);
+	return error;
+}
+
+static void put_spool(const char *path, size_t cut) {
+	struct buffer spool = {0};
+	sample_spool(&spool);
+	put_file(path, spool.data, spool.size - cut);
+	buffer_free(&spool);
+}
+
+static void test_a_spool_becomes_a_trace(void **state) {
+	struct conversion_result result;
+	struct stat status;
+	CLEANUP_FREE char *said = NULL;
+	put_spool(in_folder("a.spool"), 0);
+	assert_int_equal(convert_file(in_folder("a.spool"), in_folder("a.pb"), OUTPUT_CREATE, &result, &said),
+			 0);
+	assert_string_equal(said, "");
+	assert_int_equal(stat(in_folder("a.pb"), &status), 0);
+	assert_int_equal(status.st_size, result.size);
+	assert_int_equal(result.tally.kinds[EVENT_SWITCH], 6);
+	assert_int_equal(result.tally.lost[SOURCE_IRQ], 3);
+	assert_int_equal(result.late, 0);
+	struct tl_check_result check = TL_INIT(check);
+	assert_int_equal(tl_check_trace(in_folder("a.pb"), NULL, &check), 0);
+	assert_int_equal(check.defects, 0);
+	assert_int_equal(folder_entries(), 2);
+}
+
+static void test_a_spool_that_is_cut_becomes_a_good_trace_with_a_warning(void **state) {
+	struct conversion_result result;
+	CLEANUP_FREE char *said = NULL;
+	put_spool(in_folder("a.spool"), 500);
+	assert_int_equal(convert_file(in_folder("a.spool"), in_folder("a.pb"), OUTPUT_CREATE, &result, &said),
+			 0);
+	assert_non_null(strstr(said, "ends in the middle of a block"));
+	struct tl_check_result check = TL_INIT(check);
+	assert_int_equal(tl_check_trace(in_folder("a.pb"), NULL, &check), 0);
+	assert_int_equal(check.defects, 0);
+}
+
+static void test_what_cannot_be_converted_leaves_nothing_and_says_one_line(void **state) {
+	static const struct {
+		const char *from, *to, *words;
+		int error;
+	} cases[] = {
+		{"missing", "out.pb", "missing: cannot be read: No such file or directory\n", -ENOENT},
+		{"folder", "out.pb", "folder: cannot be read: Is a directory\n", -EISDIR},
+		{"empty", "out.pb", "empty: is empty\n", -EINVAL},
+		{"text", "out.pb", "text: of no format that tracelet reads\n", -EINVAL},
+		{"header", "out.pb", "header: a spool of version 9; this tracelet reads version 1\n",
+		 -EINVAL},
+		{"good", "no/out.pb", "no/out.pb: cannot be written: No such file or directory\n", -ENOENT},
+		{"good", "folder", "folder: cannot be written: Is a directory\n", -EISDIR},
+	};
+	assert_int_equal(mkdir(in_folder("folder"), 0700), 0);
+	put_file(in_folder("empty"), "", 0);
+	put_file(in_folder("text"), "hello\n", 6);
+	put_spool(in_folder("good"), 0);
+	struct buffer header = {0};
+	spool_begin(&header, 1);
+	header.data[16] = 9;
+	put_file(in_folder("header"), header.data, header.size);
+	buffer_free(&header);
+	size_t entries = folder_entries();
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct conversion_result result;
+		CLEANUP_FREE char *said = NULL;
+		int error = convert_file(in_folder(cases[i].from), in_folder(cases[i].to), OUTPUT_REPLACE,
+					 &result, &said);
+		assert_int_equal(error, cases[i].error);
+		if (!strstr(said, cases[i].words) || strchr(said, '\n')[1])
+			fail_msg("said: %s", said);
+		assert_int_equal(folder_entries(), entries);
+	}
+}
+
+static void test_an_artifact_never_replaces_a_file(void **state) {
+	struct conversion_result result;
+	CLEANUP_FREE char *said = NULL;
+	put_spool(in_folder("a.spool"), 0);
+	put_file(in_folder("a.pb"), "mine", 4);
+	assert_int_equal(convert_file(in_folder("a.spool"), in_folder("a.pb"), OUTPUT_CREATE, &result, &said),
+			 -EEXIST);
+	assert_file(in_folder("a.pb"), "mine");
+	assert_int_equal(folder_entries(), 2);
+}
+
+static void test_a_full_disk_is_told_once(void **state) {
+	if (access("/dev/full", W_OK))
+		skip();
+	struct conversion_result result;
+	CLEANUP_FREE char *said = NULL;
+	put_spool(in_folder("a.spool"), 0);
+	assert_int_equal(convert_file(in_folder("a.spool"), "/dev/full", OUTPUT_REPLACE, &result, &said),
+			 -ENOSPC);
+	assert_string_equal(said, "tracelet: /dev/full: cannot be written: No space left on device\n");
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names_are_one_plain_path_component),
+		cmocka_unit_test(test_a_long_name_is_cut_between_characters),
+		IN_FOLDER(test_a_folder_is_made_with_its_parents),
+		IN_FOLDER(test_a_reserved_name_is_free_of_both_files),
+		IN_FOLDER(test_a_planted_link_is_not_followed),
+		IN_FOLDER(test_parallel_runs_get_different_names),
+		IN_FOLDER(test_a_folder_that_takes_no_files_says_why_at_once),
+		IN_FOLDER(test_the_checksum_is_sha256),
+		IN_FOLDER(test_lines_of_parallel_runs_do_not_mix),
+		IN_FOLDER(test_a_manifest_that_cannot_be_written_says_why),
+		cmocka_unit_test(test_the_end_of_a_test_in_words),
+		cmocka_unit_test(test_a_summary_says_what_there_is_and_what_to_do),
+		cmocka_unit_test(test_losses_are_in_the_summary),
+		cmocka_unit_test(test_without_a_trace_the_spool_is_what_to_go_on_with),
+		cmocka_unit_test(test_times_have_no_exponent),
+		cmocka_unit_test(test_the_summary_is_one_line_of_json),
+		cmocka_unit_test(test_json_of_a_run_without_trace_has_no_artifacts),
+		IN_FOLDER(test_json_goes_to_a_file_or_a_descriptor),
+		IN_FOLDER(test_a_spool_becomes_a_trace),
+		IN_FOLDER(test_a_spool_that_is_cut_becomes_a_good_trace_with_a_warning),
+		IN_FOLDER(test_what_cannot_be_converted_leaves_nothing_and_says_one_line),
+		IN_FOLDER(test_an_artifact_never_replaces_a_file),
+		IN_FOLDER(test_a_full_disk_is_told_once),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

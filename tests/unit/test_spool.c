@@ -1,0 +1,613 @@
+// The spool: what capture writes is what the reader pushes, wherever it ends.
+#include "aside.h"
+
+#include "capture/tasks.h"
+#include "read/reader.h"
+#include "sample_spool.h"
+
+#include <errno.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+// ---- a sink that keeps what it is given ----
+
+struct keeper {
+	struct sink sink;
+	ARRAY(struct event) events;
+	struct tables tables;
+	int error;  // of the reader
+	char *said; // its warnings
+};
+
+static int keep_push(struct sink *sink, const struct event *event) {
+	array_push(&CONTAINER_OF(sink, struct keeper, sink)->events, *event);
+	return 0;
+}
+
+static void read_stream(struct keeper *keeper, struct stream *input) {
+	*keeper = (struct keeper){.sink = {.push = keep_push}, .tables = tables_new()};
+	struct captured captured = capture_begin();
+	keeper->error = spool_reader.read(input, "a.spool", &keeper->tables, &keeper->sink);
+	keeper->said = capture_end(captured);
+	stream_close(input);
+}
+
+static void read_bytes(struct keeper *keeper, const struct buffer *spool) {
+	struct stream input;
+	stream_of_memory(&input, spool->data, spool->size);
+	read_stream(keeper, &input);
+}
+
+static void keeper_free(struct keeper *keeper) {
+	array_free(&keeper->events);
+	tables_free(&keeper->tables);
+	free(keeper->said);
+}
+
+static const struct event *nth(const struct keeper *keeper, enum event_kind kind, size_t number) {
+	for (size_t i = 0; i < keeper->events.count; i++)
+		if (keeper->events.items[i].kind == kind && number-- == 0)
+			return &keeper->events.items[i];
+	fail_msg("there is no such event of kind %d", kind);
+	return NULL;
+}
+
+static size_t count_kind(const struct keeper *keeper, enum event_kind kind) {
+	size_t count = 0;
+	for (size_t i = 0; i < keeper->events.count; i++)
+		count += keeper->events.items[i].kind == kind;
+	return count;
+}
+
+#define TEXT(keeper, id) strings_get((keeper)->tables.strings, id)
+
+// ---- every kind ----
+
+static void test_what_is_about_the_whole_is_read(void **state) {
+	struct buffer spool = {0};
+	struct keeper keeper;
+	sample_spool(&spool);
+	read_bytes(&keeper, &spool);
+	assert_int_equal(keeper.error, 0);
+	assert_string_equal(keeper.said, "");
+	assert_int_equal(nth(&keeper, EVENT_START, 0)->time, SAMPLE_START);
+	assert_int_equal(nth(&keeper, EVENT_CLOCK, 0)->clock.wall, 1700000000000000000);
+	assert_int_equal(nth(&keeper, EVENT_CLOCK, 0)->clock.monotonic, 900000);
+	assert_string_equal(TEXT(&keeper, nth(&keeper, EVENT_META, 1)->meta.key), "scope");
+	assert_string_equal(TEXT(&keeper, nth(&keeper, EVENT_META, 1)->meta.value), "tree");
+	assert_int_equal(nth(&keeper, EVENT_WATERMARK, 0)->time, SAMPLE_START + 1400);
+	const struct event *task = nth(&keeper, EVENT_TASK, 0);
+	assert_int_equal(task->tid, 10);
+	assert_int_equal(task->task.parent_pid, 1);
+	assert_string_equal(TEXT(&keeper, task->task.name), "waits");
+	assert_memory_equal(TEXT(&keeper, task->task.command_line), "./waits\0-v", 11);
+	keeper_free(&keeper);
+	buffer_free(&spool);
+}
+
+static void test_switches_and_wakeups_are_read(void **state) {
+	struct buffer spool = {0};
+	struct keeper keeper;
+	sample_spool(&spool);
+	read_bytes(&keeper, &spool);
+	const struct event *event = nth(&keeper, EVENT_SWITCH, 0);
+	assert_int_equal(event->cpu, 0);
+	assert_int_equal(event->time, SAMPLE_START + 1000);
+	assert_true(event->switched.outside && !event->switched.next_outside);
+	assert_int_equal(event->switched.next_tid, 10);
+	assert_int_equal(event->switched.next_priority, 120);
+	event = nth(&keeper, EVENT_SWITCH, 1);
+	assert_int_equal(event->tid, 10);
+	assert_int_equal(event->switched.state, STATE_PREEMPTED);
+	assert_true(event->switched.next_outside);
+	assert_string_equal(TEXT(&keeper, event->switched.next_name), "intruder");
+	event = nth(&keeper, EVENT_SWITCH, 3);
+	assert_int_equal(event->switched.state, STATE_DEAD);
+	event = nth(&keeper, EVENT_WAKING, 0);
+	assert_int_equal(event->tid, 10);
+	assert_int_equal(event->waking.wakee_tid, 11);
+	assert_int_equal(event->waking.target_cpu, 1);
+	assert_int_equal(event->waking.context, 0);
+	event = nth(&keeper, EVENT_WAKING, 1);
+	assert_int_equal(event->waking.context, CONTEXT_HARDIRQ);
+	assert_true(event->waking.waker_outside);
+	assert_string_equal(TEXT(&keeper, event->waking.waker_name), "helper");
+	keeper_free(&keeper);
+	buffer_free(&spool);
+}
+
+static void test_lives_and_interrupts_are_read(void **state) {
+	struct buffer spool = {0};
+	struct keeper keeper;
+	sample_spool(&spool);
+	read_bytes(&keeper, &spool);
+	const struct event *event = nth(&keeper, EVENT_EXEC, 0);
+	assert_int_equal(event->pid, 10);
+	assert_string_equal(TEXT(&keeper, event->exec.file), "/bin/test");
+	assert_int_equal(strings_length(keeper.tables.strings, event->exec.arguments), 17);
+	assert_string_equal(TEXT(&keeper, nth(&keeper, EVENT_RENAME, 0)->rename.name), "renamed");
+	event = nth(&keeper, EVENT_FORK, 0);
+	assert_int_equal(event->fork.child_tid, 11);
+	assert_int_equal(event->fork.child_pid, 10);
+	event = nth(&keeper, EVENT_EXIT, 1);
+	assert_int_equal(event->exit.code, 3 << 8);
+	assert_true(event->exit.last && !event->exit.unknown);
+	event = nth(&keeper, EVENT_IRQ_ENTRY, 0);
+	assert_int_equal(event->irq.number, 24);
+	assert_string_equal(TEXT(&keeper, event->irq.name), "eth0");
+	assert_int_equal(nth(&keeper, EVENT_IRQ_EXIT, 0)->irq.result, 1);
+	assert_int_equal(nth(&keeper, EVENT_SOFTIRQ_ENTRY, 0)->irq.number, 3);
+	assert_int_equal(nth(&keeper, EVENT_SOFTIRQ_EXIT, 0)->tid, 11);
+	keeper_free(&keeper);
+	buffer_free(&spool);
+}
+
+// Three were told by a batch; the totals tell the two others, and the task not followed.
+static void test_each_loss_is_told_once(void **state) {
+	struct buffer spool = {0};
+	struct keeper keeper;
+	sample_spool(&spool);
+	read_bytes(&keeper, &spool);
+	uint64_t lost[SOURCE_COUNT] = {0};
+	for (size_t i = 0; i < keeper.events.count; i++)
+		if (keeper.events.items[i].kind == EVENT_LOST)
+			lost[keeper.events.items[i].lost.source] += keeper.events.items[i].lost.count;
+	assert_int_equal(lost[SOURCE_SCHED], 0);
+	assert_int_equal(lost[SOURCE_PROCESS], 2 + 1);
+	assert_int_equal(lost[SOURCE_IRQ], 3);
+	assert_int_equal(nth(&keeper, EVENT_LOST, 0)->cpu, 0);
+	assert_int_equal(nth(&keeper, EVENT_LOST, 0)->time, SAMPLE_START + 2000);
+	keeper_free(&keeper);
+	buffer_free(&spool);
+}
+
+static void test_states_are_as_the_tracepoint_prints_them(void **state) {
+	static const uint16_t states[][2] = {
+		{0, STATE_RUNNING},   {1, STATE_SLEEPING},  {2, STATE_DISK},        {0x402, STATE_IDLE},
+		{0x1000, STATE_DISK}, {0x8000, STATE_DISK}, {4, STATE_STOPPED},     {0x11, STATE_DEAD},
+		{0x24, STATE_ZOMBIE}, {0x40, STATE_PARKED}, {0x200, STATE_RUNNING},
+	};
+	struct buffer spool = {0};
+	struct keeper keeper;
+	spool_begin(&spool, 1);
+	size_t batch = batch_begin(&spool, 0, 10);
+	for (size_t i = 0; i < ARRAY_SIZE(states); i++)
+		record_a_switch(&spool, (uint32_t)i, 10, states[i][0], 0);
+	batch_end(&spool, batch);
+	read_bytes(&keeper, &spool);
+	for (size_t i = 0; i < ARRAY_SIZE(states); i++)
+		assert_int_equal(nth(&keeper, EVENT_SWITCH, i)->switched.state, states[i][1]);
+	keeper_free(&keeper);
+	buffer_free(&spool);
+}
+
+// A flight recorder keeps the last part of a test: of what was before, only who lives.
+static void test_before_the_start_only_lives_are_told(void **state) {
+	struct buffer spool = {0};
+	struct keeper keeper;
+	spool_begin(&spool, 1000);
+	size_t batch = batch_begin(&spool, 0, 500);
+	record_a_switch(&spool, 0, 10, 1, 0);
+	RECORD(&spool, record_fork, RECORD_FORK, 0, 100, .tid = 10, .pid = 10, .child_tid = 11,
+	       .child_pid = 11);
+	RECORD(&spool, record_irq, RECORD_SOFTIRQ_ENTRY, 0, 200, .tid = 10);
+	record_a_switch(&spool, 500, 0, 0, 10);
+	batch_end(&spool, batch);
+	read_bytes(&keeper, &spool);
+	assert_int_equal(keeper.events.count, 3);
+	assert_int_equal(nth(&keeper, EVENT_FORK, 0)->time, 1000);
+	assert_int_equal(nth(&keeper, EVENT_SWITCH, 0)->switched.next_tid, 10);
+	assert_string_equal(keeper.said, "");
+	keeper_free(&keeper);
+	buffer_free(&spool);
+}
+
+// ---- spools that end anywhere ----
+
+// What is pushed of a spool that is cut is what was pushed of the whole one, up to there.
+static void test_cut_anywhere_all_whole_blocks_before_count(void **state) {
+	struct buffer spool = {0}, part = {0};
+	struct keeper whole, keeper;
+	sample_spool(&spool);
+	read_bytes(&whole, &spool);
+	size_t pushed_before = 0, block_end = sizeof(struct spool_header);
+	for (size_t size = 0; size <= spool.size; size++) {
+		part = (struct buffer){.data = spool.data, .size = size};
+		read_bytes(&keeper, &part);
+		if (size < sizeof(struct spool_header)) {
+			assert_int_equal(keeper.error, -EINVAL);
+			assert_string_equal(keeper.said,
+					    "tracelet: a.spool: not a tracelet spool (too short)\n");
+			assert_int_equal(keeper.events.count, 0);
+			keeper_free(&keeper);
+			continue;
+		}
+		assert_int_equal(keeper.error, 0);
+		assert_true(keeper.events.count >= pushed_before);
+		for (size_t i = 0; i < keeper.events.count; i++) {
+			assert_int_equal(keeper.events.items[i].kind, whole.events.items[i].kind);
+			assert_int_equal(keeper.events.items[i].time, whole.events.items[i].time);
+		}
+		if (size == block_end) {
+			struct spool_block block = {0};
+			assert_string_equal(keeper.said, "");
+			if (size < spool.size)
+				memcpy(&block, spool.data + size, sizeof(block));
+			block_end += sizeof(block) + ((block.size + 7) & ~7u);
+		} else {
+			assert_non_null(strstr(keeper.said, "ends in the middle of a block"));
+			assert_int_equal(keeper.events.count, pushed_before);
+		}
+		pushed_before = keeper.events.count;
+		keeper_free(&keeper);
+	}
+	assert_int_equal(pushed_before, whole.events.count);
+	keeper_free(&whole);
+	buffer_free(&spool);
+}
+
+static void test_any_changed_byte_is_survived(void **state) {
+	struct buffer spool = {0};
+	sample_spool(&spool);
+	struct keeper whole;
+	read_bytes(&whole, &spool);
+	for (size_t at = 0; at < spool.size; at++) {
+		for (unsigned bit = 0; bit < 8; bit++) {
+			struct keeper keeper;
+			spool.data[at] ^= (uint8_t)(1u << bit);
+			read_bytes(&keeper, &spool);
+			spool.data[at] ^= (uint8_t)(1u << bit);
+			assert_true(keeper.error == 0 || keeper.error == -EINVAL);
+			assert_true(keeper.events.count <= whole.events.count + 3); // a count of losses more
+			assert_true(keeper.error == 0 || *keeper.said);
+			keeper_free(&keeper);
+		}
+	}
+	keeper_free(&whole);
+	buffer_free(&spool);
+}
+
+// ---- hostile spools ----
+
+static void assert_bad(struct buffer *spool, const char *words, size_t events) {
+	struct keeper keeper;
+	read_bytes(&keeper, spool);
+	if (!strstr(keeper.said, words))
+		fail_msg("said: %s", keeper.said);
+	assert_int_equal(keeper.events.count, events);
+	keeper_free(&keeper);
+	buffer_free(spool);
+}
+
+static void test_what_is_no_spool_is_refused(void **state) {
+	struct buffer spool = {0};
+	spool_begin(&spool, 1);
+	spool.data[3] = 'x';
+	assert_bad(&spool, "a.spool: not a tracelet spool\n", 0);
+	spool_begin(&spool, 1);
+	spool.data[offsetof(struct spool_header, version)] = 7;
+	assert_bad(&spool, "a spool of version 7; this tracelet reads version 1", 0);
+	spool_begin(&spool, UINT64_MAX);
+	assert_bad(&spool, "header is damaged", 0);
+}
+
+static void test_a_block_of_four_gigabytes_ends_the_spool(void **state) {
+	struct buffer spool = {0};
+	spool_begin(&spool, 1);
+	buffer_append(&spool, &(struct spool_block){.type = SPOOL_BATCH, .size = UINT32_MAX},
+		      sizeof(struct spool_block));
+	spool_fact(&spool, "behind", "it");
+	assert_bad(&spool, "not a block at offset 32; the rest is left out", 1);
+}
+
+static void test_an_unknown_block_is_skipped(void **state) {
+	struct buffer spool = {0};
+	spool_begin(&spool, 1);
+	add_block(&spool, 4711, "something", 9);
+	add_block(&spool, 0, NULL, 0);
+	spool_fact(&spool, "behind", "it");
+	assert_bad(&spool, "2 records could not be understood", 2);
+}
+
+static void test_blocks_shorter_than_their_content_are_counted(void **state) {
+	static const uint32_t types[] = {SPOOL_BATCH, SPOOL_WATERMARK, SPOOL_CLOCK,
+					 SPOOL_META,  SPOOL_TASK,      SPOOL_LOST};
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		struct buffer spool = {0};
+		spool_begin(&spool, 1);
+		add_block(&spool, types[i], "abc", 3);
+		assert_bad(&spool, "1 records could not be understood", 1);
+	}
+}
+
+static void test_a_record_size_that_cannot_be_ends_its_batch(void **state) {
+	static const uint16_t sizes[] = {0, 7, 9000, UINT16_MAX};
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct buffer spool = {0};
+		spool_begin(&spool, 1);
+		size_t batch = batch_begin(&spool, 0, 100);
+		record_a_switch(&spool, 0, 10, 1, 0);
+		struct record bad = {.kind = RECORD_SWITCH, .size = sizes[i]};
+		buffer_append(&spool, &bad, sizeof(bad));
+		record_a_switch(&spool, 5, 0, 0, 10);
+		batch_end(&spool, batch);
+		spool_fact(&spool, "behind", "it");
+		assert_bad(&spool, "1 records could not be understood", 3);
+	}
+}
+
+static void test_a_batch_is_as_long_as_it_says_and_not_longer(void **state) {
+	struct buffer spool = {0};
+	spool_begin(&spool, 1);
+	struct batch batch = {.base = 100, .size = 1000};
+	add_block(&spool, SPOOL_BATCH, &batch, sizeof(batch));
+	assert_bad(&spool, "1 records could not be understood", 1);
+}
+
+// Each is one record that no kernel writes, between two good ones.
+static void test_ids_times_and_cpus_that_cannot_be_are_left_out(void **state) {
+	for (int i = 0; i < 10; i++) {
+		struct buffer spool = {0};
+		spool_begin(&spool, 1);
+		size_t batch = batch_begin(&spool, i == 0 ? CPU_COUNT_MOST : 0,
+					   i == 1 ? UINT64_MAX - 5 : 100);
+		static const uint32_t tids[] = {0, TID_OUTSIDE, UINT32_MAX};
+		if (i < 2)
+			record_a_switch(&spool, 0, 1, 1, 2);
+		else if (i == 2)
+			record_a_switch(&spool, 0, 1, 1, UINT32_MAX);
+		else if (i == 3)
+			record_a_switch(&spool, 0, TID_OUTSIDE, 1, 2); // outside, and does not say so
+		else if (i < 7)
+			RECORD(&spool, record_exit, RECORD_EXIT, 0, 0, .tid = tids[i - 4], .pid = 5);
+		else
+			RECORD(&spool, record_fork, RECORD_FORK, 0, 0, .child_tid = 5,
+			       .child_pid = tids[i - 7]);
+		batch_end(&spool, batch);
+		spool_fact(&spool, "behind", "it");
+		assert_bad(&spool, "1 records could not be understood", 2);
+	}
+}
+
+static void test_an_exec_longer_than_its_record_is_left_out(void **state) {
+	struct buffer spool = {0};
+	spool_begin(&spool, 1);
+	size_t batch = batch_begin(&spool, 0, 100);
+	RECORD(&spool, record_exec, RECORD_EXEC, 0, 0, .tid = 5, .pid = 5, .file_size = 60000,
+	       .arguments_size = 60000);
+	batch_end(&spool, batch);
+	assert_bad(&spool, "1 records could not be understood", 1);
+}
+
+static void test_a_read_that_fails_is_an_error(void **state) {
+	struct stream input;
+	struct keeper keeper;
+	struct buffer spool = {0};
+	sample_spool(&spool);
+	stream_of_memory(&input, spool.data, 200);
+	input.error = -EIO;
+	read_stream(&keeper, &input);
+	assert_int_equal(keeper.error, -EIO);
+	assert_string_equal(keeper.said, "tracelet: a.spool: cannot be read: Input/output error\n");
+	keeper_free(&keeper);
+	buffer_free(&spool);
+}
+
+static void test_formats_are_told_apart_by_their_first_bytes(void **state) {
+	struct stream input;
+	struct buffer spool = {0};
+	sample_spool(&spool);
+	stream_of_memory(&input, spool.data, spool.size);
+	assert_ptr_equal(reader_by_content(&input), &spool_reader);
+	assert_int_equal(input.offset, 0);
+	stream_close(&input);
+	stream_of_memory(&input, "tracelet spoo", 13);
+	assert_null(reader_by_content(&input));
+	stream_close(&input);
+	stream_of_memory(&input, NULL, 0);
+	assert_null(reader_by_content(&input));
+	stream_close(&input);
+	assert_ptr_equal(reader_by_name("spool"), &spool_reader);
+	assert_null(reader_by_name("spoo"));
+	buffer_free(&spool);
+}
+
+// ---- the writer ----
+
+static struct spool open_spool(const char *path) {
+	struct spool spool;
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	assert_true(fd >= 0);
+	spool_open(&spool, fd, clock_boot_now());
+	return spool;
+}
+
+static void read_file(struct keeper *keeper, const char *path) {
+	struct stream input;
+	assert_int_equal(stream_open(&input, path), 0);
+	read_stream(keeper, &input);
+}
+
+static void test_what_is_written_is_read(void **state) {
+	struct spool spool = open_spool(in_folder("spool"));
+	spool_meta(&spool, "key", "value");
+	spool_meta(&spool, "", "");
+	spool_task(&spool, &(struct spool_task){.tid = 5, .pid = 4, .parent_pid = 3}, "a name", "a\0b", 4);
+	spool_watermark(&spool, 123456);
+	spool_clock(&spool);
+	spool_close(&spool);
+	spool_close(&spool);
+	struct keeper keeper;
+	read_file(&keeper, in_folder("spool"));
+	assert_string_equal(keeper.said, "");
+	assert_int_equal(count_kind(&keeper, EVENT_CLOCK), 2);
+	assert_true(nth(&keeper, EVENT_CLOCK, 0)->time >= nth(&keeper, EVENT_START, 0)->time);
+	assert_string_equal(TEXT(&keeper, nth(&keeper, EVENT_META, 0)->meta.value), "value");
+	assert_int_equal(nth(&keeper, EVENT_META, 1)->meta.value, 0);
+	assert_int_equal(nth(&keeper, EVENT_TASK, 0)->pid, 4);
+	assert_string_equal(TEXT(&keeper, nth(&keeper, EVENT_TASK, 0)->task.name), "a name");
+	assert_int_equal(nth(&keeper, EVENT_WATERMARK, 0)->time, 123456);
+	keeper_free(&keeper);
+}
+
+static void test_what_was_flushed_is_there_without_a_close(void **state) {
+	struct spool spool = open_spool(in_folder("spool"));
+	spool_meta(&spool, "first", "1");
+	assert_int_equal(spool_flush(&spool), 0);
+	spool_meta(&spool, "second", "2");
+	struct keeper keeper;
+	read_file(&keeper, in_folder("spool"));
+	assert_int_equal(count_kind(&keeper, EVENT_META), 1);
+	assert_string_equal(keeper.said, "");
+	keeper_free(&keeper);
+	spool_close(&spool);
+}
+
+static void test_much_is_written_without_being_told(void **state) {
+	struct spool spool = open_spool(in_folder("spool"));
+	char *value = memory_alloc(100001);
+	memset(value, 'x', 100000);
+	for (int i = 0; i < 20; i++)
+		spool_meta(&spool, "large", value);
+	assert_true(spool.written > 1000000);
+	assert_true(spool.pending.size < 600000);
+	spool_close(&spool);
+	struct keeper keeper;
+	read_file(&keeper, in_folder("spool"));
+	assert_int_equal(count_kind(&keeper, EVENT_META), 20);
+	keeper_free(&keeper);
+	free(value);
+}
+
+static void test_a_value_of_megabytes_is_cut_to_fit_a_block(void **state) {
+	struct spool spool = open_spool(in_folder("spool"));
+	char *value = memory_alloc((4 << 20) + 1);
+	memset(value, 'x', 4 << 20);
+	spool_meta(&spool, "huge", value);
+	spool_task(&spool, &(struct spool_task){.tid = 5, .pid = 5}, "name", value, 4 << 20);
+	spool_meta(&spool, "behind", "it");
+	spool_close(&spool);
+	struct keeper keeper;
+	read_file(&keeper, in_folder("spool"));
+	assert_string_equal(keeper.said, "");
+	assert_string_equal(TEXT(&keeper, nth(&keeper, EVENT_META, 1)->meta.key), "behind");
+	keeper_free(&keeper);
+	free(value);
+}
+
+// A disk that is full: the first failure stays, and what was written can be read.
+static void test_a_full_disk_leaves_what_was_written(void **state) {
+	struct rlimit before, limit;
+	struct spool spool = open_spool(in_folder("spool"));
+	getrlimit(RLIMIT_FSIZE, &before);
+	limit = (struct rlimit){.rlim_cur = 1000, .rlim_max = before.rlim_max};
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_FSIZE, &limit);
+	spool_meta(&spool, "first", "1");
+	int good = spool_flush(&spool);
+	for (int i = 0; i < 100; i++)
+		spool_meta(&spool, "more", "and more");
+	int full = spool_flush(&spool);
+	setrlimit(RLIMIT_FSIZE, &before);
+	signal(SIGXFSZ, SIG_DFL);
+	spool_meta(&spool, "again", "there is room");
+	int still = spool_flush(&spool);
+	spool_close(&spool);
+	assert_int_equal(good, 0);
+	assert_int_equal(full, -EFBIG);
+	assert_int_equal(still, -EFBIG); // a gap in the file would be worse than an end
+	struct stat status;
+	assert_int_equal(stat(in_folder("spool"), &status), 0);
+	assert_int_equal(status.st_size, 1000);
+	struct keeper keeper;
+	read_file(&keeper, in_folder("spool"));
+	assert_int_equal(keeper.error, 0);
+	assert_true(count_kind(&keeper, EVENT_META) > 10);
+	keeper_free(&keeper);
+}
+
+// ---- tasks that are there already ----
+
+static void test_this_process_is_there_with_its_odd_name(void **state) {
+	prctl(PR_SET_NAME, "a) (b 7");
+	struct spool spool = open_spool(in_folder("spool"));
+	spool_tasks(&spool, getpid());
+	spool_close(&spool);
+	prctl(PR_SET_NAME, "test_spool");
+	struct keeper keeper;
+	read_file(&keeper, in_folder("spool"));
+	assert_int_equal(count_kind(&keeper, EVENT_TASK), 1);
+	const struct event *task = nth(&keeper, EVENT_TASK, 0);
+	assert_int_equal(task->tid, getpid());
+	assert_int_equal(task->pid, getpid());
+	assert_int_equal(task->task.parent_pid, getppid());
+	assert_string_equal(TEXT(&keeper, task->task.name), "a) (b 7");
+	assert_non_null(strstr(TEXT(&keeper, task->task.command_line), "test_spool"));
+	keeper_free(&keeper);
+}
+
+static void test_a_process_that_is_gone_is_nothing(void **state) {
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	struct buffer line = {0};
+	task_command_line(pid, &line);
+	assert_int_equal(line.size, 0);
+	buffer_free(&line);
+	struct spool spool = open_spool(in_folder("spool"));
+	spool_tasks(&spool, pid);
+	spool_close(&spool);
+	struct keeper keeper;
+	read_file(&keeper, in_folder("spool"));
+	assert_int_equal(count_kind(&keeper, EVENT_TASK), 0);
+	keeper_free(&keeper);
+}
+
+static void test_all_processes_are_there_with_this_one(void **state) {
+	struct spool spool = open_spool(in_folder("spool"));
+	spool_tasks(&spool, 0);
+	spool_close(&spool);
+	struct keeper keeper;
+	read_file(&keeper, in_folder("spool"));
+	bool found = false;
+	for (size_t i = 0; i < keeper.events.count; i++)
+		found |= keeper.events.items[i].kind == EVENT_TASK &&
+			 keeper.events.items[i].tid == (uint32_t)getpid();
+	assert_true(found);
+	assert_string_equal(keeper.said, "");
+	keeper_free(&keeper);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_is_about_the_whole_is_read),
+		cmocka_unit_test(test_switches_and_wakeups_are_read),
+		cmocka_unit_test(test_lives_and_interrupts_are_read),
+		cmocka_unit_test(test_each_loss_is_told_once),
+		cmocka_unit_test(test_states_are_as_the_tracepoint_prints_them),
+		cmocka_unit_test(test_before_the_start_only_lives_are_told),
+		cmocka_unit_test(test_cut_anywhere_all_whole_blocks_before_count),
+		cmocka_unit_test(test_any_changed_byte_is_survived),
+		cmocka_unit_test(test_what_is_no_spool_is_refused),
+		cmocka_unit_test(test_a_block_of_four_gigabytes_ends_the_spool),
+		cmocka_unit_test(test_an_unknown_block_is_skipped),
+		cmocka_unit_test(test_blocks_shorter_than_their_content_are_counted),
+		cmocka_unit_test(test_a_record_size_that_cannot_be_ends_its_batch),
+		cmocka_unit_test(test_a_batch_is_as_long_as_it_says_and_not_longer),
+		cmocka_unit_test(test_ids_times_and_cpus_that_cannot_be_are_left_out),
+		cmocka_unit_test(test_an_exec_longer_than_its_record_is_left_out),
+		cmocka_unit_test(test_a_read_that_fails_is_an_error),
+		cmocka_unit_test(test_formats_are_told_apart_by_their_first_bytes),
+		IN_FOLDER(test_what_is_written_is_read),
+		IN_FOLDER(test_what_was_flushed_is_there_without_a_close),
+		IN_FOLDER(test_much_is_written_without_being_told),
+		IN_FOLDER(test_a_value_of_megabytes_is_cut_to_fit_a_block),
+		IN_FOLDER(test_a_full_disk_leaves_what_was_written),
+		IN_FOLDER(test_this_process_is_there_with_its_odd_name),
+		IN_FOLDER(test_a_process_that_is_gone_is_nothing),
+		IN_FOLDER(test_all_processes_are_there_with_this_one),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
