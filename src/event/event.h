@@ -29,6 +29,8 @@ enum event_kind {
 	EVENT_SOFTIRQ_EXIT,
 	EVENT_SAMPLE,  // where a task was when it was sampled
 	EVENT_GENERIC, // an event with fields of its own
+	EVENT_CRASH,   // a signal that ends the process, in the thread that caused it
+	EVENT_CRASH_STACK, // found out afterwards
 	EVENT_LOST, // events that are missing here, and how many
 	EVENT_KIND_COUNT
 };
@@ -143,6 +145,17 @@ struct event {
 			uint32_t field_count;
 			const struct event_field *fields;
 		} generic;
+		struct {
+			uint64_t address; // of the fault; who sent the signal, if code <= 0
+			uint64_t instruction;
+			uint32_t signal;
+			int32_t code; // siginfo's si_code
+			uint32_t name; // of the thread
+		} crash;
+		struct {
+			uint64_t crash_time;
+			uint32_t text; // a line for each frame
+		} crash_stack;
 		struct {
 			uint64_t count;
 			uint16_t source; // enum event_source

@@ -25,7 +25,7 @@ static int push(struct sink *sink, const struct event *event) {
 		tally->lost[event->lost.source] += event->lost.count;
 	if (event->kind == EVENT_SWITCH || event->kind == EVENT_EXEC || event->kind == EVENT_LOST)
 		follow_cpu(tally, event);
-	if (event->kind > EVENT_TASK && event->kind != EVENT_LOST) {
+	if (event->kind > EVENT_TASK && event->kind != EVENT_LOST && event->kind != EVENT_CRASH_STACK) {
 		tally->first = tally->events ? MIN(tally->first, event->time) : event->time;
 		tally->last = MAX(tally->last, event->time);
 		tally->events++;

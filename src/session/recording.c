@@ -142,6 +142,7 @@ bool recording_begin(struct recording *recording, const pid_t *processes, size_t
 	recording->begun = recording->synced = clock_boot_now();
 	recording->deadline =
 		settings->duration > 0 ? recording->synced + (uint64_t)(settings->duration * 1e9) : UINT64_MAX;
+	recording->pid = processes[0];
 	recording->active = true;
 	return true;
 }
@@ -311,6 +312,10 @@ static const char *why_not_kept(const struct recording *recording, const struct 
 // Ends the spool; false: there is nothing in it to make a trace of.
 static bool end_spool(struct recording *recording, const struct test_end *end) {
 	recording_stop(recording);
+	if (recording->backend->crashes)
+		crash_report_all(&recording->crashes, recording->backend->crashes(recording->capture), &recording->spool);
+	if (!end->operation && !end->timed_out)
+		crash_report_test(&recording->crashes, recording->pid, end->wait_status);
 	write_result(recording, end);
 	spool_flush(&recording->spool);
 	bool wanted = !why_not_kept(recording, end);
@@ -338,6 +343,7 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 		struct conversion_result result = {0};
 		if (end_spool(recording, end))
 			recording->trace = make_trace(recording->spool_path, recording->stem, &result);
+		summary->crashes = &recording->crashes;
 		summary->backend = recording->backend->name;
 		summary->missing = recording->backend->missing;
 		summary->totals = recording->totals;
@@ -413,6 +419,7 @@ void recording_close(struct recording *recording) {
 	if (recording->backend)
 		recording->backend->close(recording->capture);
 	flight_free(recording->flight);
+	crash_reports_free(&recording->crashes);
 	free(recording->stem);
 	free(recording->spool_path);
 	free(recording->trace);

@@ -3,6 +3,7 @@
 // tracer of a test and by the tracer of an operation.
 #pragma once
 
+#include "session/crash.h"
 #include "session/flight.h"
 #include "session/settings.h"
 #include "session/summary.h"
@@ -29,6 +30,8 @@ struct recording {
 	struct flight *flight; // --type memory: the newest events, else NULL
 	char *stem, *spool_path;
 	char *trace; // when it has been made
+	struct crash_reports crashes;
+	pid_t pid; // the test's
 	struct timespec started;
 	uint64_t begun, deadline, synced;
 	bool active; // events come in

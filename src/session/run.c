@@ -66,18 +66,17 @@ static int say_not_started(const char *command, int error) {
 
 // Waits for the test and, if asked, for all it has started; ends them when the time is over.
 static void wait_for_end(const struct settings *settings, const char *name, struct test *test,
-			 const struct tracer *tracer, const struct tree *tree, struct test_end *end) {
-	struct timespec begin;
+			 const struct tracer *tracer, const struct tree *tree, const struct timespec *begin,
+			 struct test_end *end) {
 	struct rusage usage = {0};
-	clock_gettime(CLOCK_MONOTONIC, &begin);
 	bool ended = test_wait(test, settings->timeout, &end->wait_status, &usage);
-	end->wall_seconds = seconds_since(&begin);
+	end->wall_seconds = seconds_since(begin);
 	bool all_ended = ended;
 	if (ended && settings->wait_tree >= 0) {
 		double left = settings->timeout > 0 ? MAX(settings->timeout - end->wall_seconds, 1e-9) : 0;
 		bool limited = left > 0 && (settings->wait_tree == 0 || left < settings->wait_tree);
 		all_ended = test_wait_tree(test, limited ? left : settings->wait_tree, tracer->pid);
-		if (!all_ended && !(limited && seconds_since(&begin) >= settings->timeout)) {
+		if (!all_ended && !(limited && seconds_since(begin) >= settings->timeout)) {
 			log_warning(
 				"processes of the test are still running; the trace ends here (--wait-tree)");
 			all_ended = true; // as far as we wait
@@ -85,7 +84,7 @@ static void wait_for_end(const struct settings *settings, const char *name, stru
 	}
 	if (!all_ended) {
 		timeout_end_test(settings, name, test, tracer, tree, ended, end, &usage);
-		end->wall_seconds = seconds_since(&begin);
+		end->wall_seconds = seconds_since(begin);
 	}
 	end->cpu_seconds = cpu_seconds(&usage);
 }
@@ -101,13 +100,15 @@ static int run_prepared(const struct settings *settings, const char *name, struc
 		return STATUS_NO_TRACE;
 	}
 	struct test_end end = {0};
+	struct timespec begin;
 	clock_gettime(CLOCK_REALTIME, &end.started);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
 	int error = test_begin(test);
 	if (error) {
 		tracer_cancel(tracer);
 		return say_not_started(settings->command[0], error);
 	}
-	wait_for_end(settings, name, test, tracer, tree, &end);
+	wait_for_end(settings, name, test, tracer, tree, &begin, &end);
 	if (!tracer_finish(tracer, &end) && recording)
 		log_warning("the tracer died; what it recorded: tracelet convert %s out.pb", tracer->spool);
 	return end.timed_out ? settings->timeout_status : shell_status(end.wait_status);

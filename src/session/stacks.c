@@ -53,7 +53,7 @@ static enum aside run_aside(struct test *test, const char *const *command, int o
 // ---- stacks ----
 
 // Beside the program while it is built, in libexec when it is installed.
-static char *find_stacks_program(void) {
+char *stacks_program(void) {
 	char self[PATH_MAX];
 	ssize_t size = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	if (size <= 0)
@@ -77,7 +77,7 @@ static void say_to(int fd, const char *words) {
 }
 
 bool stacks_save(struct test *test, const struct processes *processes, const char *title, const char *path) {
-	CLEANUP_FREE char *program = find_stacks_program();
+	CLEANUP_FREE char *program = stacks_program();
 	if (!program) {
 		log_warning("no stacks: there is no tracelet-stacks beside this program");
 		return false;

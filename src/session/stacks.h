@@ -13,3 +13,6 @@ bool stacks_save(struct test *test, const struct processes *processes, const cha
 // Writes a core of the test's first process to a new file of at most `limit` bytes,
 // with gdb's gcore. False: there is none, and that was said.
 bool stacks_save_core(struct test *test, size_t limit, const char *path);
+
+// The path of tracelet-stacks, to be freed; NULL: it is not there.
+char *stacks_program(void);

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "event/crash.h"
 #include "session/descriptors.h"
 
 #include <errno.h>
@@ -97,6 +98,27 @@ static void describe_cost(const struct summary *summary, struct buffer *out) {
 	buffer_printf(out, "tracer %.0f ms of CPU", summary->tracer_cpu_seconds * 1e3);
 }
 
+// The last ones, and of their stacks what is on top.
+static void describe_crashes(const struct crash_reports *crashes, const char *faint, const char *plain, struct buffer *out) {
+	enum { MOST_SHOWN = 4, MOST_FRAMES = 8 };
+	char words[128];
+	size_t count = crashes ? crashes->list.count : 0;
+	for (size_t i = count > MOST_SHOWN ? count - MOST_SHOWN : 0; i < count; i++) {
+		const struct crash_report *crash = &crashes->list.items[i];
+		crash_words(crash->signal, crash->code, crash->address, crash->pid, words, sizeof(words));
+		buffer_printf(out, "  %scrash%s   %s, process %" PRIu32, faint, plain, words, crash->pid);
+		if (crash->time)
+			buffer_printf(out, ", thread %" PRIu32 " (%s)", crash->tid, crash->name);
+		buffer_printf(out, "\n");
+		const char *line = crash->stack;
+		for (int frame = 0; line && *line && frame < MOST_FRAMES; frame++) {
+			int length = (int)strcspn(line, "\n");
+			buffer_printf(out, "            %.*s\n", length, line);
+			line += length + (line[length] == '\n');
+		}
+	}
+}
+
 void summary_print(const struct summary *summary) {
 	bool colours = log_colours();
 	bool passed = summary->wait_status == 0 && !summary->timed_out;
@@ -107,6 +129,7 @@ void summary_print(const struct summary *summary) {
 	result_words(summary, words, sizeof(words));
 	buffer_printf(&out, "tracelet: %s %s%s%s in %s s\n", summary->test, colour, words, plain,
 		      seconds_words(summary->wall_seconds, number));
+	describe_crashes(summary->crashes, faint, plain, &out);
 	if (summary->trace)
 		buffer_printf(&out, "  %strace%s   %s (%s)\n", faint, plain, summary->trace,
 			      file_size_words(summary->trace_size, size));
@@ -187,6 +210,38 @@ static void json_counts(struct json *json, const struct summary *summary) {
 	json_uint(json, "late", summary->late);
 }
 
+static void json_crashes(struct json *json, const struct crash_reports *crashes) {
+	char number[32];
+	if (!crashes || !crashes->list.count)
+		return;
+	json_array(json, "crashes");
+	for (size_t i = 0; i < crashes->list.count; i++) {
+		const struct crash_report *crash = &crashes->list.items[i];
+		json_object(json, NULL);
+		json_uint(json, "signal", crash->signal);
+		json_string(json, "name", crash_signal_name(crash->signal));
+		json_uint(json, "pid", crash->pid);
+		if (crash->time) {
+			json_uint(json, "tid", crash->tid);
+			json_string(json, "thread", crash->name);
+			json_int(json, "code", crash->code);
+			snprintf(number, sizeof(number), "0x%" PRIx64, crash->address);
+			json_string(json, "address", number);
+			snprintf(number, sizeof(number), "0x%" PRIx64, crash->instruction);
+			json_string(json, "instruction", number);
+		}
+		json_array(json, "stack");
+		for (const char *line = crash->stack; line && *line;) {
+			size_t length = strcspn(line, "\n");
+			json_text(json, NULL, line, length);
+			line += length + (line[length] == '\n');
+		}
+		json_close_array(json);
+		json_close_object(json);
+	}
+	json_close_array(json);
+}
+
 static void json_cost(struct json *json, const struct summary *summary) {
 	json_object(json, "cost");
 	if (summary->totals.program_stats) {
@@ -238,6 +293,7 @@ void summary_json(const struct summary *summary, struct buffer *line) {
 	if (summary->not_kept)
 		json_string(&json, "not_kept", summary->not_kept);
 	json_counts(&json, summary);
+	json_crashes(&json, summary->crashes);
 	json_cost(&json, summary);
 	json_close_object(&json);
 	buffer_append(line, "\n", 1);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "event/event.h"
+#include "session/crash.h"
 #include "session/settings.h"
 
 #include <sys/resource.h>
@@ -26,6 +27,7 @@ struct summary {
 	uint64_t trace_size, spool_size;
 	struct summary_file files[2]; // stacks, core
 	size_t file_count;
+	const struct crash_reports *crashes; // or NULL
 	int wait_status;         // the test's, as wait() gives it
 	bool timed_out;          // and its time was over
 	bool operation;          // there was no test

@@ -26,7 +26,9 @@ static void print_symbol(FILE *out, Dwfl_Module *module, Dwarf_Addr address, Dwa
 	if (!name)
 		return;
 	char *plain = cplus_demangle(name, DMGL_PARAMS | DMGL_ANSI);
-	fprintf(out, " %s+0x%" PRIx64, plain ? plain : name, (uint64_t)(offset + (address - lookup)));
+	int length = (int)(plain ? strlen(plain) : strcspn(name, "@")); // without the version
+	fprintf(out, " %.*s+0x%" PRIx64, length, plain ? plain : name,
+		(uint64_t)(offset + (address - lookup)));
 	free(plain);
 }
 

@@ -2,6 +2,7 @@
 // a process gone wrong and may hang or crash on it, and because libdw is too large
 // to be loaded at every start of tracelet. Each process is looked at by a child
 // that is killed when it takes too long.
+#include "symbol/crash_stacks.h"
 #include "symbol/process_stacks.h"
 
 #include <errno.h>
@@ -58,12 +59,17 @@ static void print_aside(pid_t pid, double seconds) {
 }
 
 // tracelet-stacks SECONDS PID...: the stacks of these processes, on stdout.
+// tracelet-stacks --crashes: those of crash records on stdin.
 int main(int argc, char **argv) {
+	unsetenv("DEBUGINFOD_URLS"); // no waiting for a network
+	if (argc == 2 && strcmp(argv[1], "--crashes") == 0) {
+		crash_stacks_print(stdin, stdout);
+		return 0;
+	}
 	if (argc < 3) {
-		fprintf(stderr, "usage: tracelet-stacks SECONDS PID...\n");
+		fprintf(stderr, "usage: tracelet-stacks SECONDS PID... | --crashes\n");
 		return 2;
 	}
-	unsetenv("DEBUGINFOD_URLS"); // no waiting for a network
 	sigset_t blocked;
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGCHLD);

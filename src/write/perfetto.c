@@ -128,6 +128,8 @@ static int write_attributes(struct perfetto *perfetto) {
 
 // ---- track events ----
 
+static struct task *task_born(struct perfetto *perfetto, uint32_t tid, uint32_t pid, uint32_t parent_pid, uint32_t name);
+
 static size_t track_event_begin(struct perfetto *perfetto, unsigned type, uint64_t track, const char *name) {
 	size_t event = proto_begin(&perfetto->packet, PACKET_TRACK_EVENT);
 	proto_uint(&perfetto->packet, TRACK_EVENT_TYPE, type);
@@ -168,6 +170,18 @@ static int task_track(struct perfetto *perfetto, struct task *task, uint64_t tim
 	proto_end(&perfetto->packet, thread);
 	proto_end(&perfetto->packet, track);
 	return perfetto_end(perfetto, mark);
+}
+
+int perfetto_task_track(struct perfetto *perfetto, const struct event *event, uint64_t *track) {
+	*track = 0;
+	struct task *task = perfetto_task(perfetto, event->tid);
+	if (!event->tid || (task ? !task->pid : !event->pid))
+		return 0; // nobody whom a thread track could be of
+	if (!task)
+		task = task_born(perfetto, event->tid, event->pid, 0, 0);
+	int error = task_track(perfetto, task, event->time);
+	*track = task->track;
+	return error;
 }
 
 // The whole test as one slice that carries all that is known about it.
@@ -418,6 +432,8 @@ static int (*const handlers[EVENT_KIND_COUNT])(struct perfetto *, const struct e
 	[EVENT_IRQ_EXIT] = ftrace_irq,
 	[EVENT_SOFTIRQ_ENTRY] = ftrace_irq,
 	[EVENT_SOFTIRQ_EXIT] = ftrace_irq,
+	[EVENT_CRASH] = crash_take,
+	[EVENT_CRASH_STACK] = crash_take_stack,
 	[EVENT_LOST] = take_lost,
 };
 
@@ -446,6 +462,8 @@ static int finish(struct sink *sink) {
 	struct perfetto *perfetto = CONTAINER_OF(sink, struct perfetto, sink);
 	int error = write_preamble(perfetto);
 	if (!error)
+		error = crash_finish(perfetto);
+	if (!error)
 		error = ftrace_finish(perfetto);
 	if (!error)
 		error = write_attributes(perfetto);
@@ -457,6 +475,7 @@ static void destroy(struct sink *sink) {
 	ftrace_destroy(perfetto);
 	buffer_free(&perfetto->packet);
 	array_free(&perfetto->facts);
+	array_free(&perfetto->crashes);
 	array_free(&perfetto->pool);
 	array_free(&perfetto->free_tasks);
 	map_free(&perfetto->tasks);

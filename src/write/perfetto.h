@@ -25,6 +25,12 @@ struct task {
 	bool gone;        // and has left its CPU for the last time
 };
 
+struct crash {
+	struct event event;
+	uint64_t track;
+	uint32_t stack; // string; 0: not known
+};
+
 enum {
 	COLUMN_SWITCH_TIMESTAMP,
 	COLUMN_SWITCH_PREV_STATE,
@@ -72,6 +78,7 @@ struct perfetto {
 	struct map outsiders; // tid to name: tasks outside the test that woke one of it
 	ARRAY(struct cpu *) cpus;
 	uint64_t tracks; // made so far
+	ARRAY(struct crash) crashes;
 	uint32_t outside_name, lost_name;
 };
 
@@ -81,6 +88,7 @@ size_t perfetto_begin(struct perfetto *perfetto, enum sequence sequence, uint64_
 int perfetto_end(struct perfetto *perfetto, size_t mark);
 struct task *perfetto_task(struct perfetto *perfetto, uint32_t tid); // or NULL
 uint32_t perfetto_task_name(struct perfetto *perfetto, uint32_t tid);
+int perfetto_task_track(struct perfetto *perfetto, const struct event *event, uint64_t *track); // 0: has none
 
 // ---- perfetto_ftrace.c ----
 
@@ -95,3 +103,9 @@ int ftrace_irq(struct perfetto *perfetto, const struct event *event);
 void ftrace_lost(struct perfetto *perfetto, const struct event *event);
 int ftrace_finish(struct perfetto *perfetto); // what is left, and the losses per CPU
 void ftrace_destroy(struct perfetto *perfetto);
+
+// ---- perfetto_crash.c ----
+
+int crash_take(struct perfetto *perfetto, const struct event *event);
+int crash_take_stack(struct perfetto *perfetto, const struct event *event);
+int crash_finish(struct perfetto *perfetto);

@@ -1,5 +1,6 @@
 # --timeout: stacks are saved, the whole tree ends, and nobody else.
 . "$(dirname "$0")/lib.sh"
+. "$source/tests/cli/helpers/words.sh"
 
 # timed OPTIONS... -- COMMAND...: a run that must time out, with its files known afterwards.
 timed() {
@@ -82,28 +83,10 @@ check_not "and goes on" gone pids
 kill "$(cat pids)"
 
 # A first thread that has ended while others go on looks like a zombie.
-cat >zombie.c <<'C'
-#include <pthread.h>
-#include <stdio.h>
-#include <unistd.h>
-static void *stay(void *unused) { for (;;) pause(); return unused; }
-int main(void) {
-	pthread_t thread;
-	pthread_create(&thread, NULL, stay, NULL);
-	FILE *file = fopen("pids", "w");
-	fprintf(file, "%d\n", (int)getpid());
-	fclose(file);
-	pthread_exit(NULL);
-}
-C
-if command -v cc >/dev/null && cc -pthread zombie.c -o "$work_root/zombie"; then
-	timed --timeout 0.3 --grace 0.2 -- "$work_root/zombie"
-	check_equal "a test whose first thread has ended" 124 "$status"
-	check_not "is gone" test -e "/proc/$(cat pids)"
-	check_match "its other thread is in the stacks" '#[0-9]+ .* stay\+' "$stacks"
-else
-	skip "a test whose first thread has ended" "no compiler"
-fi
+timed --timeout 0.3 --grace 0.2 -- "$helpers/zombie"
+check_equal "a test whose first thread has ended" 124 "$status"
+check_not "is gone" test -e "/proc/$(cat "$stdout")"
+check_match "its other thread is in the stacks" '#[0-9]+ .* stay\+' "$stacks"
 
 # ---- who is none of ours ----
 

@@ -21,6 +21,7 @@ struct thread_info {
 
 struct mm_struct {
 	unsigned long arg_start, arg_end;
+	unsigned long saved_auxv[1];
 } KERNEL_TYPE;
 
 typedef struct {
@@ -52,6 +53,20 @@ struct task_struct___old {
 
 struct linux_binprm {
 	const char *filename;
+} KERNEL_TYPE;
+
+struct kernel_siginfo {
+	int si_code;
+	struct {
+	} _sifields; // a union; its first eight bytes are an address or who sent it
+} KERNEL_TYPE;
+
+struct sigaction {
+	void *sa_handler;
+} KERNEL_TYPE;
+
+struct k_sigaction {
+	struct sigaction sa;
 } KERNEL_TYPE;
 
 struct irqaction {
