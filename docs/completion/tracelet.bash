@@ -19,12 +19,17 @@ _tracelet_value() {
 	--profile) _tracelet_offer "embedded" ;;
 	--type) _tracelet_offer "file memory" ;;
 	--scope) _tracelet_offer "tree system" ;;
-	--keep) _tracelet_offer "always failed never" ;;
-	--from) _tracelet_offer "spool" ;;
-	--to) _tracelet_offer "perfetto" ;;
+	--from) _tracelet_offer "spool folded perf-script" ;;
+	--to) _tracelet_offer "perfetto folded svg html speedscope pprof" ;;
+	--colors) _tracelet_offer "hot mem io red green blue aqua yellow purple orange kind module difference" ;;
+	--sort) _tracelet_offer "self total" ;;
+	--output | --diff | --palette | -o) _tracelet_files -f ;;
+	--event-filter | --title | --subtitle | --countname | --factor | --bgcolors | --min-width | --width | \
+		--height | --fontsize | --fonttype | --limit | --function | --fail-above) ;;
 	--output-dir) _tracelet_files -d ;;
-	--name | --duration | --timeout | --grace | --timeout-status | --core-limit | --max-total-size | --max-age | --buffer-size | --ring-size | --ring-seconds | \
-		--min-size) ;;
+	--keep) _tracelet_offer "always failed never" ;;
+	--name | --duration | --timeout | --grace | --timeout-status | --core-limit | --max-total-size | --max-age | \
+		--buffer-size | --ring-size | --ring-seconds | --min-size | --pid) ;;
 	--json)
 		[ "$verb" = run ] || return 1
 		_tracelet_files -f
@@ -46,9 +51,10 @@ _tracelet_command() {
 
 _tracelet() {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]} i
+	local profile_options="--pid --tid --kernel --jit --all --addrs --event-filter --all-events --from --quiet --help"
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		_tracelet_offer "run start stop cancel status current snapshot convert check settings doctor help --help --version"
+		_tracelet_offer "run start stop cancel status current snapshot convert fold flame top diff check settings doctor help --help --version"
 		return
 	fi
 
@@ -89,13 +95,21 @@ _tracelet() {
 	check:-*) _tracelet_offer "--quiet --json --min-size --help" ;;
 	start:-*)
 		_tracelet_offer "--output-dir --profile --scope --type --ring-size --ring-seconds --duration
-			--buffer-size --quiet --verbose --help"
+			--buffer-size --pid --quiet --verbose --help"
 		;;
 	stop:-* | cancel:-*) _tracelet_offer "--all --help" ;;
 	stop:* | cancel:* | current:* | snapshot:*) _tracelet_offer "$(tracelet status 2>/dev/null | cut -d ' ' -f 1)" ;;
 	settings:* | status:* | doctor:*) _tracelet_offer "--json --help" ;;
-	help:*) _tracelet_offer "run start stop cancel status current snapshot convert check settings doctor" ;;
-	convert:*) _tracelet_files -f ;;
+	help:*) _tracelet_offer "run start stop cancel status current snapshot convert fold flame top diff check settings doctor" ;;
+	fold:-*) _tracelet_offer "--output $profile_options" ;;
+	flame:-*)
+		_tracelet_offer "--output --html --diff --normalize --negate --title --subtitle --countname --factor
+			--colors --bgcolors --palette --cp --inverted --icicle --reverse --min-width --width --height
+			--fontsize --fonttype $profile_options"
+		;;
+	top:-*) _tracelet_offer "--sort --limit --function --json $profile_options" ;;
+	diff:-*) _tracelet_offer "--output --normalize --limit --fail-above --json $profile_options" ;;
+	convert:* | fold:* | flame:* | top:* | diff:*) _tracelet_files -f ;;
 	check:*)
 		_tracelet_files -f -X '!*.pb'
 		local traces=("${COMPREPLY[@]}")

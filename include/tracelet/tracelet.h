@@ -67,6 +67,34 @@ struct tl_check_result {
 // read, -EINVAL when a `size` is not set. `opts` may be NULL.
 int tl_check_trace(const char *path, const struct tl_check_opts *opts, struct tl_check_result *result);
 
+// ---- sessions ----
+//
+// Recordings that begin and end where the caller says. They are those of the commands
+// `tracelet start` and `stop`: one can begin what the other ends. All of these run the
+// program `tracelet`, found in the PATH or named by the variable TRACELET, and take as long
+// as that does (some 40 ms for a start).
+
+struct tl_session_opts {
+	size_t size;
+	const char *output_dir; // NULL: as the settings say (tracelet settings)
+	const char *scope;      // "tree": this process and all it starts; "system"
+	const char *type;       // "file", or "memory": a flight recorder
+};
+
+// Begins to record under a name. A session of that name is stopped and saved first. `opts` may
+// be NULL. -ENODATA: nothing can be recorded here ('tracelet doctor' tells why); -EINVAL: a
+// name or an option makes no sense; -ENOENT: there is no program `tracelet`.
+int tl_session_start(const char *name, const struct tl_session_opts *opts);
+
+// Ends it and makes the trace, whose path is put into `path` (which may be NULL). A name of
+// NULL is the only session there is. -ENOENT: there is none, or it could not be saved.
+int tl_session_stop(const char *name, char *path, size_t size);
+int tl_session_stop_all(void);
+
+// Whether a session of that name (NULL: any) is recording, and the file it will leave.
+bool tl_session_active(const char *name);
+int tl_session_current_file(const char *name, char *path, size_t size);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,7 +5,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#ifndef _WIN32
+#ifdef _WIN32
+#include <io.h>
+#else
 #define O_BINARY 0
 #endif
 #ifndef O_CLOEXEC
@@ -79,4 +81,45 @@ const uint8_t *stream_need(struct stream *stream, size_t size) {
 	if (stream_available(stream) < size)
 		read_more(stream, size);
 	return stream_available(stream) < size ? NULL : stream->data + stream->begin;
+}
+
+int stream_make_random(struct stream *stream) {
+	struct stat status;
+	bool regular = stream->fd >= 0 && fstat(stream->fd, &status) == 0 && S_ISREG(status.st_mode);
+	if (regular) {
+		stream->total = (uint64_t)status.st_size;
+		return 0;
+	}
+	while (!stream->at_end && stream_available(stream) < SIZE_MAX / 4)
+		read_more(stream, stream_available(stream) + STREAM_PIECE);
+	stream->total = stream_available(stream);
+	return stream->error;
+}
+
+bool stream_read_at(struct stream *stream, uint64_t offset, void *out, size_t size) {
+	if (stream->at_end && stream_available(stream) == stream->total) {
+		if (offset > stream->total || size > stream->total - offset)
+			return false;
+		memcpy(out, stream->data + stream->begin + offset, size);
+		return true;
+	}
+	char *at = out;
+	while (size) {
+#ifdef _WIN32
+		ssize_t got = _lseeki64(stream->fd, (int64_t)offset, SEEK_SET) < 0 ? -1
+			      : read(stream->fd, at, size > (1u << 30) ? 1u << 30 : (unsigned)size);
+#else
+		ssize_t got = pread(stream->fd, at, size, (off_t)offset);
+#endif
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			stream->error = -errno;
+		if (got <= 0)
+			return false;
+		at += got;
+		offset += (uint64_t)got;
+		size -= (size_t)got;
+	}
+	return true;
 }

@@ -33,3 +33,10 @@ static inline void stream_consume(struct stream *stream, size_t size) {
 	stream->begin += size;
 	stream->offset += size;
 }
+
+// For readers that need their input at random: from now on only stream_read_at()
+// is used. What is no regular file is read into memory as a whole.
+int stream_make_random(struct stream *stream);
+
+// `size` bytes at `offset` into `out`; false when there are fewer, or reading failed.
+bool stream_read_at(struct stream *stream, uint64_t offset, void *out, size_t size);

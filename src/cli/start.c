@@ -8,7 +8,8 @@
 
 static const enum setting_id flags[] = {
 	SETTING_OUTPUT_DIR, SETTING_PROFILE,  SETTING_SCOPE,       SETTING_TYPE,  SETTING_RING_SIZE,
-	SETTING_RING_SECONDS, SETTING_DURATION, SETTING_BUFFER_SIZE, SETTING_QUIET, SETTING_VERBOSE,
+	SETTING_RING_SECONDS, SETTING_DURATION, SETTING_BUFFER_SIZE, SETTING_PID,     SETTING_QUIET,
+	SETTING_VERBOSE,
 };
 
 static int run(int argc, char **argv, const struct verb *verb) {
@@ -27,7 +28,7 @@ static int run(int argc, char **argv, const struct verb *verb) {
 	}
 	artifact_safe_name(argv[optind], name);
 	// Whoever calls us is what the operation is about: a script and all it starts.
-	int error = operation_start(&settings, name, getppid(), artifact);
+	int error = operation_start(&settings, name, settings.pid ? settings.pid : getppid(), artifact);
 	if (!error && !settings.quiet)
 		fprintf(stderr, "tracelet: recording %s; 'tracelet stop %s' makes %s\n", name, name, artifact);
 	settings_free(&settings);
@@ -49,6 +50,7 @@ const struct verb verb_start = {
 		"  --ring-seconds SECS and for how long (default: as long as there is room)\n"
 		"  --duration SECONDS  stop recording then\n"
 		"  --buffer-size SIZE  bytes between kernel and tracer, as in 64M (default: by CPUs)\n"
+		"  --pid PID           record this process instead of the caller\n"
 		"  --quiet             say nothing; warnings stay\n"
 		"  --verbose           say more\n"
 		"  --help              this text\n\n"

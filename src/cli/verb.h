@@ -19,8 +19,23 @@ struct verb {
 	int (*run)(int argc, char **argv, const struct verb *verb); // argv[0] is the verb
 };
 
-extern const struct verb verb_run, verb_start, verb_stop, verb_cancel, verb_status, verb_current, verb_snapshot,
-	verb_convert, verb_check, verb_settings_show, verb_doctor;
+extern const struct verb verb_run;
+extern const struct verb verb_start;
+extern const struct verb verb_stop;
+extern const struct verb verb_cancel;
+extern const struct verb verb_status;
+extern const struct verb verb_current;
+extern const struct verb verb_snapshot;
+extern const struct verb verb_convert;
+extern const struct verb verb_fold;
+extern const struct verb verb_flame;
+extern const struct verb verb_top;
+extern const struct verb verb_diff;
+extern const struct verb verb_info;
+extern const struct verb verb_dump;
+extern const struct verb verb_check;
+extern const struct verb verb_settings_show;
+extern const struct verb verb_doctor;
 
 int verb_print_help(const struct verb *verb); // on stdout; returns 0
 int verb_bad_usage(const struct verb *verb);  // after getopt's own line; returns EXIT_USAGE

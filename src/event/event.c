@@ -4,4 +4,5 @@ const char *const event_source_names[SOURCE_COUNT] = {
 	[SOURCE_SCHED] = "sched",
 	[SOURCE_PROCESS] = "process",
 	[SOURCE_IRQ] = "irq",
+	[SOURCE_TRACE] = "trace",
 };

@@ -32,11 +32,12 @@ enum event_kind {
 	EVENT_CRASH,   // a signal that ends the process, in the thread that caused it
 	EVENT_CRASH_STACK, // found out afterwards
 	EVENT_LOST, // events that are missing here, and how many
+	EVENT_COUNTER, // the value of something that is counted or measured
 	EVENT_KIND_COUNT
 };
 
 // Where an event comes from, for counting losses.
-enum event_source { SOURCE_SCHED, SOURCE_PROCESS, SOURCE_IRQ, SOURCE_COUNT };
+enum event_source { SOURCE_SCHED, SOURCE_PROCESS, SOURCE_IRQ, SOURCE_TRACE, SOURCE_COUNT }; // TRACE: of whatever kind
 extern const char *const event_source_names[SOURCE_COUNT];
 
 enum {
@@ -64,6 +65,10 @@ enum task_state {
 
 // In what context a wakeup happened; the bits of ftrace's common_flags.
 enum { CONTEXT_HARDIRQ = 0x08, CONTEXT_SOFTIRQ = 0x10 };
+
+// What the source of a sample does not say; and a sample of the profile that
+// this one is compared with.
+enum { SAMPLE_NO_PID = 1, SAMPLE_NO_TASK = 2, SAMPLE_BASELINE = 4 };
 
 // A field of a generic event. Strings are not interned: most occur once.
 struct event_field {
@@ -103,6 +108,7 @@ struct event {
 			uint16_t state;     // enum task_state, of the one that leaves
 			int16_t priority, next_priority;
 			bool outside, next_outside; // does not belong to this trace's test
+			uint16_t wait_reason; // Windows' KWAIT_REASON + 1; 0: not known
 		} switched;
 		struct { // tid wakes wakee_tid
 			uint32_t wakee_tid;
@@ -129,6 +135,8 @@ struct event {
 			int32_t code; // as wait() gives it: exit status << 8, or the signal
 			bool last;    // of its process
 			bool unknown; // the code is not known
+			bool has_status;
+			uint32_t status; // the whole of a status that has 32 bits
 		} exit;
 		struct {
 			uint32_t number; // interrupt, or softirq vector
@@ -139,11 +147,15 @@ struct event {
 			uint64_t weight; // period, or nanoseconds
 			uint32_t stack;
 			uint32_t name; // the sampled event's
+			uint32_t comm; // the task's name then; 0: as known, or none
+			uint32_t flags; // SAMPLE_ bits
 		} sample;
 		struct { // the fields live as long as the push
 			uint32_t provider, name;
 			uint32_t field_count;
 			const struct event_field *fields;
+			uint64_t duration; // it took so long and ended at the event's time; 0: an instant
+			uint32_t stack;    // where it happened; 0: not known
 		} generic;
 		struct {
 			uint64_t address; // of the fault; who sent the signal, if code <= 0
@@ -160,6 +172,10 @@ struct event {
 			uint64_t count;
 			uint16_t source; // enum event_source
 		} lost;
+		struct {
+			double value;
+			uint32_t provider, name;
+		} counter;
 	};
 };
 

@@ -29,7 +29,42 @@ struct order {
 	uint64_t late;
 };
 
-static void queue_insert(struct queue *queue, const struct event *event) {
+// The fields of a generic event live as long as the push: one that waits gets
+// a copy of them, in one piece with their texts and names.
+static const struct event_field *copy_fields(const struct event *event) {
+	size_t count = event->generic.field_count, size = count * sizeof(struct event_field);
+	if (!count)
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		const struct event_field *field = &event->generic.fields[i];
+		size += strlen(field->name) + 1 + (field->type == FIELD_TEXT ? field->size : 0);
+	}
+	struct event_field *copy = memory_alloc(size);
+	char *at = (char *)(copy + count);
+	for (size_t i = 0; i < count; i++) {
+		const struct event_field *field = &event->generic.fields[i];
+		copy[i] = *field;
+		copy[i].name = at;
+		size_t length = strlen(field->name) + 1;
+		memcpy(at, field->name, length);
+		at += length;
+		if (field->type == FIELD_TEXT && field->size) {
+			copy[i].text = memcpy(at, field->text, field->size);
+			at += field->size;
+		}
+	}
+	return copy;
+}
+
+static void free_fields(const struct event *event) {
+	if (event->kind == EVENT_GENERIC)
+		free((void *)(uintptr_t)event->generic.fields);
+}
+
+static void queue_insert(struct queue *queue, const struct event *given) {
+	struct event copied = *given, *event = &copied;
+	if (event->kind == EVENT_GENERIC)
+		event->generic.fields = copy_fields(given);
 	array_push(&queue->events, *event);
 	struct event *events = queue->events.items;
 	size_t last = queue->events.count - 1;
@@ -126,7 +161,9 @@ static int release(struct order *order, uint64_t limit) {
 	struct head *heads = order->heads.items;
 	while (order->heads.count && (heads[0].time < limit || limit == UINT64_MAX)) {
 		struct queue *queue = &order->queues.items[heads[0].queue];
-		int error = sink_push(order->next, &queue->events.items[queue->head++]);
+		const struct event *event = &queue->events.items[queue->head++];
+		int error = sink_push(order->next, event);
+		free_fields(event);
 		if (error)
 			return error;
 		if (queue_empty(queue))
@@ -170,8 +207,12 @@ static int finish(struct sink *sink) {
 
 static void destroy(struct sink *sink) {
 	struct order *order = CONTAINER_OF(sink, struct order, sink);
-	for (size_t i = 0; i < order->queues.count; i++)
-		array_free(&order->queues.items[i].events);
+	for (size_t i = 0; i < order->queues.count; i++) {
+		struct queue *queue = &order->queues.items[i];
+		for (; !queue_empty(queue); queue->head++)
+			free_fields(&queue->events.items[queue->head]);
+		array_free(&queue->events);
+	}
 	array_free(&order->queues);
 	array_free(&order->heads);
 	sink_destroy(order->next);

@@ -15,6 +15,9 @@ struct frame {
 	uint32_t line;
 	uint32_t offset;   // of the address in the symbol
 	uint32_t kind;     // enum frame_kind
+	uint64_t position; // of the address in the module's file
+	uint32_t build_id; // strings: the module's, in hexadecimal; 0: not known
+	uint32_t exact;    // 1: the symbol is shown as it is, and not tidied up
 };
 
 struct stack {
@@ -25,7 +28,11 @@ struct stack {
 struct stacks {
 	ARRAY(struct frame) frames;
 	ARRAY(struct stack) stacks;
-	struct map frame_ids, stack_ids;
+	struct map frame_ids;
+	// Ids of stacks by hash, 0: free. Eight bytes for each, and not a map's 24: there may be
+	// millions, and what a lookup costs is the cache it misses.
+	uint64_t *slots;
+	size_t slot_count;
 };
 
 struct stacks *stacks_new(void);

@@ -3,9 +3,14 @@
 
 #include "event/stacks.h"
 
+// Which frames keep their address. A frame without one is one frame wherever in
+// its function it was, so the fewer have one, the fewer stacks there are.
+enum frame_addresses { ADDRESSES_NONE, ADDRESSES_OF_UNNAMED, ADDRESSES_ALL };
+
 struct tables {
 	struct strings *strings;
 	struct stacks *stacks;
+	enum frame_addresses addresses; // what the writer asks the reader for; a reader may give more
 };
 
 static inline struct tables tables_new(void) {

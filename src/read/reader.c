@@ -4,6 +4,9 @@
 
 static const struct reader *const readers[] = {
 	&spool_reader,
+	&etl_reader,
+	&folded_reader, // before perf-script, which takes more for its own
+	&perf_script_reader,
 	NULL,
 };
 
@@ -27,4 +30,10 @@ const struct reader *reader_by_content(struct stream *input) {
 
 const struct reader *const *reader_list(void) {
 	return readers;
+}
+
+int reader_read(const struct reader *reader, struct stream *input, const char *name, const struct read_options *options,
+		struct tables *tables, struct sink *sink) {
+	return reader->read_with ? reader->read_with(input, name, options, tables, sink)
+				 : reader->read(input, name, tables, sink);
 }

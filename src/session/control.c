@@ -99,17 +99,33 @@ static void reap_snapshot(struct control *control) {
 		end_snapshot(control, status);
 }
 
+static void accept_connection(struct control *control) {
+	control->connection = accept4(control->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	control->connected = clock_boot_now();
+	if (control->connection >= 0 && !may_ask(control->connection)) {
+		close(control->connection);
+		control->connection = -1;
+	}
+}
+
+// Whoever connects and says nothing does not keep others out for long.
+static void drop_silent(struct control *control) {
+	enum { PATIENCE_NS = 2000000000 };
+	if (control->connection >= 0 && clock_boot_now() - control->connected > PATIENCE_NS) {
+		close(control->connection);
+		control->connection = -1;
+	}
+}
+
 // Takes a request. Returns what to do beyond it: CONTROL_STOP, CONTROL_CANCEL or 0.
 static int serve(struct control *control, struct recording *recording) {
-	int connection = accept4(control->listener, NULL, NULL, SOCK_CLOEXEC);
-	if (connection < 0)
-		return 0;
-	// Whoever connects and says nothing does not hold us up.
-	struct timeval patience = {.tv_usec = 200000};
+	int connection = control->connection;
 	uint32_t request = 0;
-	setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	if (!may_ask(connection) || recv(connection, &request, sizeof(request), 0) != sizeof(request))
-		request = 0;
+	control->connection = -1;
+	if (recv(connection, &request, sizeof(request), 0) != sizeof(request)) {
+		close(connection);
+		return 0;
+	}
 	if (request == CONTROL_SNAPSHOT) {
 		begin_snapshot(control, recording, connection);
 		return 0;
@@ -120,7 +136,7 @@ static int serve(struct control *control, struct recording *recording) {
 		return (int)request;
 	}
 	struct control_answer answer = {.error = -EPERM};
-	snprintf(answer.said, sizeof(answer.said), "%s", request ? "a test's recording ends with the test" : "refused");
+	snprintf(answer.said, sizeof(answer.said), "a test's recording ends with the test");
 	send_answer(connection, &answer);
 	return 0;
 }
@@ -162,7 +178,8 @@ int control_attend(struct control *control, struct recording *recording, int wai
 		if (control->saver && (limit < 0 || limit > SNAPSHOT_POLL_MS))
 			limit = SNAPSHOT_POLL_MS;
 		waiting[1].fd = recording_wait_fd(recording);
-		waiting[2].fd = control->listener;
+		drop_silent(control);
+		waiting[2].fd = control->connection >= 0 ? control->connection : control->listener;
 		if (poll(waiting, ARRAY_SIZE(waiting), limit) < 0) {
 			if (errno != EINTR)
 				break;
@@ -170,8 +187,10 @@ int control_attend(struct control *control, struct recording *recording, int wai
 		}
 		recording_turn(recording);
 		reap_snapshot(control);
-		if (waiting[2].revents & POLLIN)
+		if (waiting[2].revents && control->connection >= 0)
 			request = serve(control, recording);
+		else if (waiting[2].revents)
+			accept_connection(control);
 		if (snapshot_wanted) {
 			snapshot_wanted = 0;
 			begin_snapshot(control, recording, -1);
@@ -187,6 +206,9 @@ void control_answer(struct control *control, const struct control_answer *answer
 
 void control_close(struct control *control) {
 	await_snapshot(control);
+	if (control->connection >= 0)
+		close(control->connection);
+	control->connection = -1;
 	if (control->listener >= 0)
 		close(control->listener);
 	control->listener = -1;

@@ -20,13 +20,15 @@ struct control_answer {
 struct control {
 	struct state state;
 	int listener;  // -1: nobody can talk to us
+	int connection; // has not said yet what it wants, or -1
+	uint64_t connected;
 	int waiting;   // the connection that will be answered when recording has ended, or -1
 	pid_t saver;   // makes a snapshot, or 0
 	int asker;     // waits for it, or -1
 	char *snapshot;
 };
 
-#define CONTROL_NONE ((struct control){.listener = -1, .waiting = -1, .asker = -1})
+#define CONTROL_NONE ((struct control){.listener = -1, .connection = -1, .waiting = -1, .asker = -1})
 
 // Makes the session known. A failure is the caller's to tell: recording goes on without.
 int control_open(struct control *control, const struct recording *recording, bool operation, const char *log);

@@ -46,19 +46,21 @@ static int run_pipeline(const struct conversion *conversion, const struct reader
 			struct stream *input, struct output *output, struct conversion_result *result) {
 	struct tables tables = tables_new();
 	struct sink *writer = conversion->writer->open(output, &tables);
-	struct sink *order = order_new(tally_init(&result->tally, writer));
+	struct sink *counted = tally_init(&result->tally, writer);
+	struct sink *order = reader->ordered ? NULL : order_new(counted);
 	struct progress progress = {
 		.sink = {.push = progress_push, .finish = progress_finish, .destroy = progress_destroy},
-		.next = order,
+		.next = order ? order : counted,
 		.input = input,
 		.name = conversion->input,
 	};
 	clock_gettime(CLOCK_MONOTONIC, &progress.begun);
 	struct sink *first = conversion->progress ? &progress.sink : progress.next;
-	int error = reader->read(input, conversion->input, &tables, first);
+	struct read_options options = {.manifests = conversion->manifests};
+	int error = reader_read(reader, input, conversion->input, &options, &tables, first);
 	if (!error)
 		error = sink_finish(first);
-	result->late = order_late(order);
+	result->late = order ? order_late(order) : 0;
 	sink_destroy(first);
 	tables_free(&tables);
 	return error;

@@ -10,6 +10,7 @@ struct conversion {
 	const struct reader *reader; // NULL: by content
 	const struct writer *writer; // NULL: by the output's extension
 	enum output_mode mode;
+	const char *const *manifests; // ends with NULL; or NULL
 	bool progress; // a line on the terminal for anything over a second
 };
 

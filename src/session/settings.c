@@ -3,8 +3,10 @@
 #include "session/descriptors.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <ini.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -23,6 +25,7 @@ enum setting_type {
 	TYPE_NUMBER,
 	TYPE_CHOICE,
 	TYPE_YES_NO,
+	TYPE_PROCESS,
 };
 
 struct setting {
@@ -95,6 +98,7 @@ static const struct setting table[SETTING_COUNT] = {
 	[SETTING_KEEP_SPOOL] = {"keep-spool", TYPE_YES_NO, FIELD(keep_spool), .bare = "yes",
 				.wanted = "'yes' or 'no'"},
 	[SETTING_STRICT] = {"strict", TYPE_YES_NO, FIELD(strict), .bare = "yes", .wanted = "'yes' or 'no'"},
+	[SETTING_PID] = {"pid", TYPE_PROCESS, FIELD(pid), .wanted = "the number of a process"},
 	[SETTING_QUIET] = {"quiet", TYPE_YES_NO, FIELD(quiet), .bare = "yes", .wanted = "'yes' or 'no'"},
 	[SETTING_VERBOSE] = {"verbose", TYPE_YES_NO, FIELD(verbose), .bare = "yes", .wanted = "'yes' or 'no'"},
 };
@@ -171,7 +175,8 @@ static bool parse(struct settings *settings, const struct setting *setting, cons
 	case TYPE_FOLDER:
 	case TYPE_TARGET:
 		*(const char **)field = text;
-		return *text && !(setting->type == TYPE_TARGET && descriptor_is_closed(text));
+		return setting->type == TYPE_TEXT ||
+		       (*text && !(setting->type == TYPE_TARGET && descriptor_is_closed(text)));
 	case TYPE_SECONDS:
 		return parse_seconds(text, field);
 	case TYPE_SIZE:
@@ -181,6 +186,10 @@ static bool parse(struct settings *settings, const struct setting *setting, cons
 		return parse_number(setting, text, field);
 	case TYPE_CHOICE:
 		return parse_choice(setting, text, field);
+	case TYPE_PROCESS:
+		*(int *)field = atoi(text);
+		return *(int *)field > 0 && text[strspn(text, "0123456789")] == 0 &&
+		       (kill(*(int *)field, 0) == 0 || errno == EPERM);
 	case TYPE_YES_NO:
 		answer = yes_no(text);
 		*(bool *)field = answer == 1;
@@ -419,6 +428,10 @@ void setting_value(const struct settings *settings, enum setting_id id, struct b
 		break;
 	case TYPE_CHOICE:
 		buffer_printf(text, "%s", setting->choices[*(const int *)field]);
+		break;
+	case TYPE_PROCESS:
+		if (*(const int *)field)
+			buffer_printf(text, "%d", *(const int *)field);
 		break;
 	case TYPE_YES_NO:
 		buffer_printf(text, "%s", *(const bool *)field ? "yes" : "no");

@@ -33,6 +33,7 @@ enum setting_id {
 	SETTING_JSON,
 	SETTING_KEEP_SPOOL,
 	SETTING_STRICT,
+	SETTING_PID,
 	SETTING_QUIET,
 	SETTING_VERBOSE,
 	SETTING_COUNT
@@ -68,6 +69,7 @@ struct settings {
 	int keep;               // enum keep
 	size_t max_total_size;  // bytes of artifacts in the output folder, 0: any
 	double max_age;         // seconds they stay there, 0: for ever
+	int pid;                // of the process that an operation is about, 0: the caller
 	bool strict;            // no trace, no test
 	bool keep_spool;
 	bool quiet, verbose;

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { STACKS_SECONDS = 10, CORE_SECONDS = 60, MOST_PROCESSES = 4096 };
+enum { STACKS_SECONDS = 10, MORE_FOR_EACH = 20, STACKS_MOST_SECONDS = 60, CORE_SECONDS = 60, MOST_PROCESSES = 4096 };
 
 // ---- a program beside the test ----
 
@@ -91,14 +91,15 @@ bool stacks_save(struct test *test, const struct processes *processes, const cha
 	size_t count = MIN(processes->list.count, (size_t)MOST_PROCESSES);
 	char seconds[16], (*numbers)[16] = memory_alloc((count + 1) * sizeof(*numbers));
 	const char **command = memory_alloc((count + 3) * sizeof(*command));
-	snprintf(seconds, sizeof(seconds), "%d", STACKS_SECONDS);
+	int limit = MIN(STACKS_SECONDS + (int)count / MORE_FOR_EACH, (int)STACKS_MOST_SECONDS);
+	snprintf(seconds, sizeof(seconds), "%d", limit);
 	command[0] = program;
 	command[1] = seconds;
 	for (size_t i = 0; i < count; i++) {
 		snprintf(numbers[i], sizeof(numbers[i]), "%d", (int)processes->list.items[i].pid);
 		command[2 + i] = numbers[i];
 	}
-	enum aside result = run_aside(test, command, fd, 0, STACKS_SECONDS + 2);
+	enum aside result = run_aside(test, command, fd, 0, limit + 5);
 	if (result == ASIDE_TOO_LONG)
 		say_to(fd, "\nThis took too long: the rest is missing.\n");
 	else if (result == ASIDE_FAILED)

@@ -203,7 +203,7 @@ static void json_counts(struct json *json, const struct summary *summary) {
 	}
 	json_uint(json, "events", summary->events);
 	json_object(json, "lost");
-	for (int source = 0; source < SOURCE_COUNT; source++)
+	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
 		json_uint(json, event_source_names[source], summary->lost[source]);
 	json_close_object(json);
 	json_uint(json, "gaps", summary->gaps);

@@ -110,9 +110,10 @@ static void end_tree(struct ending *ending, double grace) {
 	if (!anything_left(ending))
 		return;
 	tree_signal(&ending->left, SIGTERM);
-	let_stopped_ones_go_on(ending);
-	while (anything_left(ending) && seconds_now() < deadline)
+	while (anything_left(ending) && seconds_now() < deadline) {
+		let_stopped_ones_go_on(ending);
 		test_wait_signal(ending->test, MIN(LOOK_INTERVAL, MAX(deadline - seconds_now(), 0)));
+	}
 	deadline = seconds_now() + KILL_SECONDS;
 	while (anything_left(ending) && seconds_now() < deadline) {
 		tree_signal(&ending->left, SIGKILL);

@@ -2,6 +2,7 @@
 // a process gone wrong and may hang or crash on it, and because libdw is too large
 // to be loaded at every start of tracelet. Each process is looked at by a child
 // that is killed when it takes too long.
+#include "base/memory.h"
 #include "symbol/crash_stacks.h"
 #include "symbol/process_stacks.h"
 
@@ -13,6 +14,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#define LEAST_SECONDS 0.25 // less is not worth beginning
 
 static double now(void) {
 	struct timespec time;
@@ -80,8 +83,8 @@ int main(int argc, char **argv) {
 		process_print_name(stdout, pid);
 		// One that hangs must not take the time of all.
 		double left = deadline - now();
-		if (left > 0)
-			print_aside(pid, argc - i > 1 ? left / 2 : left);
+		if (left > LEAST_SECONDS)
+			print_aside(pid, argc - i > 1 ? MAX(left / 2, LEAST_SECONDS) : left);
 		else
 			print_the_rest(pid, "there was no time left");
 		fflush(stdout);

@@ -434,7 +434,10 @@ static int (*const handlers[EVENT_KIND_COUNT])(struct perfetto *, const struct e
 	[EVENT_SOFTIRQ_EXIT] = ftrace_irq,
 	[EVENT_CRASH] = crash_take,
 	[EVENT_CRASH_STACK] = crash_take_stack,
+	[EVENT_SAMPLE] = events_sample,
+	[EVENT_GENERIC] = events_generic,
 	[EVENT_LOST] = take_lost,
+	[EVENT_COUNTER] = events_counter,
 };
 
 // ---- the sink ----
@@ -473,6 +476,7 @@ static int finish(struct sink *sink) {
 static void destroy(struct sink *sink) {
 	struct perfetto *perfetto = CONTAINER_OF(sink, struct perfetto, sink);
 	ftrace_destroy(perfetto);
+	events_destroy(perfetto->more);
 	buffer_free(&perfetto->packet);
 	array_free(&perfetto->facts);
 	array_free(&perfetto->crashes);
@@ -488,6 +492,8 @@ static struct sink *perfetto_open(struct output *output, struct tables *tables) 
 	perfetto->sink = (struct sink){.push = push, .finish = finish, .destroy = destroy};
 	perfetto->output = output;
 	perfetto->strings = tables->strings;
+	perfetto->stacks = tables->stacks;
+	perfetto->more = events_new();
 	perfetto->outside_name = strings_add(tables->strings, "(not this test)");
 	perfetto->lost_name = strings_add(tables->strings, "(events lost)");
 	return &perfetto->sink;

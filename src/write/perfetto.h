@@ -1,6 +1,7 @@
-// Inside the Perfetto writer: what its two files share. perfetto.c decides what
+// Inside the Perfetto writer: what its files share. perfetto.c decides what
 // a trace says (who lived when, what it is called, what the whole is about);
-// perfetto_ftrace.c packs the scheduler's and the kernel's events, per CPU.
+// perfetto_ftrace.c packs the scheduler's and the kernel's events, per CPU;
+// perfetto_events.c writes samples, generic events and counters.
 #pragma once
 
 #include "base/file.h"
@@ -10,7 +11,7 @@
 // Packets of one sequence are handled in order. Track descriptors have one of
 // their own, because an importer takes a thread descriptor as the thread of the
 // events that follow it on its sequence.
-enum sequence { SEQUENCE_KERNEL = 1, SEQUENCE_TRACKS, SEQUENCE_EVENTS, SEQUENCE_COUNT };
+enum sequence { SEQUENCE_KERNEL = 1, SEQUENCE_TRACKS, SEQUENCE_EVENTS, SEQUENCE_GENERIC, SEQUENCE_COUNT };
 
 enum { NO_TID = UINT32_MAX };
 
@@ -66,6 +67,7 @@ struct perfetto {
 	struct sink sink;
 	struct output *output;
 	struct strings *strings;
+	struct stacks *stacks;
 	struct buffer packet; // the one being made
 	bool sequence_begun[SEQUENCE_COUNT];
 	bool preamble_written;
@@ -80,6 +82,7 @@ struct perfetto {
 	uint64_t tracks; // made so far
 	ARRAY(struct crash) crashes;
 	uint32_t outside_name, lost_name;
+	struct more_events *more; // perfetto_events.c's own
 };
 
 // ---- perfetto.c ----
@@ -109,3 +112,11 @@ void ftrace_destroy(struct perfetto *perfetto);
 int crash_take(struct perfetto *perfetto, const struct event *event);
 int crash_take_stack(struct perfetto *perfetto, const struct event *event);
 int crash_finish(struct perfetto *perfetto);
+
+// ---- perfetto_events.c ----
+
+int events_sample(struct perfetto *perfetto, const struct event *event);
+int events_generic(struct perfetto *perfetto, const struct event *event);
+int events_counter(struct perfetto *perfetto, const struct event *event);
+struct more_events *events_new(void);
+void events_destroy(struct more_events *more);

@@ -4,6 +4,11 @@
 
 static const struct writer *const writers[] = {
 	&perfetto_writer,
+	&folded_writer,
+	&svg_writer,
+	&html_writer,
+	&speedscope_writer,
+	&pprof_writer,
 	NULL,
 };
 

@@ -19,9 +19,9 @@ chmod +x our-test-program
 export PATH=$PATH:$work
 
 check_equal "a verb" "check" "$(complete_line tracelet che)"
-check_equal "all verbs and the program's own options" "--help --version cancel check convert current doctor help run settings snapshot start status stop" \
+check_equal "all verbs and the program's own options" "--help --version cancel check convert current diff doctor flame fold help run settings snapshot start status stop top" \
 	"$(complete_line tracelet '')"
-check_equal "help takes a verb" "doctor" "$(complete_line tracelet help d)"
+check_equal "help takes a verb" "doctor" "$(complete_line tracelet help do)"
 check_equal "an option of run" "--wait-tree" "$(complete_line tracelet run --w)"
 check_equal "convert has its own options" "--from --help --to" "$(complete_line tracelet convert --)"
 check_equal "doctor has none of run's" "" "$(complete_line tracelet doctor --name)"

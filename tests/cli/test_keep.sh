@@ -57,8 +57,12 @@ check_equal "the manifest tells it" "old-good perfetto max-total-size" \
 	"$(tail -n1 "$manifest" | jq -r '"\(.deleted[].test) \(.deleted[].kind) \(.why)"')"
 check_equal "by the name that it had" "$(jq -r 'select(.test == "old-good") | .artifacts[0].path' "$manifest")" \
 	"$(tail -n1 "$manifest" | jq -r '.deleted[].path')"
-trace false again --max-total-size $((size * 3 / 4 + 100))
-check_equal "those that failed stay longer" "again new-bad old-bad " "$(traces | sed 's/newest //')"
+trace false again
+failed=$(cat tracelet-out/*bad_*.pb tracelet-out/again_*.pb | wc -c)
+trace true unseen --keep never --max-total-size "$failed"
+check_equal "those that failed stay longer" "again new-bad old-bad " "$(traces)"
+trace true unseen --keep never --max-total-size $((failed - 1))
+check_equal "then the oldest of them" "again new-bad " "$(traces)"
 trace true none --max-total-size 1
 check_equal "and go last" "" "$(traces)"
 run "$TRACELET" run --max-total-size 1 --name none -- true

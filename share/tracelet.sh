@@ -1,0 +1,52 @@
+# Operation traces for scripts of any POSIX shell:
+#
+#     . /usr/share/tracelet/tracelet.sh
+#     tracelet_start setup
+#     …
+#     tracelet_stop setup
+#
+# A script works without tracelet as well: where the program ($TRACELET, or tracelet in the
+# PATH) is missing, or TRACELET_ENABLED says no, these do nothing, and succeed.
+
+_tracelet_is_there() {
+	case ${TRACELET_ENABLED:-yes} in
+	[Nn][Oo] | [Ff][Aa][Ll][Ss][Ee] | [Oo][Ff][Ff] | 0) return 1 ;;
+	esac
+	command -v "${TRACELET:-tracelet}" >/dev/null 2>&1
+}
+
+# tracelet_start NAME [OPTIONS]: records this script, and all it starts, from here on.
+tracelet_start() {
+	_tracelet_is_there || return 0
+	_tracelet_name=$1
+	shift
+	"${TRACELET:-tracelet}" start --pid $$ "$@" -- "$_tracelet_name"
+}
+
+# tracelet_stop [NAME]: ends it, and prints the path and size of the trace.
+tracelet_stop() {
+	_tracelet_is_there || return 0
+	"${TRACELET:-tracelet}" stop "$@"
+}
+
+tracelet_stop_all() {
+	_tracelet_is_there || return 0
+	"${TRACELET:-tracelet}" stop --all
+}
+
+# tracelet_active [NAME]: whether it is recording.
+tracelet_active() {
+	_tracelet_is_there && "${TRACELET:-tracelet}" current "$@" >/dev/null 2>&1
+}
+
+# tracelet_current [NAME]: prints the path of the trace that is being made.
+tracelet_current() {
+	_tracelet_is_there || return 1
+	"${TRACELET:-tracelet}" current "$@"
+}
+
+# tracelet_mark TEXT: a mark in the trace of the test that this script is.
+tracelet_mark() {
+	_tracelet_is_there || return 0
+	"${TRACELET:-tracelet}" mark "$@" 2>/dev/null || :
+}

@@ -1,0 +1,193 @@
+// The kernel's own events and a few others whose layouts are built in: a table
+// of texts (etl_kernel_table.h), each parsed when its first event comes.
+#include "read/etl_format.h"
+#include "read/etl_schema.h"
+
+#include <stdio.h>
+
+struct layout {
+	uint8_t group, opcode, version;
+	const char *name, *fields;
+};
+
+struct classic_layout {
+	const char *guid;
+	uint8_t opcode, version;
+	const char *name, *fields;
+};
+
+#define SYSTEM_CONFIG_GUID "9b79ee91-b5fd-41c0-a243-4248e266e9d0"
+#define IMAGE_ID_GUID "b3e675d7-2554-4f18-830b-2762732560de"
+
+#include "read/etl_kernel_table.h"
+
+// ---- the old classes of the kernel, and providers known by name ----
+
+static const struct {
+	const char *guid;
+	uint8_t group;
+} kernel_classes[] = {
+	{"68fdd900-4a3e-11d1-84f4-0000f80464e3", 0x00}, // EventTrace
+	{"3d6fa8d4-fe05-11d0-9dda-00c04fd7ba7c", 0x01}, // DiskIO
+	{"3d6fa8d3-fe05-11d0-9dda-00c04fd7ba7c", 0x02}, // PageFault
+	{"3d6fa8d0-fe05-11d0-9dda-00c04fd7ba7c", 0x03}, // Process
+	{"90cbdc39-4a3e-11d1-84f4-0000f80464e3", 0x04}, // FileIO
+	{"3d6fa8d1-fe05-11d0-9dda-00c04fd7ba7c", 0x05}, // Thread
+	{"9a280ac0-c8e0-11d1-84e2-00c04fb998a2", 0x06}, // TcpIp
+	{"bf3a50c5-a9c9-4988-a005-2df0b7c80f80", 0x08}, // UdpIp
+	{"ae53722e-c863-11d2-8659-00c04fa321a1", 0x09}, // Registry
+	{"01853a65-418f-4f36-aefc-dc0f1d2fd235", 0x0b}, // SystemConfig
+	{"ce1dbfb4-137e-4da6-87b0-3f59aa102cbc", 0x0f}, // PerfInfo
+	{"2cb15d1d-5fc1-11d2-abe1-00a0c911f518", 0x14}, // Image
+	{"def2fe46-7bd6-4b80-bd94-f57fe20d0ce3", 0x18}, // StackWalk
+};
+
+static const struct {
+	const char *guid, *name;
+} providers[] = {
+	{SYSTEM_CONFIG_GUID, "Windows Kernel"},
+	{IMAGE_ID_GUID, "KernelTraceControl"},
+	{"bbccf6c1-6cd1-48c4-80ff-839482e37671", "KernelTraceControl"},
+	{"22bc55fe-2116-5adc-12fb-3fadfd7e360c", "OpenVMM"},
+	{"aa5de534-d149-487a-9053-05972ba20a7c", "OpenHCL"},
+	{"a3ebb6a4-9a26-4e7a-b909-8a22a07527c3", "WindowsPerf Driver WPP"},
+};
+
+static bool guid_is(const struct etl_guid *guid, const char *text) {
+	struct etl_guid wanted;
+	return guid_parse(text, wanted.bytes) && memcmp(guid, &wanted, sizeof(wanted)) == 0;
+}
+
+int etl_kernel_group(const struct etl_guid *guid) {
+	for (size_t i = 0; i < ARRAY_SIZE(kernel_classes); i++)
+		if (guid_is(guid, kernel_classes[i].guid))
+			return kernel_classes[i].group;
+	return -1;
+}
+
+const char *etl_known_provider(const struct etl_guid *guid) {
+	for (size_t i = 0; i < ARRAY_SIZE(providers); i++)
+		if (guid_is(guid, providers[i].guid))
+			return providers[i].name;
+	return NULL;
+}
+
+// ---- from text to schema ----
+
+static const struct {
+	const char *name;
+	uint16_t in, out, length;
+} types[] = {
+	{"u8", IN_UINT8, 0, 0},    {"i8", IN_INT8, 0, 0},        {"u16", IN_UINT16, 0, 0},    {"i16", IN_INT16, 0, 0},
+	{"u32", IN_UINT32, 0, 0},  {"i32", IN_INT32, 0, 0},      {"u64", IN_UINT64, 0, 0},    {"i64", IN_INT64, 0, 0},
+	{"x32", IN_HEX32, 0, 0},   {"ptr", IN_POINTER, 0, 0},    {"size", IN_OLD_SIZE, 0, 0}, {"guid", IN_GUID, 0, 0},
+	{"ft", IN_FILETIME, 0, 0}, {"wstr", IN_UTF16, 0, 0},     {"astr", IN_ANSI, 0, 0},     {"sid", IN_OLD_TOKEN_SID, 0, 0},
+	{"ip4", IN_UINT32, OUT_IP4, 0}, {"ip6", IN_BINARY, OUT_IP6, 16}, {"be16", IN_UINT16, OUT_PORT, 0},
+};
+
+static int16_t field_index(const struct etl_schema *schema, const char *name, size_t length) {
+	for (size_t i = 0; i < schema->fields.count; i++)
+		if (strlen(schema->fields.items[i].name) == length && !strncmp(schema->fields.items[i].name, name, length))
+			return (int16_t)i;
+	return -1;
+}
+
+static void add_described(struct etl_schema *schema, const char *text, size_t length) {
+	char name[64];
+	const char *colon = memchr(text, ':', length), *end = text + length;
+	size_t type_length = strcspn(colon + 1, " []?");
+	snprintf(name, sizeof(name), "%.*s", (int)(colon - text), text);
+	struct etl_field *field = etl_schema_add(schema, name, IN_BINARY, 0);
+	if (colon[1] == 'b' && colon[2] != 'e')
+		field->length = (uint16_t)atoi(colon + 2);
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		if (strlen(types[i].name) != type_length || strncmp(types[i].name, colon + 1, type_length) != 0)
+			continue;
+		field->in = types[i].in;
+		field->out = types[i].out;
+		field->length = types[i].length;
+	}
+	const char *suffix = colon + 1 + type_length;
+	if (suffix < end && *suffix == '?')
+		field->flags |= FIELD_OPTIONAL;
+	if (suffix < end && *suffix == '[') {
+		size_t count_length = strcspn(suffix + 1, "]");
+		field->flags |= FIELD_IS_ARRAY | (count_length ? 0 : FIELD_TO_END);
+		field->count_field = count_length ? field_index(schema, suffix + 1, count_length) : -1;
+	}
+}
+
+static struct etl_schema *parse(const char *name, const char *fields, enum etl_tier tier) {
+	struct etl_schema *schema = memory_alloc(sizeof(*schema));
+	schema->tier = tier;
+	schema->name = memory_string(name);
+	for (const char *at = fields; *at;) {
+		size_t length = strcspn(at, " ");
+		add_described(schema, at, length);
+		at += length + (at[length] == ' ');
+	}
+	return schema;
+}
+
+// Parsed once for each file: the number of the layout is its key.
+static const struct etl_schema *parsed(struct etl_schemas *schemas, size_t number, const char *name, const char *fields,
+				       enum etl_tier tier) {
+	if (!fields)
+		return NULL;
+	uint64_t *index = map_put(&schemas->parsed, number);
+	if (!*index) {
+		array_push(&schemas->items, parse(name, fields, tier));
+		*index = schemas->items.count;
+	}
+	return schemas->items.items[*index - 1];
+}
+
+const struct etl_schema *etl_kernel_schema(struct etl_schemas *schemas, unsigned group, unsigned opcode,
+					   unsigned version) {
+	const struct layout *best = NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++)
+		if (layouts[i].group == group && layouts[i].opcode == opcode && layouts[i].version <= version &&
+		    (!best || layouts[i].version > best->version))
+			best = &layouts[i];
+	return best ? parsed(schemas, (size_t)(best - layouts), best->name, best->fields, TIER_KERNEL) : NULL;
+}
+
+const struct etl_schema *etl_classic_schema(struct etl_schemas *schemas, const struct etl_guid *guid, unsigned opcode,
+					    unsigned version) {
+	for (size_t i = 0; i < ARRAY_SIZE(classic_layouts); i++)
+		if (classic_layouts[i].opcode == opcode && classic_layouts[i].version <= version &&
+		    guid_is(guid, classic_layouts[i].guid))
+			return parsed(schemas, ARRAY_SIZE(layouts) + i, classic_layouts[i].name, classic_layouts[i].fields,
+				      TIER_CLASSIC);
+	return NULL;
+}
+
+const char *etl_kernel_name(unsigned group, unsigned opcode) {
+	// Image loads have a hook of their own among those of processes.
+	if (group == 0x14 && opcode == 10)
+		group = 0x03;
+	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++)
+		if (layouts[i].group == group && layouts[i].opcode == opcode)
+			return layouts[i].name;
+	return NULL;
+}
+
+// ---- manifests that are installed elsewhere ----
+
+void etl_builtin_schemas(struct etl_schemas *schemas) {
+	static const struct {
+		const char *guid, *provider, *fields;
+	} events[] = {
+		{"6afccf81-3a0c-411e-a4aa-c4cf02eb840d", "WindowsPerf App",
+		 "Core:u64 Event:wstr EventIdx:x32 EventNote:wstr Value:u64"},
+		{"9b15b4b5-6979-4ba7-9b26-00c630a4d7b3", "WindowsPerf Driver", "Core:u64 Event:x32 GPCIdx:u32 Value:u64"},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
+		struct etl_schema *schema = parse("ReadGPC", events[i].fields, TIER_BUILT_IN);
+		guid_parse(events[i].guid, schema->provider.bytes);
+		schema->id = 1;
+		schema->any_version = true;
+		schema->provider_name = memory_string(events[i].provider);
+		etl_schemas_add(schemas, schema);
+	}
+}

@@ -1,0 +1,36 @@
+// Any event as a provider, a name and fields, for sinks that show events one by
+// one. Tasks that pass by are remembered, so that a process can be named.
+#pragma once
+
+#include "event/event.h"
+
+struct known_task {
+	uint32_t pid, name;
+};
+
+struct describer {
+	struct tables *tables;
+	struct map tasks; // tid to index + 1
+	ARRAY(struct known_task) list;
+	ARRAY(struct event_field) fields; // of the event described last
+};
+
+struct described {
+	const char *provider, *name;
+	uint32_t pid;
+	const char *process; // "" where it is not known
+	const struct event_field *fields;
+	uint32_t count;
+};
+
+void describer_init(struct describer *describer, struct tables *tables);
+void describer_free(struct describer *describer);
+
+// Remembers what the event tells about tasks; before describe().
+void describer_learn(struct describer *describer, const struct event *event);
+const char *describer_process(const struct describer *describer, uint32_t pid);
+const char *describer_thread(const struct describer *describer, uint32_t tid);
+uint32_t describer_pid(const struct describer *describer, uint32_t tid); // 0: not known
+
+// False: the event is about the trace as a whole, and there is nothing to show.
+bool describe(struct describer *describer, const struct event *event, struct described *out);

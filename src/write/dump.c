@@ -1,0 +1,225 @@
+#include "write/dump.h"
+#include "base/json.h"
+#include "write/described.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+struct dump {
+	struct sink sink;
+	struct output *output;
+	struct dump_options options;
+	struct describer describer;
+	struct buffer line;
+	uint64_t start, shown;
+	bool started, heading_written;
+};
+
+// ---- values ----
+
+void dump_value(struct buffer *out, const struct event_field *field) {
+	switch (field->type) {
+	case FIELD_UINT:
+		buffer_printf(out, "%" PRIu64, field->uint);
+		break;
+	case FIELD_INT:
+		buffer_printf(out, "%" PRId64, field->sint);
+		break;
+	case FIELD_HEX:
+		buffer_printf(out, "0x%" PRIx64, field->uint);
+		break;
+	case FIELD_DOUBLE:
+		buffer_printf(out, "%.17g", field->real);
+		break;
+	case FIELD_BOOL:
+		buffer_printf(out, "%s", field->uint ? "true" : "false");
+		break;
+	case FIELD_TEXT:
+		buffer_append(out, field->text, field->size);
+		break;
+	}
+}
+
+// On a terminal and in a line a value must not begin another line.
+static void append_plain(struct buffer *out, const struct event_field *field) {
+	bool quote = field->type == FIELD_TEXT && (!field->size || memchr(field->text, ' ', field->size));
+	if (quote)
+		buffer_append(out, "\"", 1);
+	size_t begin = out->size;
+	dump_value(out, field);
+	for (size_t i = begin; i < out->size; i++)
+		if (out->data[i] < 0x20 || out->data[i] == 0x7f)
+			out->data[i] = ' ';
+	if (quote)
+		buffer_append(out, "\"", 1);
+}
+
+void dump_csv_text(struct buffer *out, const char *text, size_t size) {
+	bool quote = false;
+	for (size_t i = 0; i < size; i++)
+		quote |= text[i] == '"' || text[i] == ',' || text[i] == '\n' || text[i] == '\r';
+	if (!quote) {
+		buffer_append(out, text, size);
+		return;
+	}
+	buffer_append(out, "\"", 1);
+	for (size_t i = 0; i < size; i++)
+		buffer_append(out, text[i] == '"' ? "\"\"" : &text[i], text[i] == '"' ? 2 : 1);
+	buffer_append(out, "\"", 1);
+}
+
+// ---- lines ----
+
+static void line_text(struct dump *dump, const struct event *event, const struct described *described, uint64_t time) {
+	struct buffer *line = &dump->line;
+	buffer_printf(line, "%5" PRIu64 ".%09" PRIu64 " ", time / 1000000000, time % 1000000000);
+	if (event->cpu == CPU_NONE)
+		buffer_printf(line, " -- ");
+	else
+		buffer_printf(line, "[%02" PRIu32 "]", event->cpu);
+	buffer_printf(line, " %6" PRIu32 "/%-6" PRIu32 " %-20s %s/%s", described->pid, event->tid, described->process,
+		      described->provider, described->name);
+	for (uint32_t i = 0; i < described->count; i++) {
+		buffer_printf(line, " %s=", described->fields[i].name);
+		append_plain(line, &described->fields[i]);
+	}
+	if (event->kind == EVENT_GENERIC && event->generic.duration)
+		buffer_printf(line, " duration=%" PRIu64 "ns", event->generic.duration);
+}
+
+static void json_field(struct json *json, const struct event_field *field) {
+	char text[24];
+	switch (field->type) {
+	case FIELD_UINT:
+		json_uint(json, field->name, field->uint);
+		break;
+	case FIELD_INT:
+		json_int(json, field->name, field->sint);
+		break;
+	case FIELD_HEX:
+		snprintf(text, sizeof(text), "0x%" PRIx64, field->uint);
+		json_string(json, field->name, text);
+		break;
+	case FIELD_DOUBLE:
+		json_double(json, field->name, field->real);
+		break;
+	case FIELD_BOOL:
+		json_bool(json, field->name, field->uint);
+		break;
+	case FIELD_TEXT:
+		json_text(json, field->name, field->text, field->size);
+		break;
+	}
+}
+
+static void line_json(struct dump *dump, const struct event *event, const struct described *described, uint64_t time) {
+	struct json json = json_into(&dump->line);
+	json_object(&json, NULL);
+	json_uint(&json, "time_ns", time);
+	if (event->cpu != CPU_NONE)
+		json_uint(&json, "cpu", event->cpu);
+	json_uint(&json, "pid", described->pid);
+	json_uint(&json, "tid", event->tid);
+	json_string(&json, "process", described->process);
+	json_string(&json, "provider", described->provider);
+	json_string(&json, "event", described->name);
+	if (event->kind == EVENT_GENERIC && event->generic.duration)
+		json_uint(&json, "duration_ns", event->generic.duration);
+	json_object(&json, "fields");
+	for (uint32_t i = 0; i < described->count; i++)
+		json_field(&json, &described->fields[i]);
+	json_close_object(&json);
+	json_close_object(&json);
+}
+
+static void line_csv(struct dump *dump, const struct event *event, const struct described *described, uint64_t time) {
+	struct buffer *line = &dump->line, fields = {0};
+	buffer_printf(line, "%" PRIu64 ",", time);
+	if (event->cpu != CPU_NONE)
+		buffer_printf(line, "%" PRIu32, event->cpu);
+	buffer_printf(line, ",%" PRIu32 ",%" PRIu32 ",", described->pid, event->tid);
+	dump_csv_text(line, described->process, strlen(described->process));
+	buffer_append(line, ",", 1);
+	dump_csv_text(line, described->provider, strlen(described->provider));
+	buffer_append(line, ",", 1);
+	dump_csv_text(line, described->name, strlen(described->name));
+	for (uint32_t i = 0; i < described->count; i++) {
+		buffer_printf(&fields, "%s%s=", i ? " " : "", described->fields[i].name);
+		append_plain(&fields, &described->fields[i]);
+	}
+	buffer_append(line, ",", 1);
+	dump_csv_text(line, (char *)fields.data, fields.size);
+	buffer_free(&fields);
+}
+
+// ---- what is shown ----
+
+static bool holds(const char *text, const char *part) {
+	if (!part)
+		return true;
+	size_t length = strlen(part);
+	for (; *text || !length; text++) {
+		size_t i = 0;
+		while (i < length && tolower((unsigned char)text[i]) == tolower((unsigned char)part[i]))
+			i++;
+		if (i == length)
+			return true;
+	}
+	return false;
+}
+
+static bool wanted(const struct dump *dump, const struct described *described, uint64_t time) {
+	const struct dump_options *options = &dump->options;
+	return time >= options->from && (!options->to || time < options->to) &&
+	       (!options->has_pid || described->pid == options->pid) && holds(described->provider, options->provider) &&
+	       holds(described->name, options->event);
+}
+
+static int push(struct sink *sink, const struct event *event) {
+	static void (*const lines[])(struct dump *, const struct event *, const struct described *, uint64_t) = {
+		[DUMP_TEXT] = line_text, [DUMP_JSON] = line_json, [DUMP_CSV] = line_csv};
+	struct dump *dump = CONTAINER_OF(sink, struct dump, sink);
+	struct described described;
+	if (event->kind == EVENT_START && !dump->started) {
+		dump->start = event->time;
+		dump->started = true;
+	}
+	describer_learn(&dump->describer, event);
+	uint64_t time = event->time > dump->start ? event->time - dump->start : 0;
+	if ((dump->options.only_generic && event->kind != EVENT_GENERIC && event->kind != EVENT_LOST) ||
+	    !describe(&dump->describer, event, &described) || !wanted(dump, &described, time))
+		return 0;
+	dump->line.size = 0;
+	if (dump->options.format == DUMP_CSV && !dump->heading_written)
+		buffer_printf(&dump->line, "time_ns,cpu,pid,tid,process,provider,event,fields\n");
+	dump->heading_written = true;
+	lines[dump->options.format](dump, event, &described, time);
+	buffer_append(&dump->line, "\n", 1);
+	dump->shown++;
+	return output_write(dump->output, dump->line.data, dump->line.size);
+}
+
+static int finish(struct sink *sink) {
+	return 0;
+}
+
+static void destroy(struct sink *sink) {
+	struct dump *dump = CONTAINER_OF(sink, struct dump, sink);
+	describer_free(&dump->describer);
+	buffer_free(&dump->line);
+	free(dump);
+}
+
+struct sink *dump_new(struct output *output, struct tables *tables, const struct dump_options *options) {
+	struct dump *dump = memory_alloc(sizeof(*dump));
+	dump->sink = (struct sink){.push = push, .finish = finish, .destroy = destroy};
+	dump->output = output;
+	dump->options = *options;
+	describer_init(&dump->describer, tables);
+	return &dump->sink;
+}
+
+uint64_t dump_shown(const struct sink *sink) {
+	return CONTAINER_OF(sink, const struct dump, sink)->shown;
+}

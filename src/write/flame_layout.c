@@ -1,0 +1,105 @@
+#include "write/flame.h"
+
+#include <string.h>
+
+enum { DEEPEST = 2000 }; // browsers draw that, and nobody reads more
+
+struct child {
+	uint32_t node;
+	const char *name;
+};
+
+struct open_node {
+	uint64_t begin; // where the next child goes
+	size_t next, end; // its children, in `children`
+	uint64_t small;
+};
+
+struct layouter {
+	const struct profile *profile;
+	struct flame_layout *layout;
+	double least;
+	ARRAY(struct child) children; // of all open nodes
+	ARRAY(struct open_node) open;
+};
+
+static int compare_names(const void *left, const void *right) {
+	return strcmp(((const struct child *)left)->name, ((const struct child *)right)->name);
+}
+
+// Draws a node and opens it for its children.
+static void enter(struct layouter *layouter, uint32_t node, uint64_t begin) {
+	const struct profile *profile = layouter->profile;
+	const struct profile_node *entry = profile_node(profile, node);
+	uint32_t depth = (uint32_t)layouter->open.count;
+	array_push(&layouter->layout->boxes, (struct flame_box){node, depth, begin, entry->total});
+	layouter->layout->depth = MAX(layouter->layout->depth, depth);
+	size_t first = layouter->children.count;
+	uint64_t small = 0, kept = 0;
+	for (uint32_t child = entry->first_child; child; child = profile_node(profile, child)->next_sibling) {
+		const struct profile_node *below = profile_node(profile, child);
+		if ((double)below->total < layouter->least || !below->total) {
+			small += below->total;
+			continue;
+		}
+		if (depth + 1 == DEEPEST) {
+			layouter->layout->cut = true;
+			continue;
+		}
+		kept += below->total;
+		array_push(&layouter->children,
+			   (struct child){child, strings_get(profile->tables->strings, below->name)});
+	}
+	if (layouter->children.count > first + 1)
+		qsort(layouter->children.items + first, layouter->children.count - first, sizeof(struct child),
+		      compare_names);
+	if (!small || (double)small < layouter->least || depth + 1 == DEEPEST)
+		small = 0;
+	array_push(&layouter->open, (struct open_node){.begin = begin + entry->total - kept - small,
+						       .next = first,
+						       .end = layouter->children.count,
+						       .small = small});
+}
+
+void flame_layout(struct flame_layout *layout, const struct profile *profile, double least_share) {
+	struct layouter layouter = {.profile = profile, .layout = layout};
+	layouter.least = least_share * (double)profile_node(profile, PROFILE_ROOT)->total;
+	enter(&layouter, PROFILE_ROOT, 0);
+	while (layouter.open.count) {
+		struct open_node *open = &layouter.open.items[layouter.open.count - 1];
+		if (open->next < open->end) {
+			uint32_t node = layouter.children.items[open->next++].node;
+			uint64_t begin = open->begin;
+			open->begin += profile_node(profile, node)->total;
+			enter(&layouter, node, begin);
+			continue;
+		}
+		if (open->small)
+			array_push(&layout->boxes, (struct flame_box){FLAME_SMALL, (uint32_t)layouter.open.count,
+								      open->begin, open->small});
+		layouter.open.count--;
+		layouter.children.count =
+			layouter.open.count ? layouter.open.items[layouter.open.count - 1].end : 0;
+	}
+	array_free(&layouter.children);
+	array_free(&layouter.open);
+}
+
+void flame_reverse(const struct profile *from, struct profile *into) {
+	for (uint32_t i = 1; i < from->nodes.count; i++) {
+		const struct profile_node *leaf = profile_node(from, i);
+		if (!leaf->self && !leaf->base_self)
+			continue;
+		uint32_t node = PROFILE_ROOT;
+		for (uint32_t caller = i; caller != PROFILE_ROOT; caller = profile_node(from, caller)->parent) {
+			node = profile_child(into, node, profile_node(from, caller)->name);
+			profile_node(into, node)->kind = profile_node(from, caller)->kind;
+			profile_node(into, node)->module = profile_node(from, caller)->module;
+		}
+		profile_node(into, node)->self += leaf->self;
+		profile_node(into, node)->base_self += leaf->base_self;
+	}
+	into->weight = from->weight;
+	into->base_weight = from->base_weight;
+	profile_finish(into);
+}

@@ -1,0 +1,386 @@
+// The flame graph's file. The frames are drawn as they will look, for viewers that
+// run no scripts; behind them stand the data and flame.js, which takes over where
+// scripts run. In the SVG all of it is XML, in the page HTML; the data are written
+// so that they can stand in either.
+#include "write/flame.h"
+
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { MARGIN = 10, TOP = 48, BOTTOM = 36, FLUID_WIDTH = 1200 };
+
+static const char small_name[] = "(too small to show)";
+
+// ---- text ----
+
+// The length of a character of UTF-8 that XML allows; 0: none is here.
+static size_t character(const uint8_t *at, size_t left) {
+	if (at[0] < 0x80)
+		return (at[0] >= 0x20 && at[0] != 0x7f) || at[0] == 10 || at[0] == 9;
+	size_t size = at[0] >= 0xf0 && at[0] < 0xf5 ? 4 : at[0] >= 0xe0 && at[0] < 0xf0 ? 3 : at[0] >= 0xc2 && at[0] < 0xe0 ? 2 : 0;
+	if (!size || left < size)
+		return 0;
+	for (size_t i = 1; i < size; i++)
+		if ((at[i] & 0xc0) != 0x80)
+			return 0;
+	bool bad = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) || (at[0] == 0xf0 && at[1] < 0x90) ||
+		   (at[0] == 0xf4 && at[1] > 0x8f) || (at[0] == 0xef && at[1] == 0xbf && at[2] >= 0xbe);
+	return bad ? 0 : size;
+}
+
+// Appends at most `most` characters of a text for XML, with an ellipsis if there are more.
+static void append_xml(struct buffer *out, const char *text, size_t size, size_t most) {
+	static const struct {
+		char character;
+		const char *entity;
+	} entities[] = {{'<', "&lt;"}, {'>', "&gt;"}, {'&', "&amp;"}, {'"', "&quot;"}};
+	const uint8_t *at = (const uint8_t *)text, *end = at + size;
+	size_t last = 0; // where the text was one character shorter than allowed
+	for (size_t count = 0; at < end; count++) {
+		if (count + 1 == most)
+			last = out->size;
+		if (count == most) {
+			out->size = last;
+			buffer_append(out, "…", strlen("…"));
+			return;
+		}
+		size_t length = character(at, (size_t)(end - at));
+		const char *entity = length ? NULL : "\xef\xbf\xbd";
+		for (size_t i = 0; i < ARRAY_SIZE(entities) && length == 1; i++)
+			if ((char)*at == entities[i].character)
+				entity = entities[i].entity;
+		if (entity)
+			buffer_append(out, entity, strlen(entity));
+		else
+			buffer_append(out, at, length);
+		at += length ? length : 1;
+	}
+}
+
+static void append_text(struct buffer *out, const char *text) {
+	append_xml(out, text, strlen(text), SIZE_MAX);
+}
+
+// The name without a mark like "_[k]" at its end.
+static size_t shown_length(const char *name) {
+	size_t size = strlen(name);
+	bool marked = size > 4 && name[size - 1] == ']' && memcmp(name + size - 4, "_[", 2) == 0 && strchr("kjiw", name[size - 2]);
+	return marked ? size - 4 : size;
+}
+
+static const char *box_name(const struct flame_picture *picture, const struct flame_box *box) {
+	if (box->node == FLAME_SMALL)
+		return small_name;
+	if (box->node == PROFILE_ROOT)
+		return "all";
+	return strings_get(picture->profile->tables->strings, profile_node(picture->profile, box->node)->name);
+}
+
+// ---- frames ----
+
+// Two decimals; a quarter of a picture's time would go into printf() otherwise.
+static void append_decimal(struct buffer *out, double value) {
+	uint64_t hundredths = (uint64_t)(value * 100 + 0.5);
+	char digits[24];
+	size_t at = sizeof(digits);
+	for (unsigned i = 0; i < 3 || hundredths; i++) {
+		if (i == 2)
+			digits[--at] = '.';
+		digits[--at] = (char)('0' + hundredths % 10);
+		hundredths /= 10;
+	}
+	buffer_append(out, digits + at, sizeof(digits) - at);
+}
+
+static void append_raw(struct buffer *out, const char *text) {
+	buffer_append(out, text, strlen(text));
+}
+
+static void append_title(struct buffer *out, const struct flame_picture *picture, const struct flame_box *box,
+			 double whole) {
+	const char *name = box_name(picture, box);
+	buffer_append(out, "<title>", 7);
+	append_xml(out, name, shown_length(name), SIZE_MAX);
+	buffer_printf(out, " (%.0f %s, ", (double)box->total * picture->options->factor, picture->options->unit);
+	append_decimal(out, 100.0 * (double)box->total / whole);
+	append_raw(out, "%");
+	if (picture->profile->base_samples && box->node != FLAME_SMALL) {
+		const struct profile_node *node = profile_node(picture->profile, box->node);
+		buffer_printf(out, "; %+.2f%%", 100.0 * ((double)node->total - (double)node->base_total) / whole);
+	}
+	buffer_append(out, ")</title>", 9);
+}
+
+static void append_frame(struct buffer *out, const struct flame_picture *picture, const struct flame_box *box,
+			 double left, double scale, unsigned top) {
+	const struct flame_options *options = picture->options;
+	uint32_t row = options->inverted ? box->depth : picture->layout->depth - box->depth;
+	double x = left + (double)box->begin * scale, width = (double)box->total * scale;
+	unsigned y = top + row * options->frame_height;
+	char colour[24];
+	flame_colour(&picture->colours, box->node, colour);
+	buffer_append(out, "<g>", 3);
+	append_title(out, picture, box, MAX(1.0, (double)profile_node(picture->profile, PROFILE_ROOT)->total));
+	append_raw(out, "<rect x=\"");
+	append_decimal(out, x);
+	append_raw(out, "\" width=\"");
+	append_decimal(out, MAX(width - 0.5, 0.4));
+	buffer_printf(out, "\" y=\"%u\" height=\"%u\"%s fill=\"%s\"/>", y, options->frame_height - 1,
+		      width > 6 ? " rx=\"2\"" : "", colour);
+	double room = (width - 6) / (options->font_size * 0.6);
+	if (room >= 3) {
+		const char *name = box_name(picture, box);
+		buffer_printf(out, "<text x=\"%.2f\" y=\"%.1f\" font-size=\"%u\">", x + 3,
+			      y + options->frame_height - options->font_size * 0.4, options->font_size);
+		append_xml(out, name, shown_length(name), (size_t)room);
+		buffer_append(out, "</text>", 7);
+	}
+	buffer_append(out, "</g>\n", 5);
+}
+
+static int write_frames(const struct flame_picture *picture, struct output *output, double left, double width,
+			unsigned top) {
+	struct buffer frame = {0};
+	uint64_t total = profile_node(picture->profile, PROFILE_ROOT)->total;
+	double scale = total ? width / (double)total : 0;
+	for (size_t i = 0; i < picture->layout->boxes.count && !output->error; i++) {
+		append_frame(&frame, picture, &picture->layout->boxes.items[i], left, scale, top);
+		output_take(output, &frame);
+	}
+	buffer_free(&frame);
+	return output->error;
+}
+
+// ---- data for the script ----
+
+struct numbering {
+	struct map numbers; // string to one more than its number
+	ARRAY(uint32_t) ids;
+};
+
+static uint32_t number_of(struct numbering *numbering, uint32_t string) {
+	uint64_t *number = map_put(&numbering->numbers, string);
+	if (!*number) {
+		array_push(&numbering->ids, string);
+		*number = numbering->ids.count;
+	}
+	return (uint32_t)*number - 1;
+}
+
+static void append_texts(struct json *json, const char *key, const struct flame_picture *picture,
+			 const struct numbering *numbering) {
+	json_array(json, key);
+	for (size_t i = 0; i < numbering->ids.count; i++) {
+		uint32_t id = numbering->ids.items[i];
+		json_text(json, NULL, strings_get(picture->profile->tables->strings, id),
+			  strings_length(picture->profile->tables->strings, id));
+	}
+	json_close_array(json);
+}
+
+static void append_nodes(struct json *json, const struct flame_picture *picture, struct numbering *names,
+			 struct numbering *modules) {
+	struct strings *strings = picture->profile->tables->strings;
+	bool differential = picture->profile->base_samples > 0;
+	json_array(json, "nodes");
+	for (size_t i = 0; i < picture->layout->boxes.count; i++) {
+		const struct flame_box *box = &picture->layout->boxes.items[i];
+		bool real = box->node != FLAME_SMALL && box->node != PROFILE_ROOT;
+		struct profile_node node = real ? *profile_node(picture->profile, box->node) : (struct profile_node){0};
+		uint32_t name = real ? node.name : strings_add(strings, box_name(picture, box));
+		if (box->node == PROFILE_ROOT)
+			node.base_total = profile_node(picture->profile, PROFILE_ROOT)->base_total;
+		json_uint(json, NULL, box->depth);
+		json_uint(json, NULL, number_of(names, name));
+		json_uint(json, NULL, box->total);
+		json_uint(json, NULL, node.kind);
+		json_uint(json, NULL, number_of(modules, node.module));
+		if (differential) {
+			json_uint(json, NULL, node.base_total);
+			json_uint(json, NULL, node.base_self);
+		}
+	}
+	json_close_array(json);
+}
+
+static void append_themes(struct json *json, const struct flame_picture *picture) {
+	json_object(json, "themes");
+	for (size_t i = 0; flame_themes[i].name; i++) {
+		const struct flame_theme *theme = &flame_themes[i];
+		json_array(json, theme->name);
+		json_int(json, NULL, theme->hue);
+		json_int(json, NULL, theme->hue_end);
+		json_int(json, NULL, theme->saturation);
+		json_int(json, NULL, theme->light);
+		json_int(json, NULL, theme->light_range);
+		json_close_array(json);
+	}
+	json_close_object(json);
+	json_array(json, "choices");
+	for (size_t i = 0; flame_themes[i].name; i++)
+		if (picture->profile->base_samples || strcmp(flame_themes[i].name, "difference") != 0)
+			json_string(json, NULL, flame_themes[i].name);
+	json_close_array(json);
+}
+
+// Colours that come from a palette's file; new names get theirs written down.
+static void append_palette(struct json *json, const struct flame_picture *picture, const struct numbering *names) {
+	struct flame_palette *palette = picture->colours.palette;
+	json_object(json, "palette");
+	for (size_t i = 0; palette && i < picture->layout->boxes.count; i++) {
+		uint32_t node = picture->layout->boxes.items[i].node;
+		char colour[24];
+		if (node == FLAME_SMALL || node == PROFILE_ROOT)
+			continue;
+		const char *name = strings_get(picture->profile->tables->strings, profile_node(picture->profile, node)->name);
+		flame_colour(&picture->colours, node, colour);
+		flame_palette_add(palette, name, colour);
+	}
+	for (size_t i = 0; palette && i < names->ids.count; i++) {
+		const char *name = strings_get(picture->profile->tables->strings, names->ids.items[i]);
+		const char *colour = flame_palette_get(palette, name);
+		if (colour)
+			json_string(json, name, colour);
+	}
+	json_close_object(json);
+}
+
+static void append_look(struct json *json, const struct flame_picture *picture, const struct numbering *names) {
+	const struct flame_options *options = picture->options;
+	json_object(json, "look");
+	json_string(json, "title", options->title);
+	json_string(json, "unit", options->unit);
+	json_string(json, "theme", options->theme);
+	json_uint(json, "width", options->width ? options->width : FLUID_WIDTH);
+	json_bool(json, "fluid", !options->width);
+	json_uint(json, "frameHeight", options->frame_height);
+	json_uint(json, "fontSize", options->font_size);
+	json_uint(json, "top", TOP);
+	json_uint(json, "bottom", BOTTOM);
+	json_uint(json, "titleWidth", strlen(options->title) * 11 + MARGIN);
+	json_double(json, "factor", options->factor);
+	json_bool(json, "inverted", options->inverted);
+	json_bool(json, "differential", picture->profile->base_samples > 0);
+	append_themes(json, picture);
+	append_palette(json, picture, names);
+	json_close_object(json);
+}
+
+// Angle brackets and ampersands end or change a script in XML or HTML; they occur in
+// strings only, where JSON has another way to write them.
+static int write_script(const struct flame_picture *picture, struct output *output) {
+	struct buffer data = {0}, safe = {0};
+	struct json json = json_into(&data);
+	struct numbering names = {0}, modules = {0};
+	json_object(&json, NULL);
+	append_nodes(&json, picture, &names, &modules);
+	append_texts(&json, "names", picture, &names);
+	append_texts(&json, "modules", picture, &modules);
+	append_look(&json, picture, &names);
+	json_close_object(&json);
+	buffer_printf(&safe, "const profile = ");
+	for (size_t i = 0; i < data.size; i++) {
+		if (strchr("<>&", data.data[i]) && data.data[i])
+			buffer_printf(&safe, "\\u%04x", data.data[i]);
+		else
+			buffer_append(&safe, &data.data[i], 1);
+	}
+	buffer_printf(&safe, ";\n");
+	output_take(output, &safe);
+	output_write(output, flame_js, strlen(flame_js));
+	map_free(&names.numbers);
+	map_free(&modules.numbers);
+	array_free(&names.ids);
+	array_free(&modules.ids);
+	buffer_free(&data);
+	buffer_free(&safe);
+	return output->error;
+}
+
+// ---- the SVG ----
+
+static void append_svg_begin(struct buffer *out, const struct flame_picture *picture, unsigned width, unsigned height) {
+	const struct flame_options *options = picture->options;
+	buffer_printf(out,
+		      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+		      "<svg xmlns=\"http://www.w3.org/2000/svg\" id=\"flame\" width=\"%u\" height=\"%u\" viewBox=\"0 0 %u %u\">\n"
+		      "<style>",
+		      width, height, width, height);
+	append_text(out, flame_css);
+	if (options->font) {
+		buffer_printf(out, "\n#flame { --font: \"");
+		append_text(out, options->font);
+		buffer_printf(out, "\"; }\n");
+	}
+	buffer_printf(out, "</style>\n<rect width=\"100%%\" height=\"100%%\" fill=\"");
+	append_text(out, options->background ? options->background : "#fdfdfb");
+	buffer_printf(out, "\"/>\n<text x=\"%u\" y=\"26\" font-size=\"17\" font-weight=\"bold\">", MARGIN);
+	append_text(out, options->title);
+	buffer_printf(out, "</text>\n");
+	if (options->subtitle) {
+		buffer_printf(out, "<text x=\"%u\" y=\"42\" font-size=\"12\" class=\"faint\">", MARGIN);
+		append_text(out, options->subtitle);
+		buffer_printf(out, "</text>\n");
+	}
+	buffer_printf(out, "<text id=\"details\" class=\"faint\" x=\"%u\" y=\"%u\" font-size=\"12\"> </text>\n<g id=\"frames\">\n", MARGIN,
+		      height - 12);
+}
+
+static int write_svg(const struct flame_picture *picture, struct output *output) {
+	unsigned width = picture->options->width ? picture->options->width : FLUID_WIDTH;
+	unsigned height = TOP + BOTTOM + (picture->layout->depth + 1) * picture->options->frame_height;
+	struct buffer text = {0};
+	append_svg_begin(&text, picture, width, height);
+	output_take(output, &text);
+	write_frames(picture, output, MARGIN, width - 2 * MARGIN, TOP);
+	buffer_printf(&text, "</g>\n<script><![CDATA[\n");
+	output_take(output, &text);
+	write_script(picture, output);
+	buffer_printf(&text, "]]></script>\n</svg>\n");
+	output_take(output, &text);
+	buffer_free(&text);
+	return output->error;
+}
+
+// ---- the page ----
+
+static void append_page_begin(struct buffer *out, const struct flame_picture *picture) {
+	const struct flame_options *options = picture->options;
+	buffer_printf(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+			   "<meta name=\"viewport\" content=\"width=device-width\">\n<title>");
+	append_text(out, options->title);
+	buffer_printf(out, "</title>\n<style>\n%s%s", flame_css, page_css);
+	buffer_printf(out, "</style>\n</head>\n<body>\n<header>\n<div><h1>");
+	append_text(out, options->title);
+	buffer_printf(out, "</h1>");
+	if (options->subtitle) {
+		buffer_printf(out, "<p>");
+		append_text(out, options->subtitle);
+		buffer_printf(out, "</p>");
+	}
+	buffer_printf(out, "</div>\n<div id=\"bar\"></div>\n</header>\n<div id=\"details\"> </div>\n<div>\n");
+}
+
+static int write_page(const struct flame_picture *picture, struct output *output) {
+	unsigned width = picture->options->width ? picture->options->width : FLUID_WIDTH;
+	unsigned height = (picture->layout->depth + 1) * picture->options->frame_height;
+	struct buffer text = {0};
+	append_page_begin(&text, picture);
+	buffer_printf(&text, "<svg id=\"flame\" width=\"%u\" height=\"%u\" viewBox=\"0 0 %u %u\">\n<g id=\"frames\">\n", width, height,
+		      width, height);
+	output_take(output, &text);
+	write_frames(picture, output, 0, width, 0);
+	buffer_printf(&text, "</g>\n</svg>\n</div>\n<div id=\"tip\"></div>\n<script>\n");
+	output_take(output, &text);
+	write_script(picture, output);
+	buffer_printf(&text, "</script>\n</body>\n</html>\n");
+	output_take(output, &text);
+	buffer_free(&text);
+	return output->error;
+}
+
+int flame_write(const struct flame_picture *picture, struct output *output) {
+	return picture->options->html ? write_page(picture, output) : write_svg(picture, output);
+}

@@ -1,0 +1,409 @@
+// Samples, generic events and counters in a Perfetto trace.
+//
+// A sample becomes a PerfSample whose call stack is interned: each distinct
+// name, module, frame and stack is written once on the sequence that uses it.
+// Every sampled event (cpu-clock, cycles, Timer …) has a sequence of its own,
+// because the name of a timebase is a default of its sequence.
+//
+// A generic event is an instant on its thread's track, or on a track of its
+// provider where no thread is known; its fields are debug annotations. One that
+// took time is a slice. Slices of one kind may overlap, which a track does not
+// allow, so such a kind has as many lanes as overlap: events come in the order
+// of their ends, and each takes the first lane that was free at its begin.
+#include "write/perfetto.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum {
+	SEQUENCE_FIRST_SAMPLES = 16,
+	UUID_FIRST_MORE = 0x400000000,
+	MOST_FRAMES = 4096, // of one stack; the outermost of a deeper one are left out
+	MOST_LANES = 64,
+};
+
+// Where interned ids of one sequence have been written: a set of (table, id).
+struct interned {
+	struct map written;
+};
+
+struct sample_sequence {
+	struct interned interned;
+	uint32_t name;
+	bool begun;
+};
+
+struct lanes {
+	uint64_t uuid; // of the first lane
+	uint32_t count;
+	uint64_t ends[MOST_LANES];
+};
+
+struct more_events {
+	ARRAY(struct sample_sequence) samples;
+	struct interned generic;
+	struct buffer interned; // entries that the packet under way has to define first
+	struct map tracks;      // of providers and counters: key to uuid
+	struct map lane_index;  // (provider, name) to index in `lanes`
+	ARRAY(struct lanes *) lanes;
+	uint64_t next_uuid;
+};
+
+struct more_events *events_new(void) {
+	struct more_events *more = memory_alloc(sizeof(*more));
+	more->next_uuid = UUID_FIRST_MORE;
+	return more;
+}
+
+void events_destroy(struct more_events *more) {
+	for (size_t i = 0; i < more->samples.count; i++)
+		map_free(&more->samples.items[i].interned.written);
+	for (size_t i = 0; i < more->lanes.count; i++)
+		free(more->lanes.items[i]);
+	array_free(&more->samples);
+	array_free(&more->lanes);
+	map_free(&more->generic.written);
+	map_free(&more->tracks);
+	map_free(&more->lane_index);
+	buffer_free(&more->interned);
+	free(more);
+}
+
+// ---- interned data ----
+
+// Is this the first use on the sequence? Ids are those of our own tables plus one.
+static bool first_use(struct interned *interned, uint32_t table, uint32_t id) {
+	uint64_t *bits = map_put(&interned->written, (uint64_t)table << 32 | id >> 6);
+	bool first = !(*bits >> (id & 63) & 1);
+	*bits |= 1ull << (id & 63);
+	return first;
+}
+
+static uint64_t intern_string(struct perfetto *perfetto, struct interned *interned, uint32_t table,
+			      uint32_t id) {
+	if (first_use(interned, table, id)) {
+		struct buffer *out = &perfetto->more->interned;
+		size_t entry = proto_begin(out, table);
+		proto_uint(out, INTERNED_IID, (uint64_t)id + 1);
+		proto_bytes(out, INTERNED_STRING, strings_get(perfetto->strings, id),
+			    strings_length(perfetto->strings, id));
+		proto_end(out, entry);
+	}
+	return (uint64_t)id + 1;
+}
+
+// What holds the code, for frames that do not say it.
+static uint32_t module_of(struct perfetto *perfetto, const struct frame *frame) {
+	static const char *const names[] = {[FRAME_USER] = "[unknown]",
+					    [FRAME_KERNEL] = "[kernel]",
+					    [FRAME_INLINED] = "[unknown]",
+					    [FRAME_JIT] = "[jit]"};
+	if (frame->module)
+		return frame->module;
+	return strings_add(perfetto->strings,
+			   names[frame->kind < ARRAY_SIZE(names) ? frame->kind : FRAME_USER]);
+}
+
+// Perfetto puts a slash in front of the path.
+static void write_path(struct perfetto *perfetto, struct interned *interned, uint32_t id) {
+	if (!first_use(interned, INTERNED_MAPPING_PATHS, id))
+		return;
+	struct buffer *out = &perfetto->more->interned;
+	const char *path = strings_get(perfetto->strings, id);
+	size_t entry = proto_begin(out, INTERNED_MAPPING_PATHS);
+	proto_uint(out, INTERNED_IID, (uint64_t)id + 1);
+	proto_string(out, INTERNED_STRING, *path == '/' ? path + 1 : path);
+	proto_end(out, entry);
+}
+
+static uint64_t intern_mapping(struct perfetto *perfetto, struct interned *interned, uint32_t module) {
+	if (first_use(interned, INTERNED_MAPPINGS, module)) {
+		write_path(perfetto, interned, module);
+		struct buffer *out = &perfetto->more->interned;
+		size_t entry = proto_begin(out, INTERNED_MAPPINGS);
+		proto_uint(out, INTERNED_IID, (uint64_t)module + 1);
+		proto_uint(out, MAPPING_PATHS, (uint64_t)module + 1);
+		proto_end(out, entry);
+	}
+	return (uint64_t)module + 1;
+}
+
+static uint64_t intern_frame(struct perfetto *perfetto, struct interned *interned, uint32_t id) {
+	if (!first_use(interned, INTERNED_FRAMES, id))
+		return (uint64_t)id + 1;
+	const struct frame *frame = stacks_frame(perfetto->stacks, id);
+	uint64_t function = intern_string(perfetto, interned, INTERNED_FUNCTION_NAMES, frame->symbol);
+	uint64_t mapping = intern_mapping(perfetto, interned, module_of(perfetto, frame));
+	uint64_t source = frame->file ? intern_string(perfetto, interned, INTERNED_SOURCE_PATHS, frame->file)
+				      : 0;
+	struct buffer *out = &perfetto->more->interned;
+	size_t entry = proto_begin(out, INTERNED_FRAMES);
+	proto_uint(out, INTERNED_IID, (uint64_t)id + 1);
+	proto_uint(out, FRAME_FUNCTION, function);
+	proto_uint(out, FRAME_MAPPING, mapping);
+	proto_uint(out, FRAME_REL_PC, frame->address);
+	if (source)
+		proto_uint(out, FRAME_SOURCE_PATH, source);
+	if (frame->line)
+		proto_uint(out, FRAME_LINE, frame->line);
+	proto_end(out, entry);
+	return (uint64_t)id + 1;
+}
+
+// Perfetto wants the outermost frame first; ours are linked from the innermost.
+static uint64_t intern_stack(struct perfetto *perfetto, struct interned *interned, uint32_t id) {
+	if (!id || !first_use(interned, INTERNED_CALLSTACKS, id))
+		return id;
+	uint64_t frames[MOST_FRAMES];
+	size_t count = 0;
+	const struct stack *stack = stacks_get(perfetto->stacks, id);
+	for (; stack && count < MOST_FRAMES; stack = stacks_get(perfetto->stacks, stack->caller))
+		frames[count++] = intern_frame(perfetto, interned, stack->frame);
+	struct buffer *out = &perfetto->more->interned;
+	size_t entry = proto_begin(out, INTERNED_CALLSTACKS);
+	proto_uint(out, INTERNED_IID, id);
+	while (count)
+		proto_uint(out, CALLSTACK_FRAMES, frames[--count]);
+	proto_end(out, entry);
+	return id;
+}
+
+static void write_interned(struct perfetto *perfetto) {
+	struct buffer *entries = &perfetto->more->interned;
+	if (entries->size)
+		proto_bytes(&perfetto->packet, PACKET_INTERNED_DATA, entries->data, entries->size);
+	entries->size = 0;
+}
+
+// ---- samples ----
+
+static struct sample_sequence *sample_sequence(struct perfetto *perfetto, uint32_t name, uint32_t *number) {
+	struct more_events *more = perfetto->more;
+	for (size_t i = 0; i < more->samples.count; i++) {
+		if (more->samples.items[i].name == name) {
+			*number = SEQUENCE_FIRST_SAMPLES + (uint32_t)i;
+			return &more->samples.items[i];
+		}
+	}
+	*number = SEQUENCE_FIRST_SAMPLES + (uint32_t)more->samples.count;
+	array_push(&more->samples, (struct sample_sequence){.name = name});
+	return &more->samples.items[more->samples.count - 1];
+}
+
+static void write_sample_defaults(struct perfetto *perfetto, const struct event *event) {
+	struct buffer *packet = &perfetto->packet;
+	const char *name = strings_get(perfetto->strings, event->sample.name);
+	size_t defaults = proto_begin(packet, PACKET_DEFAULTS);
+	size_t sample = proto_begin(packet, DEFAULTS_PERF_SAMPLE);
+	size_t timebase = proto_begin(packet, SAMPLE_DEFAULTS_TIMEBASE);
+	proto_uint(packet, TIMEBASE_PERIOD, event->sample.weight ? event->sample.weight : 1);
+	proto_string(packet, TIMEBASE_NAME, *name ? name : "samples");
+	proto_end(packet, timebase);
+	proto_end(packet, sample);
+	proto_end(packet, defaults);
+}
+
+int events_sample(struct perfetto *perfetto, const struct event *event) {
+	struct buffer *packet = &perfetto->packet;
+	uint32_t number;
+	struct sample_sequence *sequence = sample_sequence(perfetto, event->sample.name, &number);
+	const struct stack *leaf = stacks_get(perfetto->stacks, event->sample.stack);
+	uint64_t stack = intern_stack(perfetto, &sequence->interned, event->sample.stack);
+	size_t mark = proto_begin(packet, TRACE_PACKET);
+	proto_uint(packet, PACKET_TIMESTAMP, event->time);
+	proto_uint(packet, PACKET_SEQUENCE_ID, number);
+	proto_uint(packet, PACKET_SEQUENCE_FLAGS,
+		   (sequence->begun ? 0 : SEQUENCE_CLEARED) | SEQUENCE_NEEDS_STATE);
+	if (!sequence->begun)
+		write_sample_defaults(perfetto, event);
+	sequence->begun = true;
+	write_interned(perfetto);
+	size_t sample = proto_begin(packet, PACKET_PERF_SAMPLE);
+	if (event->cpu != CPU_NONE)
+		proto_uint(packet, SAMPLE_CPU, event->cpu);
+	proto_uint(packet, SAMPLE_PID, event->pid);
+	proto_uint(packet, SAMPLE_TID, event->tid);
+	if (stack)
+		proto_uint(packet, SAMPLE_CALLSTACK, stack);
+	if (leaf)
+		proto_uint(packet, SAMPLE_CPU_MODE,
+			   stacks_frame(perfetto->stacks, leaf->frame)->kind == FRAME_KERNEL ? CPU_MODE_KERNEL
+											     : CPU_MODE_USER);
+	proto_uint(packet, SAMPLE_COUNT, event->sample.weight);
+	proto_end(packet, sample);
+	return perfetto_end(perfetto, mark);
+}
+
+// ---- tracks ----
+
+static int describe_track(struct perfetto *perfetto, uint64_t uuid, const char *name, bool counter) {
+	size_t mark = perfetto_begin(perfetto, SEQUENCE_TRACKS, 0);
+	size_t track = proto_begin(&perfetto->packet, PACKET_TRACK_DESCRIPTOR);
+	proto_uint(&perfetto->packet, TRACK_UUID, uuid);
+	proto_string(&perfetto->packet, TRACK_NAME, name);
+	if (counter)
+		proto_bytes(&perfetto->packet, TRACK_COUNTER, NULL, 0);
+	proto_end(&perfetto->packet, track);
+	return perfetto_end(perfetto, mark);
+}
+
+// The uuid under `key`, described under `name` when it is new.
+static int named_track(struct perfetto *perfetto, uint64_t key, const char *name, bool counter,
+		       uint64_t *uuid) {
+	struct more_events *more = perfetto->more;
+	uint64_t *known = map_put(&more->tracks, key);
+	*uuid = *known;
+	if (*known)
+		return 0;
+	*uuid = *known = more->next_uuid++;
+	return describe_track(perfetto, *uuid, name, counter);
+}
+
+// ---- generic events ----
+
+static void annotate(struct perfetto *perfetto, const struct event_field *field, uint64_t name) {
+	struct buffer *packet = &perfetto->packet;
+	size_t annotation = proto_begin(packet, TRACK_EVENT_ANNOTATIONS);
+	proto_uint(packet, ANNOTATION_NAME_IID, name);
+	switch (field->type) {
+	case FIELD_UINT:
+		proto_uint(packet, ANNOTATION_UINT, field->uint);
+		break;
+	case FIELD_INT:
+		proto_int(packet, ANNOTATION_INT, field->sint);
+		break;
+	case FIELD_HEX:
+		proto_uint(packet, ANNOTATION_POINTER, field->uint);
+		break;
+	case FIELD_DOUBLE:
+		proto_double(packet, ANNOTATION_DOUBLE, field->real);
+		break;
+	case FIELD_BOOL:
+		proto_uint(packet, ANNOTATION_BOOL, field->uint != 0);
+		break;
+	case FIELD_TEXT:
+		proto_bytes(packet, ANNOTATION_STRING, field->text, field->size);
+		break;
+	}
+	proto_end(packet, annotation);
+}
+
+static size_t generic_begin(struct perfetto *perfetto, uint64_t time) {
+	struct buffer *packet = &perfetto->packet;
+	size_t mark = proto_begin(packet, TRACE_PACKET);
+	bool begun = perfetto->sequence_begun[SEQUENCE_GENERIC];
+	proto_uint(packet, PACKET_TIMESTAMP, time);
+	proto_uint(packet, PACKET_SEQUENCE_ID, SEQUENCE_GENERIC);
+	proto_uint(packet, PACKET_SEQUENCE_FLAGS, (begun ? 0 : SEQUENCE_CLEARED) | SEQUENCE_NEEDS_STATE);
+	perfetto->sequence_begun[SEQUENCE_GENERIC] = true;
+	return mark;
+}
+
+// Strings are interned before the packet is begun: its entries stand in front.
+static int write_generic(struct perfetto *perfetto, const struct event *event, unsigned type, uint64_t track,
+			 uint64_t time) {
+	struct buffer *packet = &perfetto->packet;
+	struct interned *interned = &perfetto->more->generic;
+	uint64_t provider = intern_string(perfetto, interned, INTERNED_CATEGORIES, event->generic.provider);
+	uint64_t name = intern_string(perfetto, interned, INTERNED_EVENT_NAMES, event->generic.name);
+	uint64_t stack = intern_stack(perfetto, interned, event->generic.stack);
+	for (uint32_t i = 0; i < event->generic.field_count; i++)
+		intern_string(perfetto, interned, INTERNED_ANNOTATION_NAMES,
+			      strings_add(perfetto->strings, event->generic.fields[i].name));
+	size_t mark = generic_begin(perfetto, time);
+	write_interned(perfetto);
+	size_t body = proto_begin(packet, PACKET_TRACK_EVENT);
+	proto_uint(packet, TRACK_EVENT_TYPE, type);
+	proto_uint(packet, TRACK_EVENT_TRACK, track);
+	proto_uint(packet, TRACK_EVENT_CATEGORY_IIDS, provider);
+	proto_uint(packet, TRACK_EVENT_NAME_IID, name);
+	if (stack)
+		proto_uint(packet, TRACK_EVENT_CALLSTACK_IID, stack);
+	for (uint32_t i = 0; i < event->generic.field_count; i++)
+		annotate(perfetto, &event->generic.fields[i],
+			 (uint64_t)strings_add(perfetto->strings, event->generic.fields[i].name) + 1);
+	proto_end(packet, body);
+	return perfetto_end(perfetto, mark);
+}
+
+static struct lanes *lanes_of(struct more_events *more, uint64_t key) {
+	uint64_t *index = map_put(&more->lane_index, key);
+	if (!*index) {
+		struct lanes *lanes = memory_alloc(sizeof(*lanes));
+		lanes->uuid = more->next_uuid;
+		more->next_uuid += MOST_LANES;
+		array_push(&more->lanes, lanes);
+		*index = more->lanes.count;
+	}
+	return more->lanes.items[*index - 1];
+}
+
+// A lane that is free from `begin` on; where all are taken, the event moves to
+// the end of the last one's slice.
+static int take_lane(struct perfetto *perfetto, const struct event *event, uint64_t *begin, uint64_t *uuid) {
+	uint64_t key = (uint64_t)event->generic.provider << 32 | event->generic.name;
+	struct lanes *lanes = lanes_of(perfetto->more, key);
+	uint32_t lane = 0;
+	while (lane < lanes->count && lanes->ends[lane] > *begin && lane + 1 < MOST_LANES)
+		lane++;
+	*uuid = lanes->uuid + lane;
+	*begin = MAX(*begin, lanes->ends[lane]);
+	lanes->ends[lane] = MAX(event->time, *begin);
+	if (lane < lanes->count)
+		return 0;
+	lanes->count++;
+	return describe_track(perfetto, *uuid, strings_get(perfetto->strings, event->generic.name), false);
+}
+
+static int write_slice(struct perfetto *perfetto, const struct event *event) {
+	uint64_t uuid,
+		begin = event->time > event->generic.duration ? event->time - event->generic.duration : 0;
+	int error = take_lane(perfetto, event, &begin, &uuid);
+	if (!error)
+		error = write_generic(perfetto, event, TYPE_SLICE_BEGIN, uuid, begin);
+	if (error)
+		return error;
+	size_t mark = generic_begin(perfetto, MAX(event->time, begin));
+	size_t body = proto_begin(&perfetto->packet, PACKET_TRACK_EVENT);
+	proto_uint(&perfetto->packet, TRACK_EVENT_TYPE, TYPE_SLICE_END);
+	proto_uint(&perfetto->packet, TRACK_EVENT_TRACK, uuid);
+	proto_end(&perfetto->packet, body);
+	return perfetto_end(perfetto, mark);
+}
+
+int events_generic(struct perfetto *perfetto, const struct event *event) {
+	if (event->generic.duration)
+		return write_slice(perfetto, event);
+	uint64_t track;
+	int error = perfetto_task_track(perfetto, event, &track);
+	if (!error && !track) {
+		const char *provider = strings_get(perfetto->strings, event->generic.provider);
+		error = named_track(perfetto, event->generic.provider, *provider ? provider : "Events", false,
+				    &track);
+	}
+	return error ? error : write_generic(perfetto, event, TYPE_INSTANT, track, event->time);
+}
+
+// ---- counters ----
+
+int events_counter(struct perfetto *perfetto, const struct event *event) {
+	struct buffer *packet = &perfetto->packet;
+	const char *name = strings_get(perfetto->strings, event->counter.name);
+	char title[160];
+	if (event->cpu == CPU_NONE)
+		snprintf(title, sizeof(title), "%s", name);
+	else
+		snprintf(title, sizeof(title), "%s cpu %" PRIu32, name, event->cpu);
+	uint64_t key = 1ull << 63 | (uint64_t)(event->cpu + 1) << 32 | event->counter.name;
+	uint64_t track;
+	int error = named_track(perfetto, key, title, true, &track);
+	if (error)
+		return error;
+	size_t mark = perfetto_begin(perfetto, SEQUENCE_EVENTS, event->time);
+	size_t body = proto_begin(packet, PACKET_TRACK_EVENT);
+	proto_uint(packet, TRACK_EVENT_TYPE, TYPE_COUNTER);
+	proto_uint(packet, TRACK_EVENT_TRACK, track);
+	proto_double(packet, TRACK_EVENT_DOUBLE_COUNTER, event->counter.value);
+	proto_end(packet, body);
+	return perfetto_end(perfetto, mark);
+}

@@ -1,0 +1,297 @@
+#include "write/profile.h"
+
+#include "base/buffer.h"
+#include "base/log.h"
+
+#include <inttypes.h>
+
+// ---- the tree ----
+
+static uint32_t add_node(struct profile *profile, uint32_t parent, uint32_t name) {
+	uint32_t node = (uint32_t)profile->nodes.count;
+	uint32_t sibling = profile_node(profile, parent)->first_child;
+	array_push(&profile->nodes, (struct profile_node){.parent = parent, .name = name, .next_sibling = sibling});
+	profile_node(profile, parent)->first_child = node;
+	return node;
+}
+
+uint32_t profile_child(struct profile *profile, uint32_t parent, uint32_t name) {
+	for (uint32_t i = 1; !profile->children_known && i < profile->nodes.count; i++) {
+		const struct profile_node *node = profile_node(profile, i);
+		*map_put(&profile->children, (uint64_t)node->parent << 32 | node->name) = i;
+	}
+	profile->children_known = true;
+	uint64_t *found = map_put(&profile->children, (uint64_t)parent << 32 | name);
+	if (!*found)
+		*found = add_node(profile, parent, name);
+	return (uint32_t)*found;
+}
+
+static bool is_java(const struct profile *profile, uint32_t label) {
+	return strncmp(strings_get(profile->tables->strings, label), "java", 4) == 0;
+}
+
+static uint32_t frame_name(struct profile *profile, uint32_t frame, bool java) {
+	size_t known = profile->names[java].count;
+	if (frame >= known) {
+		array_reserve(&profile->names[java], frame + 1u);
+		memset(profile->names[java].items + known, 0, (frame + 1 - known) * sizeof(uint32_t));
+		profile->names[java].count = frame + 1u;
+	}
+	uint32_t *name = &profile->names[java].items[frame];
+	if (!*name)
+		*name = profile_frame_name(profile->tables, stacks_frame(profile->tables->stacks, frame),
+					   &profile->options, java);
+	return *name;
+}
+
+static uint32_t known_node(const struct profile *profile, uint32_t label, uint32_t stack, bool *known) {
+	if (!label) {
+		uint32_t node = stack < profile->bare_nodes.count ? profile->bare_nodes.items[stack] : 0;
+		*known = node || !stack;
+		return node ? node - 1 : PROFILE_ROOT;
+	}
+	uint64_t *found = map_get(&profile->stack_nodes, (uint64_t)label << 32 | stack);
+	*known = found;
+	return found ? (uint32_t)*found : PROFILE_ROOT;
+}
+
+static void remember_node(struct profile *profile, uint32_t label, uint32_t stack, uint32_t node) {
+	if (label) {
+		*map_put(&profile->stack_nodes, (uint64_t)label << 32 | stack) = node;
+		return;
+	}
+	size_t count = profile->bare_nodes.count;
+	if (stack >= count) {
+		array_reserve(&profile->bare_nodes, stack + 1u);
+		memset(profile->bare_nodes.items + count, 0, (stack + 1 - count) * sizeof(uint32_t));
+		profile->bare_nodes.count = stack + 1u;
+	}
+	profile->bare_nodes.items[stack] = node + 1;
+}
+
+// A stack without a label whose names are exact has a node that nobody else can have made,
+// unless somebody has asked for nodes by name.
+static uint32_t frame_node(struct profile *profile, uint32_t parent, uint32_t frame_id, bool java, bool bare) {
+	const struct frame *frame = stacks_frame(profile->tables->stacks, frame_id);
+	size_t nodes = profile->nodes.count;
+	uint32_t node = bare && frame->exact && !profile->children_known
+				? add_node(profile, parent, frame->symbol)
+				: profile_child(profile, parent, frame_name(profile, frame_id, java));
+	if (profile->nodes.count > nodes) {
+		profile_node(profile, node)->module = frame->module;
+		profile_node(profile, node)->kind = frame->kind;
+	}
+	return node;
+}
+
+// Up through the callers to one whose node is known, then down again.
+static uint32_t stack_node(struct profile *profile, uint32_t label, uint32_t stack) {
+	struct stacks *stacks = profile->tables->stacks;
+	uint32_t node;
+	profile->path.count = 0;
+	for (uint32_t at = stack;; at = stacks_get(stacks, at)->caller) {
+		bool known;
+		node = known_node(profile, label, at, &known);
+		if (known)
+			break;
+		array_push(&profile->path, at);
+		if (!stacks_get(stacks, at))
+			break;
+	}
+	bool java = is_java(profile, label);
+	for (size_t i = profile->path.count; i-- > 0;) {
+		const struct stack *entry = stacks_get(stacks, profile->path.items[i]);
+		if (entry) {
+			node = frame_node(profile, node, entry->frame, java, !label);
+		} else {
+			node = profile_child(profile, PROFILE_ROOT, label);
+			profile_node(profile, node)->kind = PROFILE_TASK;
+		}
+		remember_node(profile, label, profile->path.items[i], node);
+	}
+	return node;
+}
+
+// ---- samples ----
+
+static uint32_t make_label(struct profile *profile, const struct event *event, uint32_t comm) {
+	struct buffer text = {0};
+	const char *name = strings_get(profile->tables->strings, comm);
+	for (; *name; name++)
+		buffer_append(&text, *name == ' ' ? "_" : *name == ';' ? ":" : name, 1);
+	bool no_task = event->sample.flags & SAMPLE_NO_TASK;
+	if ((profile->options.pid || profile->options.tid) && !no_task) {
+		if (event->sample.flags & SAMPLE_NO_PID)
+			buffer_printf(&text, "-?");
+		else
+			buffer_printf(&text, "-%" PRId32, (int32_t)event->pid);
+		if (profile->options.tid)
+			buffer_printf(&text, "/%" PRId32, (int32_t)event->tid);
+	}
+	uint32_t id = text.size ? strings_add_bytes(profile->tables->strings, text.data, text.size) : 0;
+	buffer_free(&text);
+	return id;
+}
+
+// Labels are remembered for each name, and for each task where they tell it.
+static uint32_t label_of(struct profile *profile, const struct event *event) {
+	uint32_t comm = event->sample.comm;
+	if (!comm && event->sample.flags & SAMPLE_NO_TASK)
+		return 0;
+	if (!comm) {
+		uint64_t *known = map_get(&profile->task_names, event->tid);
+		comm = known ? (uint32_t)*known : 0;
+	}
+	uint64_t key = comm;
+	if (profile->options.tid)
+		key = hash_u64((uint64_t)event->tid << 32 | event->pid) ^ hash_u64(comm);
+	else if (profile->options.pid)
+		key = (uint64_t)event->pid << 32 | comm;
+	key = hash_u64(key) ^ (event->sample.flags & (SAMPLE_NO_PID | SAMPLE_NO_TASK));
+	uint64_t *label = map_put(&profile->labels, key);
+	if (!*label)
+		*label = make_label(profile, event, comm) + UINT64_C(1);
+	return (uint32_t)(*label - 1);
+}
+
+static bool wanted_event(struct profile *profile, uint32_t name) {
+	if (profile->options.every_event)
+		return true;
+	if (!profile->event_chosen && !profile->options.event) {
+		profile->event = name;
+		profile->event_chosen = true;
+	}
+	if (profile->event_chosen)
+		return name == profile->event;
+	if (strcmp(strings_get(profile->tables->strings, name), profile->options.event) != 0)
+		return false;
+	profile->event = name;
+	profile->event_chosen = true;
+	return true;
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b) {
+	while (b) {
+		uint64_t rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+static void take_sample(struct profile *profile, const struct event *event) {
+	if (!wanted_event(profile, event->sample.name)) {
+		profile->left_out++;
+		return;
+	}
+	uint32_t label = label_of(profile, event);
+	uint32_t node = stack_node(profile, label, event->sample.stack);
+	bool baseline = event->sample.flags & SAMPLE_BASELINE;
+	if (event->sample.flags & SAMPLE_NO_TASK) {
+		uint64_t *divisor = baseline ? &profile->base_divisor : &profile->divisor;
+		*divisor = *divisor == 1 ? 1 : common_divisor(event->sample.weight, *divisor);
+	}
+	if (baseline) {
+		profile_node(profile, node)->base_self += event->sample.weight;
+		profile->base_weight += event->sample.weight;
+		profile->base_samples++;
+	} else {
+		profile_node(profile, node)->self += event->sample.weight;
+		profile->weight += event->sample.weight;
+		profile->samples++;
+	}
+}
+
+static int push(struct sink *sink, const struct event *event) {
+	struct profile *profile = CONTAINER_OF(sink, struct profile, sink);
+	switch (event->kind) {
+	case EVENT_SAMPLE:
+		take_sample(profile, event);
+		break;
+	case EVENT_TASK:
+		*map_put(&profile->task_names, event->tid) = event->task.name;
+		break;
+	case EVENT_RENAME:
+		*map_put(&profile->task_names, event->tid) = event->rename.name;
+		break;
+	case EVENT_EXEC:
+		*map_put(&profile->task_names, event->tid) = event->exec.name;
+		break;
+	case EVENT_FORK:
+		*map_put(&profile->task_names, event->fork.child_tid) = event->fork.name;
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+static int finish(struct sink *sink) {
+	profile_finish(CONTAINER_OF(sink, struct profile, sink));
+	return 0;
+}
+
+static void destroy(struct sink *sink) {
+}
+
+void profile_init(struct profile *profile, struct tables *tables, const struct profile_options *options) {
+	*profile = (struct profile){
+		.sink = {.push = push, .finish = finish, .destroy = destroy}, .tables = tables, .options = *options};
+	array_push(&profile->nodes, (struct profile_node){0});
+	if (options->addresses && tables->addresses == ADDRESSES_NONE)
+		tables->addresses = ADDRESSES_OF_UNNAMED;
+}
+
+void profile_free(struct profile *profile) {
+	array_free(&profile->nodes);
+	array_free(&profile->names[0]);
+	array_free(&profile->names[1]);
+	map_free(&profile->children);
+	map_free(&profile->stack_nodes);
+	array_free(&profile->bare_nodes);
+	array_free(&profile->path);
+	map_free(&profile->labels);
+	map_free(&profile->task_names);
+}
+
+const char *profile_event_name(const struct profile *profile) {
+	return profile->options.every_event ? "" : strings_get(profile->tables->strings, profile->event);
+}
+
+// The software clocks count nanoseconds.
+bool profile_in_nanoseconds(const struct profile *profile) {
+	const char *name = profile_event_name(profile);
+	return strncmp(name, "cpu-clock", 9) == 0 || strncmp(name, "task-clock", 10) == 0;
+}
+
+// Folded stacks tell no number of samples. Small weights are samples themselves; if all large ones
+// are multiples of one large number, that is the period of a sample.
+static void guess_samples(uint64_t *samples, uint64_t weight, uint64_t divisor) {
+	enum { LARGE = 1000 };
+	if (!divisor || !*samples)
+		return;
+	if (weight / *samples < LARGE)
+		*samples = weight;
+	else if (divisor > LARGE)
+		*samples = weight / divisor;
+}
+
+// A child is made after its parent, so one pass from the end adds up.
+void profile_finish(struct profile *profile) {
+	guess_samples(&profile->samples, profile->weight, profile->divisor);
+	guess_samples(&profile->base_samples, profile->base_weight, profile->base_divisor);
+	for (size_t i = 0; i < profile->nodes.count; i++) {
+		struct profile_node *node = &profile->nodes.items[i];
+		node->total = node->self;
+		node->base_total = node->base_self;
+	}
+	for (size_t i = profile->nodes.count; i-- > 1;) {
+		struct profile_node *node = &profile->nodes.items[i];
+		profile->nodes.items[node->parent].total += node->total;
+		profile->nodes.items[node->parent].base_total += node->base_total;
+	}
+	if (profile->left_out && !profile->options.event)
+		log_warning("only samples of %s are counted; %" PRIu64 " of other events are left out (--event-filter chooses)",
+			    strings_get(profile->tables->strings, profile->event), profile->left_out);
+}

@@ -1,0 +1,84 @@
+// A profile: samples added up in a tree of names, with the name of the task at
+// the root of each stack. What writes profiles (folded stacks, flame graphs,
+// speedscope, pprof, tables) fills one of these and walks over it at the end.
+//
+// Names are those that people know from stackcollapse-perf.pl: without argument
+// lists, with "[module]" for what has no name, and marked as the options want.
+#pragma once
+
+#include "event/event.h"
+
+struct profile_options {
+	bool pid, tid;    // behind the task's name
+	bool kernel, jit; // mark their frames "_[k]", "_[j]"
+	bool addresses;   // of frames without a name: "[module <address>]"
+	bool whole_names; // with argument lists
+	const char *event; // only samples of this one; NULL: of the first that occurs
+	bool every_event;
+};
+
+enum { PROFILE_ROOT = 0 };
+
+struct profile_node {
+	uint32_t parent;
+	uint32_t name; // strings
+	uint32_t first_child, next_sibling; // 0: none
+	uint32_t module; // strings; of the first frame of this name here
+	uint32_t kind;   // enum frame_kind, or PROFILE_TASK
+	uint64_t self, total; // weights; totals are there after profile_finish()
+	uint64_t base_self, base_total; // of the profile this one is compared with
+};
+
+enum { PROFILE_TASK = 100 }; // a node's kind: the task's own
+
+struct profile {
+	struct sink sink;
+	struct tables *tables;
+	struct profile_options options;
+	ARRAY(struct profile_node) nodes;
+	struct map children;    // parent and name to node
+	bool children_known;    // all nodes are in there; as long as nobody asks, none are
+	ARRAY(uint32_t) bare_nodes; // by stack, of samples without a label: one more than the node
+	struct map stack_nodes; // label and stack to node
+	ARRAY(uint32_t) path; // scratch
+	ARRAY(uint32_t) names[2]; // of frames, 0: not made yet; the second is for tasks of Java
+	struct map labels;      // of tasks
+	struct map task_names;  // tid to name
+	uint32_t event;         // the one that counts
+	bool event_chosen, event_warned;
+	uint64_t samples, weight, left_out; // left_out: samples of other events
+	uint64_t base_samples, base_weight;
+	uint64_t divisor, base_divisor; // of all weights of lines that stand for many samples; 0: there are none
+};
+
+void profile_init(struct profile *profile, struct tables *tables, const struct profile_options *options);
+void profile_free(struct profile *profile);
+void profile_finish(struct profile *profile); // adds up totals
+
+// The node of a name below another one; made if it is not there.
+uint32_t profile_child(struct profile *profile, uint32_t parent, uint32_t name);
+
+static inline struct profile_node *profile_node(const struct profile *profile, uint32_t node) {
+	return &profile->nodes.items[node];
+}
+
+// The event whose samples are counted, "" if they have none; are weights nanoseconds?
+const char *profile_event_name(const struct profile *profile);
+bool profile_in_nanoseconds(const struct profile *profile);
+
+// The frame's name as it is shown, a string's id.
+uint32_t profile_frame_name(struct tables *tables, const struct frame *frame, const struct profile_options *options,
+			    bool java);
+
+// Walks the tree depth first with each node's children in the order of their
+// names, as sorting whole lines of folded stacks would have it. A node comes up
+// to twice: for its own weight (`self`), and when it is entered.
+struct profile_walk;
+struct profile_step {
+	uint32_t node;
+	uint32_t depth; // 1 below the root
+	bool self;
+};
+struct profile_walk *profile_walk_new(const struct profile *profile);
+bool profile_walk_next(struct profile_walk *walk, struct profile_step *step);
+void profile_walk_free(struct profile_walk *walk);
