@@ -126,6 +126,7 @@ static int load(struct capture *capture, const struct capture_options *options, 
 	programs->rodata->cpu_count = capture->cpu_count;
 	programs->rodata->boot_offset = boot_offset();
 	programs->rodata->system_slot = options->scope == SCOPE_SYSTEM ? SLOT : NO_SLOT;
+	programs->rodata->has_loop = kernel_at_least(5, 17);
 	programs->rodata->auxiliary_headers = auxiliary_index(AT_PHDR);
 	programs->rodata->auxiliary_name = auxiliary_index(AT_EXECFN);
 	programs->rodata->auxiliary_base = auxiliary_index(AT_BASE);

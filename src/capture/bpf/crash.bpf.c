@@ -6,11 +6,13 @@
 // (auxiliary vector → program headers → DT_DEBUG → struct r_debug → link_map).
 // Whatever of it cannot be read is left out.
 //
-// The verifier goes through every turn of a plain loop, at every start of tracelet.
-// So loops are bpf_loop()'s; before Linux 5.17, which has none, there is no list of
-// modules and the unwinder knows the program itself only. And where the auxiliary
-// vector has its entries, which is the same for every process, is looked up by
-// the loader.
+// All this must cost nothing at the start of tracelet, when it is loaded. Each
+// kernel type that is named costs a search through all of them: siginfo and
+// sigaction are taken as user space knows them, the attachment is by name. The
+// verifier goes through every turn of a plain loop: loops are bpf_loop()'s, and
+// before Linux 5.17, which has none, the unwinder knows the program itself only.
+// Where the auxiliary vector has its entries, the loader looks up: it is the same
+// for every process.
 #include "capture/bpf/emit.h"
 
 enum { SIGILL = 4, SIGTRAP = 5, SIGABRT = 6, SIGBUS = 7, SIGFPE = 8, SIGSEGV = 11, SIGSYS = 31 };
@@ -25,7 +27,13 @@ enum { REGISTERS = 34, REGISTER_STACK = 31, REGISTER_INSTRUCTION = 32 };
 enum { REGISTERS = 21, REGISTER_INSTRUCTION = 16, REGISTER_STACK = 19 };
 #endif
 
+const volatile bool has_loop; // bpf_loop(): Linux 5.17
 const volatile uint32_t auxiliary_headers, auxiliary_name, auxiliary_base, auxiliary_entry;
+
+struct signal_info {
+	int32_t signal, error, code, unused;
+	uint64_t address; // or who sent it
+};
 
 struct program_header {
 	uint32_t type, flags;
@@ -46,8 +54,8 @@ static __always_inline bool is_crash(uint64_t signal) {
 }
 
 // The value of an entry of the process's auxiliary vector, 0 if it is not where it should be.
-static __always_inline uint64_t auxiliary(struct task_struct *task, uint32_t index, uint64_t key) {
-	const unsigned long *vector = (void *)task->mm + bpf_core_field_offset(struct mm_struct, saved_auxv);
+static __always_inline uint64_t auxiliary(struct mm_struct *memory, uint32_t index, uint64_t key) {
+	const unsigned long *vector = (void *)memory + bpf_core_field_offset(struct mm_struct, saved_auxv);
 	struct pair pair;
 	return bpf_probe_read_kernel(&pair, sizeof(pair), vector + 2 * index) || pair.key != key ? 0
 												 : pair.value;
@@ -94,7 +102,7 @@ static long take_module(uint32_t i, struct search *search) {
 }
 
 static __always_inline void read_modules(struct record_crash *record, uint64_t headers) {
-	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
+	if (!has_loop)
 		return;
 	struct search search = {.record = record, .headers = headers};
 	bpf_loop(MOST_HEADERS, try_header, &search, 0);
@@ -117,7 +125,7 @@ static __always_inline void read_stack(struct record_crash *record, uint8_t *sta
 static __always_inline bool emit_crash(void *ring, uint64_t *context) {
 	enum { ROOM = sizeof(struct batch) + sizeof(struct record_crash) + CRASH_STACK_SIZE };
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct kernel_siginfo *info = (void *)context[1];
+	struct signal_info info = {};
 	struct batch *batch = bpf_ringbuf_reserve(ring, ROOM, 0);
 	if (!batch)
 		return false;
@@ -126,18 +134,20 @@ static __always_inline bool emit_crash(void *ring, uint64_t *context) {
 	record->tid = task->pid;
 	record->pid = task->tgid;
 	record->signal = context[0];
-	record->code = BPF_CORE_READ(info, si_code);
-	record->address = record->module_count = 0;
-	bpf_probe_read_kernel(&record->address, sizeof(record->address),
-			      (void *)info + bpf_core_field_offset(struct kernel_siginfo, _sifields));
+	bpf_probe_read_kernel(&info, sizeof(info), (void *)context[1]);
+	record->code = info.code;
+	record->address = info.address;
+	record->module_count = 0;
 	bpf_probe_read_kernel(record->registers, REGISTERS * 8, (void *)bpf_task_pt_regs(task));
 	record->instruction = record->registers[REGISTER_INSTRUCTION];
 	bpf_probe_read_kernel(record->name, sizeof(record->name), &task->comm);
-	record->interpreter = auxiliary(task, auxiliary_base, AT_BASE);
-	record->entry = auxiliary(task, auxiliary_entry, AT_ENTRY);
+	// As a plain pointer: to know more of it would take the verifier five milliseconds.
+	struct mm_struct *memory = BPF_CORE_READ(task, mm);
+	record->interpreter = auxiliary(memory, auxiliary_base, AT_BASE);
+	record->entry = auxiliary(memory, auxiliary_entry, AT_ENTRY);
 	bpf_probe_read_user_str(record->program, CRASH_PROGRAM_SIZE,
-				(void *)auxiliary(task, auxiliary_name, AT_EXECFN));
-	read_modules(record, auxiliary(task, auxiliary_headers, AT_PHDR));
+				(void *)auxiliary(memory, auxiliary_name, AT_EXECFN));
+	read_modules(record, auxiliary(memory, auxiliary_headers, AT_PHDR));
 	read_stack(record, (void *)(record + 1), record->registers[REGISTER_STACK]);
 	uint32_t size = sizeof(*record) + record->stack_size;
 	*batch = (struct batch){.base = boot_time(), .cpu = bpf_get_smp_processor_id(), .size = size};
@@ -147,12 +157,13 @@ static __always_inline bool emit_crash(void *ring, uint64_t *context) {
 }
 
 // Where a signal has been taken from the queue, with no handler: the end of the process.
-SEC("tp_btf/signal_deliver")
+SEC("raw_tp/signal_deliver")
 int on_signal(uint64_t *context) {
 	if (!is_crash(context[0]))
 		return 0;
-	struct k_sigaction *action = (void *)context[2];
-	if (BPF_CORE_READ(action, sa.sa_handler) != 0)
+	uint64_t handler = 0;
+	bpf_probe_read_kernel(&handler, sizeof(handler), (void *)context[2]); // sigaction's first member
+	if (handler)
 		return 0;
 	uint32_t slot = slot_of(bpf_get_current_task_btf());
 	if (slot == NO_SLOT)

@@ -55,20 +55,6 @@ struct linux_binprm {
 	const char *filename;
 } KERNEL_TYPE;
 
-struct kernel_siginfo {
-	int si_code;
-	struct {
-	} _sifields; // a union; its first eight bytes are an address or who sent it
-} KERNEL_TYPE;
-
-struct sigaction {
-	void *sa_handler;
-} KERNEL_TYPE;
-
-struct k_sigaction {
-	struct sigaction sa;
-} KERNEL_TYPE;
-
 struct irqaction {
 	const char *name;
 } KERNEL_TYPE;
