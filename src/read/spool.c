@@ -316,9 +316,10 @@ static int decode_crash_stack(struct decoder *decoder, struct cursor *in) {
 	struct spool_crash crash;
 	cursor_copy(in, &crash, sizeof(crash));
 	const char *text = cursor_string(in);
-	if (in->failed || !is_task(crash.tid) || !is_time(crash.time))
+	if (in->failed || !is_task(crash.tid) || !is_time(crash.time + 1))
 		return bad_record(decoder);
-	struct event event = {.kind = EVENT_CRASH_STACK, .cpu = CPU_NONE, .time = decoder->time, .tid = crash.tid,
+	// Behind the crash, whatever the order of CPUs.
+	struct event event = {.kind = EVENT_CRASH_STACK, .cpu = CPU_NONE, .time = MAX(decoder->time, crash.time) + 1, .tid = crash.tid,
 			      .crash_stack = {.crash_time = crash.time, .text = strings_add(decoder->strings, text)}};
 	return sink_push(decoder->sink, &event);
 }
