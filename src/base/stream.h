@@ -13,6 +13,8 @@ struct stream {
 	int fd;
 	int error;   // -errno of a failed read
 	bool at_end; // no more behind data[end)
+	void *mapped; // by stream_map()
+	size_t mapped_size, forgotten;
 };
 
 int stream_open(struct stream *stream, const char *path); // "-" is standard input
@@ -22,6 +24,13 @@ void stream_close(struct stream *stream);
 // The next `size` bytes, or NULL when fewer are left (or reading failed). The
 // caller has checked `size` against what its format allows.
 const uint8_t *stream_need(struct stream *stream, size_t size);
+
+// All of the input, as far as it was not consumed, in memory: mapped if it is a file, else read.
+// It stays until the stream is closed. NULL and `error` if that fails; an empty one has size 0.
+const uint8_t *stream_map(struct stream *stream, size_t *size);
+
+// What stream_map() gave is not needed any more up to `pointer`: its memory may go.
+void stream_forget(struct stream *stream, const uint8_t *pointer);
 
 // How many bytes are there without reading more: what is left after a NULL.
 static inline size_t stream_available(const struct stream *stream) {

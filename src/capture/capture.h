@@ -55,3 +55,4 @@ struct capture_backend {
 };
 
 extern const struct capture_backend capture_bpf, capture_perf;
+extern const struct capture_backend capture_marks; // where nothing else works: the test's own marks remain

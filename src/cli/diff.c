@@ -141,7 +141,7 @@ static int compare(const struct diff_arguments *arguments, char **paths) {
 	}
 	function_table_free(&table);
 	profile_free(&profile);
-	tables_free(&tables);
+	profile_tables_free(&tables);
 	return status;
 }
 
@@ -163,7 +163,7 @@ static int draw(const struct diff_arguments *arguments, char **paths) {
 	if (!error)
 		error = sink_finish(sink);
 	sink_destroy(sink);
-	tables_free(&tables);
+	profile_tables_free(&tables);
 	if (output.error || !error) {
 		error = output.error ? output.error : output_commit(&output);
 		if (error)

@@ -181,7 +181,7 @@ static int draw(const struct flame_arguments *arguments, const char *path, struc
 	if (!error)
 		error = sink_finish(sink);
 	sink_destroy(sink);
-	tables_free(&tables);
+	profile_tables_free(&tables);
 	return error;
 }
 

@@ -32,7 +32,7 @@ static int fold(const struct profile_input *input, char **paths, int count, cons
 	struct sink *sink = folded_open(&output, &tables, &input->options);
 	error = read_all(input, paths, count, &tables, sink);
 	sink_destroy(sink);
-	tables_free(&tables);
+	profile_tables_free(&tables);
 	if (output.error || !error) {
 		error = output.error ? output.error : output_commit(&output);
 		if (error)

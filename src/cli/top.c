@@ -135,7 +135,7 @@ static int top(const struct top_arguments *arguments, const char *path) {
 		status = EXIT_USAGE;
 	}
 	profile_free(&profile);
-	tables_free(&tables);
+	profile_tables_free(&tables);
 	return status;
 }
 

@@ -4,5 +4,6 @@ const char *const event_source_names[SOURCE_COUNT] = {
 	[SOURCE_SCHED] = "sched",
 	[SOURCE_PROCESS] = "process",
 	[SOURCE_IRQ] = "irq",
+	[SOURCE_MARKER] = "marker",
 	[SOURCE_TRACE] = "trace",
 };

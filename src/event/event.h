@@ -31,13 +31,21 @@ enum event_kind {
 	EVENT_GENERIC, // an event with fields of its own
 	EVENT_CRASH,   // a signal that ends the process, in the thread that caused it
 	EVENT_CRASH_STACK, // found out afterwards
+	EVENT_MARK,    // what the test itself says about its phases
 	EVENT_LOST, // events that are missing here, and how many
 	EVENT_COUNTER, // the value of something that is counted or measured
 	EVENT_KIND_COUNT
 };
 
 // Where an event comes from, for counting losses.
-enum event_source { SOURCE_SCHED, SOURCE_PROCESS, SOURCE_IRQ, SOURCE_TRACE, SOURCE_COUNT }; // TRACE: of whatever kind
+enum event_source {
+	SOURCE_SCHED,
+	SOURCE_PROCESS,
+	SOURCE_IRQ,
+	SOURCE_MARKER,
+	SOURCE_TRACE, // of whatever kind
+	SOURCE_COUNT
+};
 extern const char *const event_source_names[SOURCE_COUNT];
 
 enum {
@@ -69,6 +77,17 @@ enum { CONTEXT_HARDIRQ = 0x08, CONTEXT_SOFTIRQ = 0x10 };
 // What the source of a sample does not say; and a sample of the profile that
 // this one is compared with.
 enum { SAMPLE_NO_PID = 1, SAMPLE_NO_TASK = 2, SAMPLE_BASELINE = 4 };
+
+// What a test may say (enum tl_mark_type of tracelet/mark.h has the same numbers).
+enum mark_type {
+	MARK_INSTANT = 1,
+	MARK_SLICE_BEGIN,
+	MARK_SLICE_END, // of the innermost open one of its thread
+	MARK_COUNTER,
+	MARK_TEST_BEGIN, // a case of a test program; its end closes what is open inside
+	MARK_TEST_END,
+	MARK_TYPE_COUNT
+};
 
 // A field of a generic event. Strings are not interned: most occur once.
 struct event_field {
@@ -168,6 +187,13 @@ struct event {
 			uint64_t crash_time;
 			uint32_t text; // a line for each frame
 		} crash_stack;
+		struct {
+			double value;  // of a counter; of a case's end its result: 0 passed, 77 skipped, else failed
+			uint32_t name; // or text
+			uint16_t type; // enum mark_type
+			bool no_task;  // is about the test as a whole
+			bool cut;      // the text was longer
+		} mark;
 		struct {
 			uint64_t count;
 			uint16_t source; // enum event_source

@@ -29,12 +29,21 @@ enum record_kind {
 	RECORD_IRQ_EXIT,
 	RECORD_SOFTIRQ_ENTRY,
 	RECORD_SOFTIRQ_EXIT,
+	RECORD_MARK,
 	RECORD_CRASH,
 	RECORD_KIND_COUNT
 };
 
 // Losses are counted for each of these (enum event_source has the same order).
-enum { RECORD_SOURCE_SCHED, RECORD_SOURCE_PROCESS, RECORD_SOURCE_IRQ, RECORD_SOURCE_COUNT };
+enum {
+	RECORD_SOURCE_SCHED,
+	RECORD_SOURCE_PROCESS,
+	RECORD_SOURCE_IRQ,
+	RECORD_SOURCE_MARKER,
+	RECORD_SOURCE_COUNT
+};
+
+#define BATCH_NO_CPU 0xffffffffu // records that are of no CPU
 
 enum { RECORD_NAME_SIZE = 16 }; // the kernel's TASK_COMM_LEN
 
@@ -44,6 +53,7 @@ struct batch {
 	uint32_t size;                        // bytes of records behind this header
 	uint32_t lost[RECORD_SOURCE_COUNT];   // since the batch before, on this CPU
 	uint32_t sequence;                    // of batches of this CPU; nested ones have 0
+	uint32_t unused;                      // the size is a multiple of 8
 };
 
 struct record {
@@ -178,6 +188,20 @@ struct record_irq_exit {
 struct record_irq_named {
 	struct record_irq base;
 	char name[RECORD_NAME_SIZE]; // of the handler
+};
+
+// ---- marker: what the test says itself ----
+
+enum { MARK_CUT = 1, MARK_NO_TASK = 2 }; // the text was longer; of the test as a whole
+
+// Behind it: the text, then zeros up to 8 bytes.
+struct record_mark {
+	struct record head;
+	uint32_t tid, pid;
+	uint64_t value; // the bits of a double
+	uint16_t text_size;
+	uint8_t type; // enum tl_mark_type of tracelet/mark.h, which enum mark_type follows
+	uint8_t unused[5];
 };
 
 // Room for any record of fixed size: what the programs fill in and hand over.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "event/stacks.h"
+#include "event/symbolizer.h"
 
 // Which frames keep their address. A frame without one is one frame wherever in
 // its function it was, so the fewer have one, the fewer stacks there are.
@@ -11,6 +12,7 @@ struct tables {
 	struct strings *strings;
 	struct stacks *stacks;
 	enum frame_addresses addresses; // what the writer asks the reader for; a reader may give more
+	struct symbolizer *symbolizer;  // names for addresses; NULL: there is none. Not the tables' own.
 };
 
 static inline struct tables tables_new(void) {

@@ -172,6 +172,10 @@ static struct value take_integer(struct decoding *decoding, const struct etl_fie
 	}
 	if (decoding->decoder->plain)
 		return uint_value(number);
+	if (field->out == OUT_STRING && size <= 2 && number) { // a character
+		format_utf16(&decoding->decoder->text, (const uint8_t *)&number, 1);
+		return text_value();
+	}
 	if (field->in == IN_BOOLEAN || field->out == OUT_BOOLEAN)
 		return (struct value){.type = VALUE_BOOL, .number = number};
 	if (field->out == OUT_DATETIME && size == 8) {

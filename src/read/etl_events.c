@@ -40,14 +40,13 @@ static uint32_t thread_name(struct etl_events *events, uint32_t tid, uint32_t pi
 // ---- generic events ----
 
 static void name_type(struct etl_events *events, struct etl_type *type) {
-	struct buffer *text = &events->text;
-	text->size = 0;
-	etl_type_provider(&events->schemas, type, text);
-	type->provider_string = strings_add_bytes(events->tables->strings, text->data, text->size);
-	text->size = 0;
-	etl_type_title(&events->schemas, type, text);
-	type->name_string = strings_add_bytes(events->tables->strings, text->data, text->size);
-	text->size = 0;
+	struct buffer text = {0};
+	etl_type_provider(&events->schemas, type, &text);
+	type->provider_string = strings_add_bytes(events->tables->strings, text.data, text.size);
+	text.size = 0;
+	etl_type_title(&events->schemas, type, &text);
+	type->name_string = strings_add_bytes(events->tables->strings, text.data, text.size);
+	buffer_free(&text);
 }
 
 static void add_text_field(struct etl_events *events, const char *name, const void *text, size_t size) {
@@ -67,14 +66,33 @@ static uint32_t own_stack(struct etl_events *events, const struct etl_record *re
 	return etl_stacks_add(&events->stacks, 0, record->pid, item.data + match, (item.size - match) / width, (unsigned)width);
 }
 
+// Records of the processor's own kind do not say who ran: a field does, or the switches before.
+static void attribute(struct etl_events *events, const struct etl_record *record, const struct etl_type *type,
+		      struct event *event) {
+	static const char *const fields[] = {"ThreadId", "StackThread", "IssuingThreadId"};
+	uint64_t number;
+	bool found = type->role == ROLE_HARD_FAULT && etl_decoded_number(&events->decoder, "TThreadId", &number);
+	for (size_t i = 0; !found && i < ARRAY_SIZE(fields); i++)
+		found = etl_decoded_number(&events->decoder, fields[i], &number);
+	bool known = record->cpu < events->running.count && events->running.items[record->cpu] != ETL_NONE;
+	if (!found && !known)
+		return;
+	event->tid = found ? (uint32_t)number : events->running.items[record->cpu];
+	event->pid = pid_of(events, event->tid);
+}
+
 static int push_generic(struct etl_events *events, const struct etl_record *record, struct etl_type *type, uint64_t ticks) {
 	struct event event = event_of(events, record, EVENT_GENERIC);
 	if (!type->name_string)
 		name_type(events, type);
-	// Records of the processor's own kind do not say who ran: the switches before do.
-	if (record->tid == ETL_NONE && record->cpu < events->running.count && events->running.items[record->cpu] != ETL_NONE) {
-		event.tid = events->running.items[record->cpu];
-		event.pid = pid_of(events, event.tid);
+	if (record->tid == ETL_NONE)
+		attribute(events, record, type, &event);
+	// Network events name their process and are recorded by whoever ran.
+	uint64_t pid;
+	if (record->tid == ETL_NONE && (record->group == 6 || record->group == 8) &&
+	    etl_decoded_number(&events->decoder, "PID", &pid)) {
+		event.tid = 0;
+		event.pid = (uint32_t)pid;
 	}
 	event.generic.provider = type->provider_string;
 	event.generic.name = type->name_string;
@@ -126,6 +144,7 @@ static int take_process(struct etl_events *events, const struct etl_record *reco
 	if (error)
 		return error;
 	event = event_of(events, record, EVENT_EXEC);
+	event.time++; // the birth comes first, whoever sorts
 	event.tid = event.pid = event.exec.old_tid = (uint32_t)pid;
 	event.exec.name = event.exec.file = name;
 	if (command && command->type == FIELD_TEXT)
@@ -194,6 +213,12 @@ static int push_tasks(struct etl_events *events) {
 
 // ---- scheduling ----
 
+static void set_running(struct etl_events *events, const struct etl_record *record, uint32_t tid) {
+	while (events->running.count <= record->cpu)
+		array_push(&events->running, ETL_NONE);
+	events->running.items[record->cpu] = tid;
+}
+
 static int take_switch(struct etl_events *events, const struct etl_record *record) {
 	enum { WAITING = 5, TERMINATED = 4 };
 	struct cursor in = cursor_of(record->payload, record->size);
@@ -211,10 +236,8 @@ static int take_switch(struct etl_events *events, const struct etl_record *recor
 		return 0;
 	event.switched.state = state == WAITING      ? STATE_SLEEPING
 			       : state == TERMINATED ? STATE_DEAD
-						     : STATE_PREEMPTED;
-	while (events->running.count <= record->cpu)
-		array_push(&events->running, ETL_NONE);
-	events->running.items[record->cpu] = event.switched.next_tid;
+						     : STATE_RUNNING; // ready: it was taken from the CPU
+	set_running(events, record, event.switched.next_tid);
 	return push(events, &event);
 }
 
@@ -269,38 +292,30 @@ static int take_pmc_sample(struct etl_events *events, const struct etl_record *r
 
 // ---- what took time ----
 
-static int take_disk(struct etl_events *events, const struct etl_record *record, struct etl_type *type) {
-	uint64_t object = 0, ticks = 0, tid;
-	etl_decode(&events->decoder, record, type->schema);
-	etl_decoded_number(&events->decoder, "HighResResponseTime", &ticks);
+// The name of the file that an event is about, where it is known.
+static void add_file_name(struct etl_events *events) {
+	uint64_t object = 0;
 	etl_decoded_number(&events->decoder, "FileObject", &object);
 	const uint64_t *name = map_get(&events->state.files, object);
 	if (name)
 		add_text_field(events, "FileName", strings_get(events->tables->strings, (uint32_t)*name),
 			       strings_length(events->tables->strings, (uint32_t)*name));
-	struct etl_record issued = *record;
-	if (etl_decoded_number(&events->decoder, "IssuingThreadId", &tid) && record->tid == ETL_NONE) {
-		issued.tid = (uint32_t)tid;
-		issued.pid = pid_of(events, issued.tid);
-	}
-	return push_generic(events, &issued, type, ticks);
+}
+
+static int take_disk(struct etl_events *events, const struct etl_record *record, struct etl_type *type) {
+	uint64_t ticks = 0;
+	etl_decode(&events->decoder, record, type->schema);
+	etl_decoded_number(&events->decoder, "HighResResponseTime", &ticks);
+	add_file_name(events);
+	return push_generic(events, record, type, ticks);
 }
 
 static int take_hard_fault(struct etl_events *events, const struct etl_record *record, struct etl_type *type) {
-	uint64_t object = 0, begin = record->time, tid;
+	uint64_t begin = record->time;
 	etl_decode(&events->decoder, record, type->schema);
 	etl_decoded_number(&events->decoder, "InitialTime", &begin);
-	etl_decoded_number(&events->decoder, "FileObject", &object);
-	const uint64_t *name = map_get(&events->state.files, object);
-	if (name)
-		add_text_field(events, "FileName", strings_get(events->tables->strings, (uint32_t)*name),
-			       strings_length(events->tables->strings, (uint32_t)*name));
-	struct etl_record faulted = *record;
-	if (etl_decoded_number(&events->decoder, "TThreadId", &tid)) {
-		faulted.tid = (uint32_t)tid;
-		faulted.pid = pid_of(events, faulted.tid);
-	}
-	return push_generic(events, &faulted, type, record->time > begin ? record->time - begin : 0);
+	add_file_name(events);
+	return push_generic(events, record, type, record->time > begin ? record->time - begin : 0);
 }
 
 static int take_interrupt(struct etl_events *events, const struct etl_record *record, struct etl_type *type) {
@@ -374,15 +389,24 @@ static bool only_state(const struct etl_record *record, enum etl_role role) {
 	}
 }
 
+// Every record as it stands; besides, who is who and who runs is followed.
+static int take_plain(struct etl_events *events, const struct etl_record *record, struct etl_type *type, enum etl_role role) {
+	uint64_t next;
+	int error = role == ROLE_PROCESS ? take_process(events, record, type) : 0;
+	if (!error)
+		error = take_generic(events, record, type);
+	if (role == ROLE_SWITCH && etl_decoded_number(&events->decoder, "NewThreadId", &next))
+		set_running(events, record, (uint32_t)next);
+	return error;
+}
+
 static int take_record(struct etl_events *events, const struct etl_record *record) {
 	struct etl_type *type = etl_schemas_type(&events->schemas, record);
 	enum etl_role role = etl_role_of(type);
 	events->time = etl_file_time(&events->file, record->time);
 	etl_stacks_advance(&events->stacks, record->time);
-	if (events->options->records) {
-		int error = role == ROLE_PROCESS ? take_process(events, record, type) : 0;
-		return error ? error : take_generic(events, record, type);
-	}
+	if (events->options->records)
+		return take_plain(events, record, type, role);
 	switch (role) {
 	case ROLE_PROCESS:
 		return take_process(events, record, type);

@@ -181,6 +181,18 @@ static size_t next_arrow(struct slice name, size_t at) {
 	return name.size;
 }
 
+// perf leaves some names mangled, above all those of newer Rust.
+static uint32_t symbol_string(struct script_lines *lines, struct slice name) {
+	struct strings *strings = lines->tables->strings;
+	uint32_t id = strings_add_bytes(strings, name.text, name.size);
+	struct symbolizer *symbolizer = lines->tables->symbolizer;
+	char *readable = symbolizer && name.text[0] == '_' ? symbolizer->demangle(strings_get(strings, id)) : NULL;
+	if (readable)
+		id = strings_add(strings, readable);
+	free(readable);
+	return id;
+}
+
 static void build_frames(struct script_lines *lines, const struct line *line) {
 	struct strings *strings = lines->tables->strings;
 	lines->unremembered.count = 0;
@@ -200,7 +212,7 @@ static void build_frames(struct script_lines *lines, const struct line *line) {
 	}
 	for (size_t at = 0; at < line->symbol.size;) {
 		size_t end = next_arrow(line->symbol, at);
-		frame.symbol = strings_add_bytes(strings, line->symbol.text + at, end - at);
+		frame.symbol = symbol_string(lines, (struct slice){line->symbol.text + at, end - at});
 		array_push(&lines->unremembered, stacks_add_frame(lines->tables->stacks, &frame));
 		frame.kind = FRAME_INLINED;
 		at = end + 2;

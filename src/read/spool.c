@@ -183,6 +183,26 @@ static bool decode_irq(struct decoder *decoder, struct cursor *in, const struct 
 	return !in->failed && event->tid < TID_OUTSIDE;
 }
 
+// ---- marker ----
+
+static bool decode_mark(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
+	struct record_mark record = {0};
+	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record) - sizeof(struct record));
+	struct cursor text = cursor_slice(in, record.text_size);
+	if (in->failed || !record.type || record.type >= MARK_TYPE_COUNT || record.tid >= TID_OUTSIDE ||
+	    record.pid >= TID_OUTSIDE)
+		return false;
+	event->kind = EVENT_MARK;
+	event->tid = record.tid;
+	event->pid = record.pid;
+	memcpy(&event->mark.value, &record.value, sizeof(record.value));
+	event->mark.name = strings_add_bytes(decoder->strings, text.at, strnlen((const char *)text.at, cursor_left(&text)));
+	event->mark.type = record.type;
+	event->mark.no_task = head->flags & MARK_NO_TASK;
+	event->mark.cut = head->flags & MARK_CUT;
+	return true;
+}
+
 static bool (*const record_decoders[RECORD_KIND_COUNT])(struct decoder *, struct cursor *, const struct record *,
 							struct event *) = {
 	[RECORD_SWITCH] = decode_switch,      [RECORD_WAKING] = decode_waking,
@@ -190,6 +210,7 @@ static bool (*const record_decoders[RECORD_KIND_COUNT])(struct decoder *, struct
 	[RECORD_RENAME] = decode_rename,      [RECORD_EXIT] = decode_exit,
 	[RECORD_IRQ_ENTRY] = decode_irq,      [RECORD_IRQ_EXIT] = decode_irq,
 	[RECORD_SOFTIRQ_ENTRY] = decode_irq,  [RECORD_SOFTIRQ_EXIT] = decode_irq,
+	[RECORD_MARK] = decode_mark,
 	[RECORD_CRASH] = decode_crash,
 };
 
@@ -224,8 +245,8 @@ static int decode_batch(struct decoder *decoder, struct cursor *in) {
 	struct batch batch;
 	cursor_copy(in, &batch, sizeof(batch));
 	struct cursor records = cursor_slice(in, batch.size);
-	if (records.failed || batch.cpu >= CPU_COUNT_MOST || !is_time(batch.base) ||
-	    !is_time(batch.base + UINT32_MAX))
+	bool cpu_is_good = batch.cpu < CPU_COUNT_MOST || batch.cpu == BATCH_NO_CPU;
+	if (records.failed || !cpu_is_good || !is_time(batch.base) || !is_time(batch.base + UINT32_MAX))
 		return bad_record(decoder);
 	int error = 0;
 	for (int source = 0; !error && source < RECORD_SOURCE_COUNT; source++)
@@ -238,6 +259,7 @@ static int decode_batch(struct decoder *decoder, struct cursor *in) {
 			return bad_record(decoder); // the rest of this batch has no beginning
 		struct event event = {.time = batch.base + head.delta, .cpu = batch.cpu};
 		if (head.kind >= RECORD_KIND_COUNT || !record_decoders[head.kind] ||
+		    (batch.cpu == BATCH_NO_CPU && head.kind != RECORD_MARK) ||
 		    !record_decoders[head.kind](decoder, &body, &head, &event)) {
 			bad_record(decoder);
 			continue;

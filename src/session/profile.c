@@ -1,6 +1,7 @@
 #include "session/profile.h"
 
 #include "base/log.h"
+#include "symbol/symbolizer.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -62,6 +63,8 @@ static int read_stream(struct stream *input, const char *path, const struct read
 	}
 	struct tap tap = {.sink = {.push = tap_push}, .next = sink, .input = input, .name = path, .flags = flags};
 	clock_gettime(CLOCK_MONOTONIC, &tap.begun);
+	if (!tables->symbolizer)
+		tables->symbolizer = symbolizer_new();
 	int error = reader_read(reader, input, path, &(struct read_options){0}, tables, &tap.sink);
 	log_progress(NULL);
 	return error;
@@ -86,4 +89,9 @@ int profile_read(const char *path, const struct reader *reader, struct tables *t
 
 int profile_read_baseline(const char *path, const struct reader *reader, struct tables *tables, struct sink *sink) {
 	return read_path(path, reader, tables, sink, SAMPLE_BASELINE);
+}
+
+void profile_tables_free(struct tables *tables) {
+	symbolizer_free(tables->symbolizer);
+	tables_free(tables);
 }

@@ -10,3 +10,6 @@ int profile_read(const char *path, const struct reader *reader, struct tables *t
 
 // The same for a profile to compare with: its samples are SAMPLE_BASELINE.
 int profile_read_baseline(const char *path, const struct reader *reader, struct tables *tables, struct sink *sink);
+
+// Frees tables that were filled here, with the symbolizer they got.
+void profile_tables_free(struct tables *tables);

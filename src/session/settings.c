@@ -95,6 +95,8 @@ static const struct setting table[SETTING_COUNT] = {
 	[SETTING_BUFFER_SIZE] = {"buffer-size", TYPE_SIZE, FIELD(buffer_size), .least = 4096, .most = 1 << 30,
 				 .wanted = "a size from 4K to 1G"},
 	[SETTING_JSON] = {"json", TYPE_TARGET, FIELD(json), .wanted = "a file or an open descriptor"},
+	[SETTING_ATTACHMENTS] = {"attachments", TYPE_CHOICE, FIELD(attachments), .choices = enabled_choices,
+				 .wanted = "'yes', 'no' or 'auto'"},
 	[SETTING_KEEP_SPOOL] = {"keep-spool", TYPE_YES_NO, FIELD(keep_spool), .bare = "yes",
 				.wanted = "'yes' or 'no'"},
 	[SETTING_STRICT] = {"strict", TYPE_YES_NO, FIELD(strict), .bare = "yes", .wanted = "'yes' or 'no'"},
@@ -333,7 +335,7 @@ static void keep_by_ci(struct settings *settings) {
 
 bool settings_load(struct settings *settings) {
 	*settings = (struct settings){.output_dir = "tracelet-out", .profile = "embedded", .enabled = ENABLED_YES,
-				      .scope = SCOPE_TREE, .ring_size = 16 << 20, .wait_tree = -1, .grace = 5, .timeout_status = 124,
+				      .attachments = ATTACHMENTS_AUTO, .scope = SCOPE_TREE, .ring_size = 16 << 20, .wait_tree = -1, .grace = 5, .timeout_status = 124,
 				      .core_limit = (size_t)1 << 30, .keep = KEEP_ALWAYS};
 	keep_by_ci(settings);
 	settings->user_file = find_user_file();

@@ -31,6 +31,7 @@ enum setting_id {
 	SETTING_MAX_AGE,
 	SETTING_BUFFER_SIZE,
 	SETTING_JSON,
+	SETTING_ATTACHMENTS,
 	SETTING_KEEP_SPOOL,
 	SETTING_STRICT,
 	SETTING_PID,
@@ -45,6 +46,9 @@ enum keep { KEEP_ALWAYS, KEEP_FAILED, KEEP_NEVER };
 
 enum enabled { ENABLED_NO, ENABLED_YES, ENABLED_AUTO }; // auto: only if the environment says yes
 
+// Telling a CI about artifacts. auto: where it is known to listen.
+enum attachments { ATTACHMENTS_NO, ATTACHMENTS_YES, ATTACHMENTS_AUTO };
+
 enum recording_type { RECORD_TO_FILE, RECORD_TO_MEMORY }; // memory: a flight recorder
 
 struct settings {
@@ -52,6 +56,7 @@ struct settings {
 	const char *output_dir;
 	const char *profile;    // "embedded": the built-in one
 	const char *json;       // a number: this descriptor; else a file; NULL: no
+	int attachments;        // enum attachments
 	char **command;         // ends with NULL
 	int enabled;            // enum enabled
 	int scope;              // enum capture_scope

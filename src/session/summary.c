@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "event/crash.h"
+#include "session/ci.h"
 #include "session/descriptors.h"
 
 #include <errno.h>
@@ -317,4 +318,24 @@ void summary_write_json(const struct summary *summary) {
 	if (error)
 		log_warning("--json %s: cannot be written: %s", target, strerror(-error));
 	buffer_free(&line);
+}
+
+void summary_publish(const struct summary *summary) {
+	struct ci_artifact artifacts[2 + ARRAY_SIZE(summary->files)];
+	size_t count = 0;
+	char words[128];
+	result_words(summary, words, sizeof(words));
+	if (summary->trace)
+		artifacts[count++] = (struct ci_artifact){summary->trace, summary->trace_size};
+	for (size_t i = 0; i < summary->file_count; i++)
+		artifacts[count++] = (struct ci_artifact){summary->files[i].path, summary->files[i].size};
+	if (summary->spool)
+		artifacts[count++] = (struct ci_artifact){summary->spool, summary->spool_size};
+	struct ci_test test = {.name = summary->test,
+			       .result = words,
+			       .passed = summary->wait_status == 0 && !summary->timed_out,
+			       .seconds = summary->wall_seconds,
+			       .artifacts = artifacts,
+			       .artifact_count = count};
+	ci_publish(summary->settings, &test, STDOUT_FILENO, STDERR_FILENO);
 }

@@ -53,3 +53,6 @@ void summary_end_words(int wait_status, double limit, char *words, size_t size);
 
 // To the descriptor or file of --json. Failures are warnings.
 void summary_write_json(const struct summary *summary);
+
+// To the CI we are in (ci.h): lines to standard output, commands to standard error.
+void summary_publish(const struct summary *summary);

@@ -183,6 +183,18 @@ static void describe_crash_stack(struct describer *describer, const struct event
 	add_string(describer, "stack", event->crash_stack.text);
 }
 
+static void describe_mark(struct describer *describer, const struct event *event) {
+	static const char *const types[MARK_TYPE_COUNT] = {
+		[MARK_INSTANT] = "instant", [MARK_SLICE_BEGIN] = "slice begin", [MARK_SLICE_END] = "slice end",
+		[MARK_COUNTER] = "counter", [MARK_TEST_BEGIN] = "test begin",   [MARK_TEST_END] = "test end"};
+	add_text(describer, "type", types[event->mark.type], strlen(types[event->mark.type]));
+	if (event->mark.name)
+		add_string(describer, "text", event->mark.name);
+	if (event->mark.type == MARK_COUNTER || event->mark.type == MARK_TEST_END)
+		array_push(&describer->fields,
+			   (struct event_field){.name = "value", .type = FIELD_DOUBLE, .real = event->mark.value});
+}
+
 static void describe_lost(struct describer *describer, const struct event *event) {
 	const char *source = event_source_names[event->lost.source];
 	add_text(describer, "source", source, strlen(source));
@@ -213,6 +225,7 @@ static const struct {
 	[EVENT_SAMPLE] = {"sample", "", describe_sample},
 	[EVENT_CRASH] = {"task", "crash", describe_crash},
 	[EVENT_CRASH_STACK] = {"task", "crash_stack", describe_crash_stack},
+	[EVENT_MARK] = {"mark", "mark", describe_mark},
 	[EVENT_LOST] = {"trace", "lost", describe_lost},
 	[EVENT_COUNTER] = {"counter", "counter", describe_counter},
 };

@@ -287,7 +287,7 @@ static void test_what_is_no_spool_is_refused(void **state) {
 	assert_bad(&spool, "a.spool: not a tracelet spool\n", 0);
 	spool_begin(&spool, 1);
 	spool.data[offsetof(struct spool_header, version)] = 7;
-	assert_bad(&spool, "a spool of version 7; this tracelet reads version 1", 0);
+	assert_bad(&spool, "a spool of version 7; this tracelet reads version 2", 0);
 	spool_begin(&spool, UINT64_MAX);
 	assert_bad(&spool, "header is damaged", 0);
 }
@@ -580,6 +580,45 @@ static void test_all_processes_are_there_with_this_one(void **state) {
 	keeper_free(&keeper);
 }
 
+// A child and its child; both live until the pipe they hold is closed.
+static void test_a_tree_has_grandchildren_and_leaves_out_one_child(void **state) {
+	int ends[2], told[2];
+	pid_t grandchild, other;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(pipe(told), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		close(ends[1]);
+		pid_t inner = fork();
+		if (inner && write(told[1], &inner, sizeof(inner)) != sizeof(inner))
+			_exit(1);
+		char byte;
+		ssize_t got = read(ends[0], &byte, 1); // returns when the parent closes its end
+		if (inner)
+			waitpid(inner, NULL, 0);
+		_exit(got == 0 ? 0 : 1);
+	}
+	if ((other = fork()) == 0) {
+		close(ends[1]);
+		char byte;
+		_exit(read(ends[0], &byte, 1) == 0 ? 0 : 1);
+	}
+	assert_int_equal(read(told[0], &grandchild, sizeof(grandchild)), sizeof(grandchild));
+	pid_array tree = {0};
+	task_tree(getpid(), other, &tree);
+	close(ends[1]);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(waitpid(other, NULL, 0), other);
+	assert_int_equal(tree.count, 3);
+	assert_int_equal(tree.items[0], getpid());
+	assert_int_equal(tree.items[1], child);
+	assert_int_equal(tree.items[2], grandchild);
+	array_free(&tree);
+	close(ends[0]);
+	close(told[0]);
+	close(told[1]);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_is_about_the_whole_is_read),
@@ -607,6 +646,7 @@ int main(void) {
 		IN_FOLDER(test_a_full_disk_leaves_what_was_written),
 		IN_FOLDER(test_this_process_is_there_with_its_odd_name),
 		IN_FOLDER(test_a_process_that_is_gone_is_nothing),
+		cmocka_unit_test(test_a_tree_has_grandchildren_and_leaves_out_one_child),
 		IN_FOLDER(test_all_processes_are_there_with_this_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,458 @@
+// Reads perf.data: a file with a header, a table of events, records, and sections
+// of facts behind them; or what `perf record -o -` writes into a pipe, where the
+// same comes as records. A file is mapped and looked at in place, a pipe is read
+// piece by piece.
+//
+// Records of different CPUs come one buffer after the other. perf marks the end of
+// each round over the buffers: what is older than the latest record of the round
+// before is complete then, and is handed on in order of time.
+#include "read/perf_data.h"
+
+#include "base/buffer.h"
+#include "base/log.h"
+#include "read/reader.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#ifdef HAVE_ZSTD
+#include <zstd.h>
+#endif
+
+enum { FILE_HEADER = 104, PIPE_HEADER = 16, RECORD_HEADER = 8, MOST_ATTRS = 1 << 16, MOST_DECOMPRESSED = 1 << 26 };
+
+struct queued {
+	uint64_t time, sequence;
+	const uint8_t *bytes; // the record with its header
+	bool owned;
+};
+
+struct perf_reader {
+	struct perf_data data;
+	ARRAY(struct queued) queue;
+	uint64_t sequence, latest, round_latest; // latest: of this round and those before
+	bool keep; // bytes stay where they are until the end
+	struct stream *input;
+	struct buffer unpacked; // of compressed records, not yet taken apart
+#ifdef HAVE_ZSTD
+	ZSTD_DStream *zstd;
+#endif
+};
+
+static int not_supported(const struct perf_reader *reader, const char *what) {
+	log_error("%s: not supported: %s", reader->data.name, what);
+	return -ENOTSUP;
+}
+
+// ---- order of time ----
+
+static struct perf_record record_of(const uint8_t *bytes) {
+	struct cursor head = cursor_of(bytes, RECORD_HEADER);
+	struct perf_record record = {.type = cursor_u32(&head), .misc = cursor_u16(&head)};
+	uint16_t size = cursor_u16(&head);
+	record.body = cursor_of(bytes + RECORD_HEADER, size - RECORD_HEADER);
+	return record;
+}
+
+static int compare_queued(const void *left, const void *right) {
+	const struct queued *a = left, *b = right;
+	if (a->time != b->time)
+		return a->time < b->time ? -1 : 1;
+	return a->sequence < b->sequence ? -1 : a->sequence > b->sequence;
+}
+
+static void free_queued(struct queued *queued) {
+	if (queued->owned)
+		free((void *)(uintptr_t)queued->bytes);
+}
+
+static int release(struct perf_reader *reader, uint64_t limit) {
+	struct queued *items = reader->queue.items;
+	size_t count = reader->queue.count, done = 0;
+	int error = 0;
+	if (count > 1)
+		qsort(items, count, sizeof(*items), compare_queued);
+	for (; done < count && items[done].time <= limit && !error; done++) {
+		struct perf_record record = record_of(items[done].bytes);
+		error = perf_data_record(&reader->data, &record);
+		free_queued(&items[done]);
+	}
+	if (done)
+		memmove(items, items + done, (count - done) * sizeof(*items));
+	reader->queue.count = count - done;
+	if (error || !limit || limit == UINT64_MAX)
+		return error;
+	struct event event = {.kind = EVENT_WATERMARK, .time = limit, .cpu = CPU_NONE};
+	return sink_push(reader->data.sink, &event);
+}
+
+// Of the file only what is queued is needed any more.
+static void forget(struct perf_reader *reader, const uint8_t *here) {
+	for (size_t i = 0; i < reader->queue.count; i++)
+		if (reader->queue.items[i].bytes < here && !reader->queue.items[i].owned)
+			here = reader->queue.items[i].bytes;
+	stream_forget(reader->input, here);
+}
+
+static int end_of_round(struct perf_reader *reader, const uint8_t *here) {
+	int error = release(reader, reader->round_latest);
+	reader->round_latest = reader->latest;
+	if (reader->keep)
+		forget(reader, here);
+	return error;
+}
+
+static int enqueue(struct perf_reader *reader, const uint8_t *bytes, uint16_t size) {
+	struct perf_record record = record_of(bytes);
+	uint64_t time = perf_data_time(&reader->data, &record);
+	if (!time || time == UINT64_MAX)
+		return perf_data_record(&reader->data, &record);
+	struct queued queued = {.time = time, .sequence = reader->sequence++, .bytes = bytes};
+	if (!reader->keep) {
+		uint8_t *copy = memory_alloc(size);
+		memcpy(copy, bytes, size);
+		queued.bytes = copy;
+		queued.owned = true;
+	}
+	reader->latest = MAX(reader->latest, time);
+	array_push(&reader->queue, queued);
+	return 0;
+}
+
+// ---- records of perf itself ----
+
+static void add_attr(struct perf_reader *reader, const struct perf_attr *attr, struct cursor ids) {
+	struct perf_attrs *attrs = &reader->data.attrs;
+	if (attrs->items.count == MOST_ATTRS)
+		return;
+	array_push(&attrs->items, *attr);
+	struct perf_attr *added = &attrs->items.items[attrs->items.count - 1];
+	added->name = perf_attr_name(attr, reader->data.tables->strings);
+	while (cursor_left(&ids) >= 8)
+		*map_put(&attrs->by_id, cursor_u64(&ids)) = attrs->items.count;
+}
+
+static void take_attr(struct perf_reader *reader, struct cursor body) {
+	struct cursor peek = body;
+	cursor_u32(&peek);
+	uint32_t size = cursor_u32(&peek);
+	struct perf_attr attr;
+	if (perf_attr_read(&body, size ? size : 64, &attr))
+		add_attr(reader, &attr, body);
+}
+
+static void take_update(struct perf_reader *reader, struct cursor body) {
+	enum { UPDATE_NAME = 2 };
+	uint64_t what = cursor_u64(&body), id = cursor_u64(&body);
+	const char *name = what == UPDATE_NAME ? cursor_string(&body) : NULL;
+	uint64_t *index = map_get(&reader->data.attrs.by_id, id);
+	if (name && index)
+		reader->data.attrs.items.items[*index - 1].name = strings_add(reader->data.tables->strings, name);
+}
+
+static int take_bytes(struct perf_reader *reader, const uint8_t *bytes, size_t size, size_t *taken);
+
+// The records inside a compressed one go on where those of the one before ended.
+static int take_compressed(struct perf_reader *reader, struct cursor body) {
+#ifdef HAVE_ZSTD
+	if (!reader->zstd)
+		reader->zstd = ZSTD_createDStream();
+	ZSTD_inBuffer in = {.src = body.at, .size = cursor_left(&body)};
+	for (bool more = true; more && (in.pos < in.size);) {
+		enum { PIECE = 1 << 17 };
+		ZSTD_outBuffer out = {.dst = buffer_room(&reader->unpacked, PIECE), .size = PIECE};
+		size_t before = in.pos, result = ZSTD_decompressStream(reader->zstd, &out, &in);
+		if (ZSTD_isError(result)) {
+			log_error("%s: its compressed part is damaged: %s", reader->data.name, ZSTD_getErrorName(result));
+			return -EBADMSG;
+		}
+		reader->unpacked.size += out.pos;
+		more = out.pos || in.pos > before;
+		size_t taken;
+		bool keep = reader->keep;
+		reader->keep = false;
+		int error = take_bytes(reader, reader->unpacked.data, reader->unpacked.size, &taken);
+		reader->keep = keep;
+		memmove(reader->unpacked.data, reader->unpacked.data + taken, reader->unpacked.size - taken);
+		reader->unpacked.size -= taken;
+		if (error)
+			return error;
+		if (reader->unpacked.size > MOST_DECOMPRESSED)
+			return not_supported(reader, "a record larger than a record can be");
+	}
+	return 0;
+#else
+	return not_supported(reader, "compressed records (this tracelet was built without zstd)");
+#endif
+}
+
+static int take_own_record(struct perf_reader *reader, const struct perf_record *record) {
+	struct cursor body = record->body;
+	switch (record->type) {
+	case PERF_HEADER_ATTR:
+		take_attr(reader, body);
+		return 0;
+	case PERF_HEADER_BUILD_ID:
+		perf_data_build_id(&reader->data, 0, body);
+		return 0;
+	case PERF_EVENT_UPDATE:
+		take_update(reader, body);
+		return 0;
+	case PERF_HEADER_FEATURE: {
+		uint64_t feature = cursor_u64(&body);
+		perf_data_feature(&reader->data, feature, body);
+		return 0;
+	}
+	case PERF_FINISHED_ROUND:
+		return end_of_round(reader, body.at);
+	case PERF_COMPRESSED:
+		return take_compressed(reader, body);
+	case PERF_COMPRESSED2: {
+		uint64_t size = cursor_u64(&body);
+		if (size < cursor_left(&body))
+			body = cursor_slice(&body, (size_t)size);
+		return take_compressed(reader, body);
+	}
+	default:
+		return 0;
+	}
+}
+
+// Two kinds of records have more behind them than their size tells.
+static uint64_t size_behind(const struct perf_record *record) {
+	struct cursor body = record->body;
+	if (record->type == PERF_HEADER_TRACING_DATA)
+		return ((uint64_t)cursor_u32(&body) + 7) & ~UINT64_C(7);
+	if (record->type == PERF_AUXTRACE)
+		return cursor_u64(&body);
+	return 0;
+}
+
+// ---- a run of records ----
+
+static int take_record(struct perf_reader *reader, const uint8_t *bytes, uint16_t size) {
+	struct perf_record record = record_of(bytes);
+	if (record.type < PERF_KERNEL_TYPES)
+		return enqueue(reader, bytes, size);
+	return take_own_record(reader, &record);
+}
+
+// All whole records of `bytes`; `taken` is how far it got.
+static int take_bytes(struct perf_reader *reader, const uint8_t *bytes, size_t size, size_t *taken) {
+	int error = 0;
+	*taken = 0;
+	while (!error && size - *taken >= RECORD_HEADER) {
+		struct cursor head = cursor_of(bytes + *taken + 6, 2);
+		uint16_t record_size = cursor_u16(&head);
+		if (record_size < RECORD_HEADER) {
+			log_error("%s: a record has no size: the file is damaged from there on", reader->data.name);
+			return -EBADMSG;
+		}
+		if (record_size > size - *taken)
+			break;
+		struct perf_record record = record_of(bytes + *taken);
+		uint64_t behind = size_behind(&record);
+		if (behind > size - *taken - record_size) // not all there yet
+			break;
+		if (record.type == PERF_HEADER_TRACING_DATA)
+			trace_formats_read(&reader->data.formats, cursor_of(bytes + *taken + record_size, (size_t)behind),
+					   reader->data.tables->strings);
+		reader->data.auxtrace |= record.type == PERF_AUXTRACE;
+		error = take_record(reader, bytes + *taken, record_size);
+		*taken += record_size + (size_t)behind;
+	}
+	return error;
+}
+
+// ---- files ----
+
+struct section {
+	uint64_t offset, size;
+};
+
+static struct section take_section(struct cursor *in) {
+	struct section section = {.offset = cursor_u64(in)};
+	section.size = cursor_u64(in);
+	return section;
+}
+
+// A cursor over a section, empty if it is not inside the file.
+static struct cursor section_of(const uint8_t *bytes, size_t size, struct section section) {
+	if (section.offset > size)
+		return cursor_of(bytes, 0);
+	return cursor_of(bytes + section.offset, (size_t)MIN(section.size, size - section.offset));
+}
+
+static int read_attrs(struct perf_reader *reader, const uint8_t *bytes, size_t size, struct section section,
+		      uint64_t attr_size) {
+	struct cursor attrs = section_of(bytes, size, section);
+	if (attr_size < 64 + 16 || attr_size > 4096) {
+		log_error("%s: its header is damaged", reader->data.name);
+		return -EBADMSG;
+	}
+	while (cursor_left(&attrs) >= attr_size) {
+		struct perf_attr attr;
+		struct cursor own = cursor_slice(&attrs, (size_t)attr_size);
+		if (!perf_attr_read(&own, (size_t)attr_size - 16, &attr))
+			break;
+		add_attr(reader, &attr, section_of(bytes, size, take_section(&own)));
+	}
+	return 0;
+}
+
+// The sections of the features stand behind the data, in the order of their bits. Names of
+// events are wanted before the build ids' strings; the order does not matter otherwise.
+static void read_features(struct perf_reader *reader, const uint8_t *bytes, size_t size, struct section data,
+			  const uint64_t bits[4]) {
+	uint64_t end = data.offset + data.size;
+	if (end < data.offset || end > size)
+		return;
+	struct cursor table = cursor_of(bytes + end, size - (size_t)end);
+	for (unsigned feature = 0; feature < 256 && !table.failed; feature++) {
+		if (!(bits[feature / 64] >> feature % 64 & 1))
+			continue;
+		struct section section = take_section(&table);
+		if (!table.failed)
+			perf_data_feature(&reader->data, feature, section_of(bytes, size, section));
+	}
+}
+
+static void name_tracepoints(struct perf_reader *reader) {
+	struct perf_attrs *attrs = &reader->data.attrs;
+	for (size_t i = 0; i < attrs->items.count; i++) {
+		struct perf_attr *attr = &attrs->items.items[i];
+		const struct trace_format *format =
+			attr->type == TYPE_TRACEPOINT ? trace_format_by_id(&reader->data.formats, attr->config) : NULL;
+		if (format)
+			attr->name = format->name;
+	}
+}
+
+static int read_file(struct perf_reader *reader, struct stream *input) {
+	size_t size, taken;
+	const uint8_t *bytes = stream_map(input, &size);
+	if (!bytes)
+		return input->error;
+	struct cursor in = cursor_of(bytes, size);
+	cursor_take(&in, 16); // magic and size
+	uint64_t attr_size = cursor_u64(&in), bits[4];
+	struct section attrs = take_section(&in), data = take_section(&in);
+	take_section(&in); // names of events, long out of use
+	for (size_t i = 0; i < ARRAY_SIZE(bits); i++)
+		bits[i] = cursor_u64(&in);
+	if (in.failed) {
+		log_error("%s: is cut off inside its header", reader->data.name);
+		return -EBADMSG;
+	}
+	int error = read_attrs(reader, bytes, size, attrs, attr_size);
+	if (error)
+		return error;
+	read_features(reader, bytes, size, data, bits);
+	name_tracepoints(reader);
+	struct cursor records = section_of(bytes, size, data);
+	// perf writes the size at its end: a recording that was killed has none, and goes on to the end.
+	if (!data.size && data.offset < size)
+		records = cursor_of(bytes + data.offset, size - (size_t)data.offset);
+	reader->keep = true;
+	error = take_bytes(reader, records.at, cursor_left(&records), &taken);
+	if (!error && taken < cursor_left(&records))
+		log_warning("%s: is cut off: %zu bytes at its end are left out", reader->data.name,
+			    cursor_left(&records) - taken);
+	else if (!error && (data.offset > size || data.size > size - data.offset))
+		log_warning("%s: is cut off: its header tells of more", reader->data.name);
+	return error;
+}
+
+// ---- pipes ----
+
+static int read_pipe(struct perf_reader *reader, struct stream *input) {
+	stream_consume(input, PIPE_HEADER);
+	for (size_t taken = 1; taken || !input->at_end;) {
+		stream_need(input, stream_available(input) + 1);
+		if (input->error) {
+			log_error("%s: cannot be read: %s", reader->data.name, strerror(-input->error));
+			return input->error;
+		}
+		int error = take_bytes(reader, input->data + input->begin, stream_available(input), &taken);
+		if (error)
+			return error;
+		stream_consume(input, taken);
+		name_tracepoints(reader);
+		if (!taken && stream_available(input) > MOST_DECOMPRESSED)
+			return not_supported(reader, "a record larger than a record can be");
+	}
+	if (stream_available(input))
+		log_warning("%s: is cut off: %zu bytes at its end are left out", reader->data.name,
+			    stream_available(input));
+	return 0;
+}
+
+static int read_any(struct perf_reader *reader, struct stream *input) {
+	const uint8_t *head = stream_need(input, PIPE_HEADER);
+	if (!head) {
+		log_error("%s: is cut off inside its header", reader->data.name);
+		return -EBADMSG;
+	}
+	struct cursor in = cursor_of(head, PIPE_HEADER);
+	const uint8_t *magic = cursor_take(&in, 8);
+	if (memcmp(magic, "2ELIFREP", 8) == 0)
+		return not_supported(reader, "a recording of a machine with the other byte order");
+	if (memcmp(magic, "PERFFILE", 8) == 0)
+		return not_supported(reader, "the format of perf before 2.6.32");
+	uint64_t size = cursor_u64(&in);
+	if (size == PIPE_HEADER)
+		return read_pipe(reader, input);
+	if (size < FILE_HEADER)
+		return not_supported(reader, "a header of an unknown size");
+	return read_file(reader, input);
+}
+
+static void say_what_is_missing(const struct perf_reader *reader) {
+	const struct perf_data *data = &reader->data;
+	if (data->bad_records)
+		log_warning("%s: %" PRIu64 " records contradict themselves and were left out", data->name, data->bad_records);
+	if (data->auxtrace)
+		log_warning("%s: not supported: hardware traces (Intel PT, CoreSight) in it were left out", data->name);
+	if (data->lost)
+		log_warning("%s: perf lost %" PRIu64 " records while recording", data->name, data->lost);
+	if (data->broken_stacks)
+		log_warning("%s: %" PRIu64 " of %" PRIu64 " copied stacks do not reach the outermost function", data->name,
+			    data->broken_stacks, data->unwound_stacks);
+}
+
+static int read_perf_data(struct stream *input, const char *name, struct tables *tables, struct sink *sink) {
+	struct perf_reader reader = {.data = {.name = name, .tables = tables, .sink = sink}, .input = input};
+	int error = read_any(&reader, input);
+	if (!error)
+		error = release(&reader, UINT64_MAX);
+	if (!error)
+		say_what_is_missing(&reader);
+	for (size_t i = 0; i < reader.queue.count; i++)
+		free_queued(&reader.queue.items[i]);
+	array_free(&reader.queue);
+	array_free(&reader.data.attrs.items);
+	array_free(&reader.data.chain);
+	map_free(&reader.data.attrs.by_id);
+	map_free(&reader.data.build_ids);
+	map_free(&reader.data.task_names);
+	perf_spaces_free(&reader.data.spaces);
+	trace_formats_free(&reader.data.formats);
+	buffer_free(&reader.unpacked);
+#ifdef HAVE_ZSTD
+	ZSTD_freeDStream(reader.zstd);
+#endif
+	return error;
+}
+
+static bool probe(const uint8_t *head, size_t size) {
+	return size >= 8 && (memcmp(head, "PERFILE2", 8) == 0 || memcmp(head, "2ELIFREP", 8) == 0 ||
+			     memcmp(head, "PERFFILE", 8) == 0);
+}
+
+const struct reader perf_data_reader = {
+	.name = "perf-data",
+	.extension = "data",
+	.description = "perf record's file or pipe",
+	.probe = probe,
+	.read = read_perf_data,
+};

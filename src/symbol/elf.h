@@ -1,0 +1,45 @@
+// The symbols of an ELF file, by the position of code in the file.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct elf_symbol {
+	uint64_t address, size; // as the file's own addresses have it
+	const char *name;       // as it is in the file; lives as long as the object
+	uint32_t frame;         // for whoever keeps frames: one more than its id
+	uint8_t rank;           // of several at one address the highest is taken
+};
+
+struct elf_segment {
+	uint64_t offset, size, address;
+};
+
+struct unwind_table;
+
+struct elf_object {
+	struct elf_symbol *symbols; // in order of address, not overlapping in the beginning
+	size_t symbol_count;
+	struct elf_segment *segments; // those that are loaded
+	size_t segment_count;
+	const uint8_t *eh_frame; // its section, or NULL
+	size_t eh_frame_size;
+	uint64_t eh_frame_address;
+	uint16_t machine; // EM_
+	char build_id[41];
+	struct unwind_table *unwind; // made when it is asked for
+	bool unwind_tried;
+	void *handles[2]; // Elf of the file and of its debug file
+	int files[2];
+};
+
+// `build_id` (hexadecimal) is the one that is wanted, or "" if any will do. Looks at `path`, and for
+// the symbols of a stripped file where debuggers look: by build id under /usr/lib/debug and ~/.debug.
+// NULL: there is no such file here.
+struct elf_object *elf_open(const char *path, const char *build_id);
+struct elf_object *elf_open_memory(const void *bytes, size_t size); // an image in memory: the vdso
+void elf_close(struct elf_object *object);
+
+bool elf_address_of(const struct elf_object *object, uint64_t position, uint64_t *address);
+struct elf_symbol *elf_symbol_at(const struct elf_object *object, uint64_t address); // or NULL

@@ -1,0 +1,17 @@
+// The symbols of the kernel that runs here, from /proc/kallsyms.
+#pragma once
+
+#include "symbol/elf.h"
+
+struct kernel_symbols {
+	struct elf_symbol *symbols; // in order of address
+	size_t count;
+	char *text; // the names
+	uint64_t text_address; // of _text
+	char build_id[41];
+};
+
+// NULL: they cannot be read, or their addresses are hidden from us.
+struct kernel_symbols *kernel_symbols_open(void);
+struct elf_symbol *kernel_symbol_at(const struct kernel_symbols *kernel, uint64_t address);
+void kernel_symbols_close(struct kernel_symbols *kernel);

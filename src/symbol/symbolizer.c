@@ -1,0 +1,219 @@
+// Each module is opened once, when the first address in it is asked for. Addresses
+// repeat, so the answers are remembered in a table of fixed size; behind that, a
+// symbol remembers its frame.
+#include "symbol/symbolizer.h"
+
+#include "symbol/demangle.h"
+#include "symbol/elf.h"
+#include "symbol/kernel.h"
+#include "symbol/unwind.h"
+
+#include <string.h>
+#include <sys/auxv.h>
+
+enum { REMEMBERED = 1 << 15, VDSO_SIZE = 2 * 4096 };
+
+struct place {
+	uint64_t position; // address of the kernel's code
+	uint32_t module, build_id;
+	uint32_t frame; // one more than its id; 0: not asked for yet
+	bool row_known; // also if there is none
+	const struct unwind_row *row;
+};
+
+struct module {
+	uint32_t name, build_id;
+	struct elf_object *object; // NULL: there is none
+};
+
+struct own_symbolizer {
+	struct symbolizer symbolizer;
+	struct map modules; // name and build id to one more than the index
+	ARRAY(struct module) items;
+	struct place *places; // by hash
+	struct module last;   // that was asked for
+	struct kernel_symbols *kernel;
+	bool kernel_tried;
+	bool kernel_same; // it is where it was when it was recorded
+};
+
+static struct own_symbolizer *own(struct symbolizer *symbolizer) {
+	return CONTAINER_OF(symbolizer, struct own_symbolizer, symbolizer);
+}
+
+// ---- modules ----
+
+static struct elf_object *open_module(struct tables *tables, uint32_t name, uint32_t build_id) {
+	const char *path = strings_get(tables->strings, name), *wanted = strings_get(tables->strings, build_id);
+	if (strcmp(path, "[vdso]") == 0) {
+		const void *image = (const void *)getauxval(AT_SYSINFO_EHDR); // NOLINT: an address
+		struct elf_object *vdso = image ? elf_open_memory(image, VDSO_SIZE) : NULL;
+		if (vdso && *wanted && strcmp(vdso->build_id, wanted) == 0)
+			return vdso;
+		elf_close(vdso);
+		return NULL;
+	}
+	return *path == '/' || *wanted ? elf_open(path, wanted) : NULL;
+}
+
+static struct elf_object *module_object(struct own_symbolizer *symbolizer, struct tables *tables, uint32_t name,
+					uint32_t build_id) {
+	if (symbolizer->last.name == name && symbolizer->last.build_id == build_id && name)
+		return symbolizer->last.object;
+	uint64_t *index = map_put(&symbolizer->modules, (uint64_t)name << 32 | build_id);
+	if (!*index) {
+		struct module module = {name, build_id, open_module(tables, name, build_id)};
+		array_push(&symbolizer->items, module);
+		*index = symbolizer->items.count;
+	}
+	symbolizer->last = symbolizer->items.items[*index - 1];
+	return symbolizer->last.object;
+}
+
+// ---- symbols ----
+
+static struct elf_symbol *user_symbol(struct own_symbolizer *symbolizer, struct tables *tables, const struct frame *frame) {
+	struct elf_object *object = module_object(symbolizer, tables, frame->module, frame->build_id);
+	uint64_t address;
+	if (!object || !elf_address_of(object, frame->position, &address))
+		return NULL;
+	return elf_symbol_at(object, address);
+}
+
+// The kernel's addresses are those of this kernel if it is the same build; it may have been loaded to
+// another place since, which its own text tells (position is relative to _text) and modules do not.
+static struct elf_symbol *kernel_symbol(struct own_symbolizer *symbolizer, struct tables *tables, const struct frame *frame) {
+	if (!symbolizer->kernel_tried) {
+		symbolizer->kernel_tried = true;
+		symbolizer->kernel = kernel_symbols_open();
+	}
+	struct kernel_symbols *kernel = symbolizer->kernel;
+	const char *build_id = strings_get(tables->strings, frame->build_id);
+	if (!kernel)
+		return NULL;
+	if (strcmp(strings_get(tables->strings, frame->module), "[kernel.kallsyms]") == 0) {
+		if (strcmp(build_id, kernel->build_id) != 0)
+			return NULL;
+		symbolizer->kernel_same = frame->address - frame->position == kernel->text_address;
+		return kernel_symbol_at(kernel, kernel->text_address + frame->position);
+	}
+	return symbolizer->kernel_same ? kernel_symbol_at(kernel, frame->address) : NULL;
+}
+
+static uint32_t symbol_frame(struct tables *tables, const struct frame *frame, struct elf_symbol *symbol) {
+	struct frame named = {.kind = frame->kind, .module = frame->module, .build_id = frame->build_id};
+	char *readable = symbol ? demangle(symbol->name) : NULL;
+	if (readable)
+		named.symbol = strings_add(tables->strings, readable);
+	else if (symbol) // without the version: "free@GLIBC_2.2.5"
+		named.symbol = strings_add_bytes(tables->strings, symbol->name, strcspn(symbol->name, "@"));
+	free(readable);
+	if (tables->addresses == ADDRESSES_ALL || (tables->addresses == ADDRESSES_OF_UNNAMED && !symbol)) {
+		named.address = frame->address;
+		named.position = frame->position;
+	}
+	return stacks_add_frame(tables->stacks, &named);
+}
+
+// What is known of a place; a new one takes the slot of an older one.
+static struct place *place_of(struct own_symbolizer *self, const struct frame *frame) {
+	uint64_t position = frame->kind == FRAME_KERNEL ? frame->address : frame->position;
+	struct place *place = &self->places[hash_u64(position ^ (uint64_t)frame->module << 40) & (REMEMBERED - 1)];
+	if (place->position != position || place->module != frame->module || place->build_id != frame->build_id)
+		*place = (struct place){.position = position, .module = frame->module, .build_id = frame->build_id};
+	return place;
+}
+
+static uint32_t frame_at(struct own_symbolizer *self, struct tables *tables, const struct frame *frame,
+			 struct place *place) {
+	bool exact = tables->addresses != ADDRESSES_NONE; // the same place may be at other addresses
+	if (place->frame && !exact)
+		return place->frame - 1;
+	struct elf_symbol *symbol = NULL;
+	if (frame->module)
+		symbol = frame->kind == FRAME_KERNEL ? kernel_symbol(self, tables, frame) : user_symbol(self, tables, frame);
+	uint32_t id = symbol && symbol->frame && !exact ? symbol->frame - 1 : symbol_frame(tables, frame, symbol);
+	if (symbol)
+		symbol->frame = id + 1;
+	place->frame = id + 1;
+	return id;
+}
+
+static size_t resolve(struct symbolizer *symbolizer, struct tables *tables, const struct frame *frame, uint32_t *ids,
+		      size_t room) {
+	ids[0] = frame_at(own(symbolizer), tables, frame, place_of(own(symbolizer), frame));
+	return 1;
+}
+
+// ---- the whole ----
+
+static void destroy(struct symbolizer *symbolizer) {
+	struct own_symbolizer *self = own(symbolizer);
+	for (size_t i = 0; i < self->items.count; i++) {
+		if (self->items.items[i].object)
+			unwind_table_free(self->items.items[i].object->unwind);
+		elf_close(self->items.items[i].object);
+	}
+	array_free(&self->items);
+	map_free(&self->modules);
+	kernel_symbols_close(self->kernel);
+	free(self->places);
+	free(self);
+}
+
+// ---- stacks ----
+
+static struct unwind_table *table_of(struct own_symbolizer *self, struct tables *tables, const struct frame *frame,
+				     uint64_t *address) {
+	struct elf_object *object = frame->module ? module_object(self, tables, frame->module, frame->build_id) : NULL;
+	if (!object || !elf_address_of(object, frame->position, address))
+		return NULL;
+	if (!object->unwind_tried) {
+		object->unwind_tried = true;
+		object->unwind = unwind_table_new(object->eh_frame, object->eh_frame_size, object->eh_frame_address);
+	}
+	return object->unwind;
+}
+
+struct unwind_context {
+	struct own_symbolizer *self;
+	struct tables *tables;
+	const struct user_state *state;
+	uint32_t *ids;
+	size_t count, room;
+};
+
+static const struct unwind_row *take_frame(void *context, uint64_t pc, bool *stop) {
+	struct unwind_context *unwind = context;
+	struct frame frame;
+	bool mapped = unwind->state->find(unwind->state->context, pc, &frame);
+	struct place *place = place_of(unwind->self, &frame);
+	unwind->ids[unwind->count++] = frame_at(unwind->self, unwind->tables, &frame, place);
+	*stop = unwind->count == unwind->room;
+	if (!place->row_known) {
+		uint64_t address;
+		struct unwind_table *table = mapped ? table_of(unwind->self, unwind->tables, &frame, &address) : NULL;
+		place->row = table ? unwind_row_at(table, address) : NULL;
+		place->row_known = true;
+	}
+	return place->row;
+}
+
+static size_t unwind(struct symbolizer *symbolizer, struct tables *tables, const struct user_state *state, uint32_t *ids,
+		     size_t room, bool *complete) {
+	struct unwind_context context = {own(symbolizer), tables, state, ids, 0, room};
+	*complete = unwind_stack(state, take_frame, &context);
+	return context.count;
+}
+
+struct symbolizer *symbolizer_new(void) {
+	struct own_symbolizer *self = memory_alloc(sizeof(*self));
+	self->symbolizer = (struct symbolizer){.resolve = resolve, .unwind = unwind, .demangle = demangle, .destroy = destroy};
+	self->places = memory_alloc(REMEMBERED * sizeof(*self->places));
+	return &self->symbolizer;
+}
+
+void symbolizer_free(struct symbolizer *symbolizer) {
+	if (symbolizer)
+		symbolizer->destroy(symbolizer);
+}

@@ -1,0 +1,48 @@
+// Unwinding without the process: tables of how to find the caller's frame, made
+// once from a file's .eh_frame, and walking over a copied stack with them.
+#pragma once
+
+#include "event/symbolizer.h"
+
+// How to get from a frame to its caller's: what the stack pointer was before the
+// call (CFA), where the return address and the frame pointer are. Offsets of the
+// latter two are in units of 8 bytes from the CFA.
+struct unwind_row {
+	uint32_t pc; // from the table's base
+	int32_t cfa_offset;
+	int16_t return_offset, frame_offset;
+	uint8_t cfa;      // enum unwind_cfa
+	uint8_t registers; // UNWIND_ bits
+	uint8_t cfa_register; // DWARF's number
+	uint8_t unused;
+};
+
+enum unwind_cfa {
+	CFA_NONE,     // no code, or none that is understood
+	CFA_REGISTER, // a register and an offset
+	CFA_DEREFERENCE, // what is in memory at a register and an offset
+	CFA_PLT,      // x86's: the stack pointer and 8, and 8 more from byte cfa_offset of an entry on
+	CFA_SIGNAL,   // the kernel's frame for a signal handler
+};
+
+enum {
+	UNWIND_OUTERMOST = 1,        // there is no caller
+	UNWIND_FRAME_SAVED = 2,      // the frame pointer is at frame_offset; else it is unchanged
+	UNWIND_FRAME_IN_FRAME = 4,   // it is where the frame pointer points to (a realigned stack)
+	UNWIND_RETURN_SAVED = 8,     // else it is in the link register
+};
+
+struct unwind_table;
+
+// `address` is that of the section in the file's own addresses. NULL: there is nothing in it.
+struct unwind_table *unwind_table_new(const uint8_t *eh_frame, size_t size, uint64_t address);
+void unwind_table_free(struct unwind_table *table);
+const struct unwind_row *unwind_row_at(const struct unwind_table *table, uint64_t address); // or NULL
+size_t unwind_table_rows(const struct unwind_table *table);
+
+// Called once for each frame, innermost first, with the address of its code (of the call, where it
+// has made one). Gives the row for it, or NULL; sets `stop` to end the walk there.
+typedef const struct unwind_row *unwind_take_frame(void *context, uint64_t pc, bool *stop);
+
+// True: the outermost function was reached.
+bool unwind_stack(const struct user_state *state, unwind_take_frame *take, void *context);

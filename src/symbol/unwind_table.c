@@ -1,0 +1,537 @@
+// From .eh_frame to rows. libdw's frames cost a walk over the CIE's and FDE's
+// instructions and some allocations for every frame of every sample (perf, which
+// uses it: 10,900 samples a second); here that is done once for each file, and a
+// sample costs a search. What a row cannot say (registers other than the frame
+// pointer saved, most DWARF expressions) is left out: x86-64 and arm64 compilers
+// do not need it to find the caller.
+#include "symbol/unwind.h"
+
+#include "base/array.h"
+#include "base/cursor.h"
+
+#include <string.h>
+
+enum {
+	REGISTER_X86_FRAME = 6,
+	REGISTER_X86_STACK = 7,
+	REGISTER_X86_RETURN = 16,
+	REGISTER_ARM_FRAME = 29,
+	REGISTER_ARM_RETURN = 30,
+	MOST_ROWS = 1 << 24,
+	MOST_REMEMBERED = 16,
+};
+
+struct unwind_table {
+	uint64_t base;
+	ARRAY(struct unwind_row) rows;
+};
+
+// What is common to many functions.
+struct cie {
+	uint64_t code_factor;
+	int64_t data_factor;
+	uint64_t return_register;
+	uint8_t encoding; // of the functions' addresses
+	bool augmented, signal;
+	struct cursor instructions;
+};
+
+struct machine {
+	struct unwind_row row;
+	bool cfa_unknown;
+};
+
+struct builder {
+	struct unwind_table *table;
+	const uint8_t *section;
+	size_t size;
+	uint64_t address;
+	struct cie cie;
+	size_t cie_offset; // of the one that is in `cie`; SIZE_MAX: none
+	ARRAY(struct function) functions;
+};
+
+// A function's entry, FDE.
+struct function {
+	uint64_t begin, size;
+	size_t cie;
+	struct cursor instructions;
+};
+
+// ---- numbers ----
+
+static uint64_t take_uleb(struct cursor *in) {
+	return cursor_varint(in);
+}
+
+static int64_t take_sleb(struct cursor *in) {
+	uint64_t value = 0;
+	for (unsigned shift = 0; shift < 70; shift += 7) {
+		uint8_t byte = cursor_u8(in);
+		if (shift < 64)
+			value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80)) {
+			if (byte & 0x40 && shift + 7 < 64)
+				value |= ~UINT64_C(0) << (shift + 7);
+			return (int64_t)value;
+		}
+	}
+	in->failed = true;
+	return 0;
+}
+
+// The value of an encoded pointer; `relative` is false for sizes.
+static uint64_t take_encoded(const struct builder *builder, struct cursor *in, uint8_t encoding, bool relative) {
+	enum { ABSOLUTE = 0, ULEB = 1, U2 = 2, U4 = 3, U8 = 4, SLEB = 9, S2 = 10, S4 = 11, S8 = 12, PC_RELATIVE = 0x10 };
+	uint64_t here = builder->address + (uint64_t)(in->at - builder->section), value;
+	switch (encoding & 0x0f) {
+	case ABSOLUTE:
+	case U8:
+	case S8:
+		value = cursor_u64(in);
+		break;
+	case ULEB:
+		value = take_uleb(in);
+		break;
+	case SLEB:
+		value = (uint64_t)take_sleb(in);
+		break;
+	case U2:
+		value = cursor_u16(in);
+		break;
+	case S2:
+		value = (uint64_t)(int16_t)cursor_u16(in);
+		break;
+	case U4:
+		value = cursor_u32(in);
+		break;
+	case S4:
+		value = (uint64_t)(int32_t)cursor_u32(in);
+		break;
+	default:
+		in->failed = true;
+		return 0;
+	}
+	if (relative && (encoding & 0x70) == PC_RELATIVE)
+		value += here;
+	else if (relative && (encoding & 0x70) != 0)
+		in->failed = true;
+	return value;
+}
+
+// ---- instructions ----
+
+static int16_t in_words(struct cursor *in, int64_t offset) {
+	if (offset % 8 || offset / 8 < INT16_MIN || offset / 8 > INT16_MAX) {
+		in->failed = true;
+		return 0;
+	}
+	return (int16_t)(offset / 8);
+}
+
+static void set_cfa(struct machine *machine, struct cursor *in, uint64_t number, int64_t offset) {
+	if (number > UINT8_MAX || offset < INT32_MIN || offset > INT32_MAX) {
+		in->failed = true;
+		return;
+	}
+	machine->row.cfa = CFA_REGISTER;
+	machine->row.cfa_register = (uint8_t)number;
+	machine->row.cfa_offset = (int32_t)offset;
+}
+
+static bool is_frame_register(const struct cie *cie, uint64_t number) {
+	return number == (cie->return_register == REGISTER_ARM_RETURN ? REGISTER_ARM_FRAME : REGISTER_X86_FRAME);
+}
+
+static void set_saved(const struct builder *builder, struct machine *machine, struct cursor *in, uint64_t number,
+		      int64_t offset) {
+	if (number == builder->cie.return_register) {
+		machine->row.return_offset = in_words(in, offset);
+		machine->row.registers |= UNWIND_RETURN_SAVED;
+	} else if (is_frame_register(&builder->cie, number)) {
+		machine->row.frame_offset = in_words(in, offset);
+		machine->row.registers |= UNWIND_FRAME_SAVED;
+		machine->row.registers &= (uint8_t)~UNWIND_FRAME_IN_FRAME;
+	}
+}
+
+static void set_restored(const struct builder *builder, struct machine *machine, const struct machine *initial,
+			 uint64_t number) {
+	if (number == builder->cie.return_register) {
+		machine->row.registers &= (uint8_t)~(UNWIND_RETURN_SAVED | UNWIND_OUTERMOST);
+		machine->row.registers |= initial->row.registers & (UNWIND_RETURN_SAVED | UNWIND_OUTERMOST);
+		machine->row.return_offset = initial->row.return_offset;
+	} else if (is_frame_register(&builder->cie, number)) {
+		machine->row.registers &= (uint8_t)~(UNWIND_FRAME_SAVED | UNWIND_FRAME_IN_FRAME);
+	}
+}
+
+// The few expressions that compilers and linkers write.
+static void set_cfa_expression(const struct builder *builder, struct machine *machine, struct cursor expression) {
+	enum { BREG0 = 0x70, DEREF = 0x06, LITERAL0 = 0x30, BREG16 = 0x80, AND = 0x1a, GE = 0x2a };
+	struct cursor in = expression;
+	uint8_t operation = cursor_u8(&in);
+	int64_t offset = take_sleb(&in);
+	machine->row.cfa = CFA_NONE;
+	if (in.failed || operation < BREG0 || operation > BREG0 + 31)
+		return;
+	uint8_t next = cursor_left(&in) ? cursor_u8(&in) : 0;
+	if (builder->cie.signal && builder->cie.return_register == REGISTER_X86_RETURN) {
+		machine->row.cfa = CFA_SIGNAL;
+	} else if (next == DEREF && cursor_left(&in) == 0 && offset >= INT32_MIN && offset <= INT32_MAX) {
+		machine->row.cfa = CFA_DEREFERENCE;
+		machine->row.cfa_register = operation - BREG0;
+		machine->row.cfa_offset = (int32_t)offset;
+	} else if (operation == BREG0 + REGISTER_X86_STACK && offset == 8 && next == BREG16) {
+		take_sleb(&in);
+		uint8_t mask = cursor_u8(&in), and = cursor_u8(&in), bound = cursor_u8(&in);
+		if (mask == LITERAL0 + 15 && and == AND && bound >= LITERAL0 && bound < LITERAL0 + 16 && !in.failed) {
+			machine->row.cfa = CFA_PLT;
+			machine->row.cfa_offset = bound - LITERAL0;
+		}
+	}
+}
+
+// "The frame pointer is saved where the frame pointer points to", of a realigned stack.
+static void set_saved_expression(const struct builder *builder, struct machine *machine, uint64_t number,
+				 struct cursor expression) {
+	enum { BREG0 = 0x70 };
+	if (!is_frame_register(&builder->cie, number))
+		return;
+	uint8_t operation = cursor_u8(&expression);
+	int64_t offset = take_sleb(&expression);
+	if (operation == BREG0 + REGISTER_X86_FRAME && offset == 0) {
+		machine->row.registers |= UNWIND_FRAME_IN_FRAME;
+		machine->row.registers &= (uint8_t)~UNWIND_FRAME_SAVED;
+	}
+}
+
+static struct cursor take_block(struct cursor *in) {
+	uint64_t size = take_uleb(in);
+	if (size > cursor_left(in))
+		in->failed = true;
+	return cursor_slice(in, in->failed ? 0 : (size_t)size);
+}
+
+struct run {
+	struct builder *builder;
+	struct machine machine, initial, remembered[MOST_REMEMBERED];
+	size_t remembered_count;
+	uint64_t pc;
+	bool emit;
+};
+
+static bool same_rule(const struct unwind_row *a, const struct unwind_row *b) {
+	return a->cfa == b->cfa && a->cfa_offset == b->cfa_offset && a->return_offset == b->return_offset &&
+	       a->frame_offset == b->frame_offset && a->registers == b->registers && a->cfa_register == b->cfa_register;
+}
+
+// Rows come in order, but for functions that overlap: the later one goes on from where it can.
+static void add_row(struct unwind_table *table, uint64_t address, const struct unwind_row *row) {
+	uint64_t pc = address - table->base;
+	struct unwind_row *last = table->rows.count ? &table->rows.items[table->rows.count - 1] : NULL;
+	if (pc > UINT32_MAX || table->rows.count >= MOST_ROWS || (last && last->pc > pc))
+		return;
+	if (last && last->pc == pc)
+		table->rows.count--;
+	else if (last && same_rule(last, row))
+		return;
+	array_push(&table->rows, *row);
+	table->rows.items[table->rows.count - 1].pc = (uint32_t)pc;
+}
+
+static void emit_row(struct run *run) {
+	if (run->emit)
+		add_row(run->builder->table, run->pc, &run->machine.row);
+}
+
+static void advance(struct run *run, uint64_t delta) {
+	emit_row(run);
+	run->pc += delta * run->builder->cie.code_factor;
+}
+
+enum {
+	CFA_ADVANCE_LOC = 0x40, CFA_OFFSET = 0x80, CFA_RESTORE = 0xc0, // with a number in the lower six bits
+	CFA_NOP = 0x00, CFA_SET_LOC, CFA_ADVANCE_LOC1, CFA_ADVANCE_LOC2, CFA_ADVANCE_LOC4, CFA_OFFSET_EXTENDED,
+	CFA_RESTORE_EXTENDED, CFA_UNDEFINED, CFA_SAME_VALUE, CFA_REGISTER_RULE, CFA_REMEMBER_STATE, CFA_RESTORE_STATE,
+	CFA_DEF_CFA, CFA_DEF_CFA_REGISTER, CFA_DEF_CFA_OFFSET, CFA_DEF_CFA_EXPRESSION, CFA_EXPRESSION,
+	CFA_OFFSET_EXTENDED_SF, CFA_DEF_CFA_SF, CFA_DEF_CFA_OFFSET_SF, CFA_VAL_OFFSET, CFA_VAL_OFFSET_SF,
+	CFA_VAL_EXPRESSION, CFA_AARCH64_NEGATE_RA = 0x2d, CFA_GNU_ARGS_SIZE = 0x2e,
+};
+
+static void run_cfa(struct run *run, struct cursor *in, uint8_t operation) {
+	const struct cie *cie = &run->builder->cie;
+	struct machine *machine = &run->machine;
+	uint64_t number;
+	switch (operation) {
+	case CFA_DEF_CFA:
+		number = take_uleb(in);
+		set_cfa(machine, in, number, (int64_t)take_uleb(in));
+		break;
+	case CFA_DEF_CFA_SF:
+		number = take_uleb(in);
+		set_cfa(machine, in, number, take_sleb(in) * cie->data_factor);
+		break;
+	case CFA_DEF_CFA_REGISTER:
+		set_cfa(machine, in, take_uleb(in), machine->row.cfa_offset);
+		break;
+	case CFA_DEF_CFA_OFFSET:
+		set_cfa(machine, in, machine->row.cfa_register, (int64_t)take_uleb(in));
+		break;
+	case CFA_DEF_CFA_OFFSET_SF:
+		set_cfa(machine, in, machine->row.cfa_register, take_sleb(in) * cie->data_factor);
+		break;
+	default:
+		set_cfa_expression(run->builder, machine, take_block(in));
+		break;
+	}
+}
+
+static void run_rule(struct run *run, struct cursor *in, uint8_t operation) {
+	struct builder *builder = run->builder;
+	struct machine *machine = &run->machine;
+	uint64_t number = take_uleb(in);
+	switch (operation) {
+	case CFA_OFFSET_EXTENDED:
+		set_saved(builder, machine, in, number, (int64_t)take_uleb(in) * builder->cie.data_factor);
+		break;
+	case CFA_OFFSET_EXTENDED_SF:
+		set_saved(builder, machine, in, number, take_sleb(in) * builder->cie.data_factor);
+		break;
+	case CFA_RESTORE_EXTENDED:
+	case CFA_SAME_VALUE:
+		set_restored(builder, machine, &run->initial, number);
+		break;
+	case CFA_UNDEFINED:
+		if (number == builder->cie.return_register)
+			machine->row.registers |= UNWIND_OUTERMOST;
+		break;
+	case CFA_EXPRESSION:
+		set_saved_expression(builder, machine, number, take_block(in));
+		break;
+	case CFA_VAL_EXPRESSION:
+		take_block(in);
+		break;
+	case CFA_VAL_OFFSET_SF:
+		take_sleb(in);
+		break;
+	default: // the value is another register's, or an offset
+		take_uleb(in);
+		break;
+	}
+}
+
+static void run_state(struct run *run, struct cursor *in, uint8_t operation) {
+	if (operation == CFA_REMEMBER_STATE && run->remembered_count < MOST_REMEMBERED)
+		run->remembered[run->remembered_count++] = run->machine;
+	else if (operation == CFA_RESTORE_STATE && run->remembered_count)
+		run->machine = run->remembered[--run->remembered_count];
+	else
+		in->failed = true;
+}
+
+static void run_one(struct run *run, struct cursor *in) {
+	struct builder *builder = run->builder;
+	uint8_t byte = cursor_u8(in), low = byte & 0x3f;
+	switch (byte & 0xc0) {
+	case CFA_ADVANCE_LOC:
+		advance(run, low);
+		return;
+	case CFA_OFFSET:
+		set_saved(builder, &run->machine, in, low, (int64_t)take_uleb(in) * builder->cie.data_factor);
+		return;
+	case CFA_RESTORE:
+		set_restored(builder, &run->machine, &run->initial, low);
+		return;
+	default:
+		break;
+	}
+	switch (byte) {
+	case CFA_NOP:
+	case CFA_AARCH64_NEGATE_RA:
+		break;
+	case CFA_SET_LOC:
+		emit_row(run);
+		run->pc = take_encoded(builder, in, builder->cie.encoding, true);
+		break;
+	case CFA_ADVANCE_LOC1:
+		advance(run, cursor_u8(in));
+		break;
+	case CFA_ADVANCE_LOC2:
+		advance(run, cursor_u16(in));
+		break;
+	case CFA_ADVANCE_LOC4:
+		advance(run, cursor_u32(in));
+		break;
+	case CFA_REMEMBER_STATE:
+	case CFA_RESTORE_STATE:
+		run_state(run, in, byte);
+		break;
+	case CFA_DEF_CFA:
+	case CFA_DEF_CFA_SF:
+	case CFA_DEF_CFA_REGISTER:
+	case CFA_DEF_CFA_OFFSET:
+	case CFA_DEF_CFA_OFFSET_SF:
+	case CFA_DEF_CFA_EXPRESSION:
+		run_cfa(run, in, byte);
+		break;
+	case CFA_GNU_ARGS_SIZE:
+		take_uleb(in);
+		break;
+	default:
+		if (byte <= CFA_VAL_EXPRESSION)
+			run_rule(run, in, byte);
+		else
+			in->failed = true;
+		break;
+	}
+}
+
+static bool run_all(struct run *run, struct cursor in) {
+	while (cursor_left(&in) && !in.failed)
+		run_one(run, &in);
+	return !in.failed;
+}
+
+// ---- entries ----
+
+static bool read_augmentation(struct builder *builder, struct cursor *in, const char *letters, struct cie *cie) {
+	if (*letters != 'z')
+		return *letters == 0;
+	cie->augmented = true;
+	struct cursor data = take_block(in);
+	for (const char *letter = letters + 1; *letter; letter++) {
+		if (*letter == 'R')
+			cie->encoding = cursor_u8(&data);
+		else if (*letter == 'L')
+			cursor_u8(&data);
+		else if (*letter == 'P')
+			take_encoded(builder, &data, cursor_u8(&data) & 0x0f, false);
+		else if (*letter == 'S')
+			cie->signal = true;
+		else if (*letter != 'B') // arm64: return addresses are signed with the other key
+			return false;
+	}
+	return !data.failed;
+}
+
+static bool read_cie(struct builder *builder, size_t offset) {
+	if (builder->cie_offset == offset)
+		return true;
+	builder->cie_offset = SIZE_MAX;
+	if (offset > builder->size)
+		return false;
+	struct cursor all = cursor_of(builder->section + offset, builder->size - offset);
+	uint32_t length = cursor_u32(&all);
+	struct cursor in = length <= cursor_left(&all) ? cursor_slice(&all, length) : (struct cursor){.failed = true};
+	if (cursor_u32(&in) != 0)
+		return false;
+	struct cie cie = {0};
+	uint8_t version = cursor_u8(&in);
+	const char *letters = cursor_string(&in);
+	if (!letters || (version != 1 && version != 3))
+		return false;
+	cie.code_factor = take_uleb(&in);
+	cie.data_factor = take_sleb(&in);
+	cie.return_register = version == 1 ? cursor_u8(&in) : take_uleb(&in);
+	if (!read_augmentation(builder, &in, letters, &cie) || in.failed)
+		return false;
+	cie.instructions = in;
+	builder->cie = cie;
+	builder->cie_offset = offset;
+	return true;
+}
+
+static void read_fde(struct builder *builder, struct cursor in) {
+	struct function function = {.cie = builder->cie_offset};
+	function.begin = take_encoded(builder, &in, builder->cie.encoding, true);
+	function.size = take_encoded(builder, &in, builder->cie.encoding & 0x0f, false);
+	if (builder->cie.augmented)
+		take_block(&in);
+	function.instructions = in;
+	bool sound = !in.failed && function.begin && function.size && function.begin + function.size > function.begin;
+	if (sound && builder->functions.count < MOST_ROWS)
+		array_push(&builder->functions, function);
+}
+
+static void read_entries(struct builder *builder) {
+	struct cursor all = cursor_of(builder->section, builder->size);
+	while (cursor_left(&all) >= 4) {
+		uint32_t length = cursor_u32(&all);
+		if (length == 0 || length == UINT32_MAX || length > cursor_left(&all))
+			return; // the end, or sizes that no file has
+		struct cursor in = cursor_slice(&all, length);
+		size_t here = (size_t)(in.at - builder->section);
+		uint32_t back = cursor_u32(&in);
+		if (back && !in.failed && back <= here && read_cie(builder, here - back))
+			read_fde(builder, in);
+	}
+}
+
+// ---- the table ----
+
+static void build_function(struct builder *builder, const struct function *function) {
+	static const struct unwind_row none = {.cfa = CFA_NONE};
+	struct run run = {.builder = builder, .pc = function->begin};
+	size_t rows = builder->table->rows.count;
+	if (!read_cie(builder, function->cie) || !run_all(&run, builder->cie.instructions))
+		return;
+	run.initial = run.machine;
+	run.remembered_count = 0;
+	run.emit = true;
+	if (run_all(&run, function->instructions)) {
+		emit_row(&run);
+	} else { // not understood: better none than half
+		builder->table->rows.count = MIN(rows, builder->table->rows.count);
+		add_row(builder->table, function->begin, &none);
+	}
+	// What follows is no code until another function begins.
+	add_row(builder->table, function->begin + function->size, &none);
+}
+
+static int compare_functions(const void *left, const void *right) {
+	const struct function *a = left, *b = right;
+	return a->begin < b->begin ? -1 : a->begin > b->begin;
+}
+
+struct unwind_table *unwind_table_new(const uint8_t *eh_frame, size_t size, uint64_t address) {
+	struct builder builder = {.section = eh_frame, .size = size, .address = address, .cie_offset = SIZE_MAX};
+	if (eh_frame)
+		read_entries(&builder);
+	if (builder.functions.count) {
+		qsort(builder.functions.items, builder.functions.count, sizeof(struct function), compare_functions);
+		builder.table = memory_alloc(sizeof(*builder.table));
+		builder.table->base = builder.functions.items[0].begin;
+		for (size_t i = 0; i < builder.functions.count; i++)
+			build_function(&builder, &builder.functions.items[i]);
+	}
+	array_free(&builder.functions);
+	return builder.table;
+}
+
+void unwind_table_free(struct unwind_table *table) {
+	if (!table)
+		return;
+	array_free(&table->rows);
+	free(table);
+}
+
+size_t unwind_table_rows(const struct unwind_table *table) {
+	return table->rows.count;
+}
+
+const struct unwind_row *unwind_row_at(const struct unwind_table *table, uint64_t address) {
+	if (address < table->base || address - table->base > UINT32_MAX)
+		return NULL;
+	uint32_t pc = (uint32_t)(address - table->base);
+	size_t low = 0, high = table->rows.count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (table->rows.items[middle].pc <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	const struct unwind_row *row = low ? &table->rows.items[low - 1] : NULL;
+	return row && row->cfa != CFA_NONE ? row : NULL;
+}
