@@ -10,5 +10,11 @@
 // call before it.
 void frame_print(FILE *out, Dwfl *dwfl, unsigned number, Dwarf_Addr address, bool call);
 
+// What frame_print() found out about a place it remembers, for this process and those it forks.
+// What a child has found out, frames_send() writes to a pipe and its parent takes from there with
+// frames_receive(): of many processes of one program only the first takes time.
+void frames_send(int fd);
+void frames_receive(int fd);
+
 // Where debug information is looked for: on this machine, never over the network.
 extern const Dwfl_Callbacks frames_of_process, frames_of_files;

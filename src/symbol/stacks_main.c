@@ -4,9 +4,11 @@
 // that is killed when it takes too long.
 #include "base/memory.h"
 #include "symbol/crash_stacks.h"
+#include "symbol/frames.h"
 #include "symbol/process_stacks.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,15 +31,7 @@ static void print_the_rest(pid_t pid, const char *why) {
 	process_print_threads(stdout, pid);
 }
 
-static void print_aside(pid_t pid, double seconds) {
-	fflush(stdout);
-	pid_t child = fork();
-	if (child == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		process_print(stdout, pid);
-		fflush(stdout);
-		_exit(0);
-	}
+static void wait_for(pid_t child, pid_t pid, double seconds) {
 	sigset_t child_ends;
 	sigemptyset(&child_ends);
 	sigaddset(&child_ends, SIGCHLD);
@@ -59,6 +53,30 @@ static void print_aside(pid_t pid, double seconds) {
 		print_the_rest(pid, strerror(errno));
 	else if (WIFSIGNALED(status))
 		print_the_rest(pid, strsignal(WTERMSIG(status)));
+}
+
+// In a child; what that learns of frames is for those after it. The pipe is not waited for: what
+// it cannot hold is lost.
+static void print_aside(pid_t pid, double seconds) {
+	int ends[2];
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK)) {
+		print_the_rest(pid, strerror(errno));
+		return;
+	}
+	fcntl(ends[1], F_SETPIPE_SZ, 1 << 20);
+	fflush(stdout);
+	pid_t child = fork();
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		process_print(stdout, pid);
+		fflush(stdout);
+		frames_send(ends[1]);
+		_exit(0);
+	}
+	wait_for(child, pid, seconds);
+	frames_receive(ends[0]);
+	close(ends[0]);
+	close(ends[1]);
 }
 
 // tracelet-stacks SECONDS PID...: the stacks of these processes, on stdout.
