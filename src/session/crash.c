@@ -130,8 +130,9 @@ void crash_report_all(struct crash_reports *reports, const struct capture_crashe
 void crash_report_test(struct crash_reports *reports, pid_t pid, int wait_status) {
 	if (!WIFSIGNALED(wait_status) || !crash_signal_name((uint32_t)WTERMSIG(wait_status)))
 		return;
+	// Not by its process: in a container that has another number for us than for the kernel.
 	for (size_t i = 0; i < reports->list.count; i++)
-		if (reports->list.items[i].pid == (uint32_t)pid)
+		if (reports->list.items[i].signal == (uint32_t)WTERMSIG(wait_status))
 			return;
 	array_push(&reports->list,
 		   (struct crash_report){.signal = (uint32_t)WTERMSIG(wait_status), .pid = (uint32_t)pid});
