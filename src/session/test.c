@@ -102,6 +102,8 @@ static void note_change(struct test *test, int status) {
 }
 
 static void pass_on(struct test *test, const siginfo_t *signal) {
+	if (test->over)
+		return;
 	// From the kernel: the terminal has sent it to the test as well.
 	if (signal->si_code <= 0)
 		kill(test->pid, signal->si_signo);
@@ -134,6 +136,7 @@ bool test_has_ended(struct test *test, int *wait_status, struct rusage *usage) {
 	while (wait4(test->pid, &status, WNOHANG | WUNTRACED | WCONTINUED, usage) == test->pid) {
 		if (!WIFSTOPPED(status) && !WIFCONTINUED(status)) {
 			*wait_status = status;
+			test->over = true;
 			return true;
 		}
 		note_change(test, status);

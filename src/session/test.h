@@ -14,6 +14,7 @@ struct test {
 	bool stopped, stop_typed; // the test has stopped; someone typed Ctrl-Z
 	sigset_t signals, mask_before;
 	struct sigaction child_before; // what SIGCHLD did
+	bool over;                     // it has ended and been waited for: its id may be another's
 	bool adopts;                   // orphans of the test are our children: they are reaped, but for
 	pid_t other;                   // this child, which is not the test's
 };
