@@ -3,9 +3,9 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/map.h"
+#include "symbol/demangle.h"
 
 #include <inttypes.h>
-#include <libiberty/demangle.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ static void print_symbol(FILE *out, Dwfl_Module *module, Dwarf_Addr address, Dwa
 	const char *name = dwfl_module_addrinfo(module, lookup, &offset, &symbol, NULL, NULL, NULL);
 	if (!name)
 		return;
-	char *plain = cplus_demangle(name, DMGL_PARAMS | DMGL_ANSI);
+	char *plain = demangle(name);
 	int length = (int)(plain ? strlen(plain) : strcspn(name, "@")); // without the version
 	fprintf(out, " %.*s+0x%" PRIx64, length, plain ? plain : name,
 		(uint64_t)(offset + (address - lookup)));
