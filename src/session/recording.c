@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
@@ -256,6 +257,10 @@ static void write_result(struct recording *recording, const struct test_end *end
 	spool_meta(&recording->spool, "exit-status", end->wait_status & 0x7f ? "none" : number);
 	snprintf(number, sizeof(number), "%.6f", end->wall_seconds);
 	spool_meta(&recording->spool, "wall-seconds", number);
+	if (end->timed_out) {
+		snprintf(number, sizeof(number), "%" PRIu64, end->time_over);
+		spool_meta(&recording->spool, "time-limit-over", number);
+	}
 }
 
 // The trace from the spool; NULL if that failed (and was said).

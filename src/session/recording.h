@@ -18,6 +18,7 @@ struct test_end {
 	struct timespec started;
 	bool operation;              // no test: there is no status
 	bool timed_out;              // the test was ended when its time was over
+	uint64_t time_over;          // when that was, CLOCK_BOOTTIME
 	char stacks[512], core[512]; // paths of what was saved then; "": nothing
 };
 

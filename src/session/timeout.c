@@ -126,6 +126,7 @@ void timeout_end_test(const struct settings *settings, const char *name, struct 
 		      struct rusage *usage) {
 	struct ending ending = {.test = test, .tree = tree, .end = end, .usage = usage, .ended = ended};
 	end->timed_out = true;
+	end->time_over = clock_boot_now();
 	tree_list(tree, &ending.left);
 	bool saving = settings_enabled(settings) && settings->keep != KEEP_NEVER;
 	log_error("%s: its time limit of %g s is over; %sending it (processes: %zu)", name, settings->timeout,

@@ -201,6 +201,18 @@ static int write_test_slice(struct perfetto *perfetto) {
 	return perfetto_end(perfetto, mark);
 }
 
+// The moment from which on the test was made to end.
+static int write_time_over(struct perfetto *perfetto) {
+	const char *time = fact(perfetto, "time-limit-over");
+	uint64_t over = time ? strtoull(time, NULL, 10) : 0;
+	if (over < perfetto->start || over > perfetto->end)
+		return 0;
+	size_t mark = perfetto_begin(perfetto, SEQUENCE_EVENTS, over);
+	size_t instant = track_event_begin(perfetto, TYPE_INSTANT, UUID_TEST, "time limit over");
+	proto_end(&perfetto->packet, instant);
+	return perfetto_end(perfetto, mark);
+}
+
 // ---- tasks ----
 
 struct task *perfetto_task(struct perfetto *perfetto, uint32_t tid) {
@@ -485,6 +497,8 @@ static int finish(struct sink *sink) {
 		error = ftrace_finish(perfetto);
 	if (!error)
 		error = write_attributes(perfetto);
+	if (!error)
+		error = write_time_over(perfetto);
 	return error ? error : write_test_slice(perfetto);
 }
 
