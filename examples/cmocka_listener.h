@@ -40,5 +40,7 @@ static inline int traced_teardown(void **state) {
 	return 0;
 }
 
-#define TRACED(test)                                                                                         \
+// clang-format off
+#define TRACED(test) \
 	{#test, traced_run, traced_setup, traced_teardown, &(struct traced_test){#test, test, TL_FAILED}}
+// clang-format on

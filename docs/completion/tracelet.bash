@@ -14,13 +14,17 @@ _tracelet_files() {
 
 # _tracelet_value OPTION: completes the value of an option; fails if it has none.
 _tracelet_value() {
+	case $verb:$1 in
+	dump:--from | dump:--to | dump:--provider | dump:--event | table:--group-by | table:--sum | table:--sort) return ;;
+	esac
 	case $1 in
+	--manifest) _tracelet_files -f -X '!*.man' ;;
 	--enabled | --attachments) _tracelet_offer "yes no auto" ;;
 	--framework) _tracelet_offer "gtest catch2 catch2-3 doctest cmocka libtest go pytest ctest meson tap" ;;
 	--profile) _tracelet_offer "embedded" ;;
 	--type) _tracelet_offer "file memory" ;;
 	--scope) _tracelet_offer "tree system" ;;
-	--from) _tracelet_offer "spool folded perf-script" ;;
+	--from) _tracelet_offer "spool etl etl.zip perf-data folded perf-script" ;;
 	--to) _tracelet_offer "perfetto folded svg html speedscope pprof" ;;
 	--colors) _tracelet_offer "hot mem io red green blue aqua yellow purple orange kind module difference" ;;
 	--sort) _tracelet_offer "self total" ;;
@@ -54,7 +58,7 @@ _tracelet() {
 	local verbs="run each run-test start stop cancel status current snapshot mark convert info dump table fold flame top
 		diff check junit settings doctor"
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]} i
-	local profile_options="--pid --tid --kernel --jit --all --addrs --event-filter --all-events --from --quiet --help"
+	local profile_options="--pid --tid --kernel --jit --all --addrs --event-filter --all-events --no-inline --from --quiet --help"
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
 		_tracelet_offer "$verbs help --help --version"
@@ -88,7 +92,7 @@ _tracelet() {
 	fi
 	_tracelet_value "$previous" && return
 
-	local of_run="--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --duration --wait-tree
+	local of_run="--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --sample --duration --wait-tree
 			--timeout --grace --timeout-status --core --core-limit --keep --max-total-size --max-age --strict --quiet --verbose
 			--json --attachments --buffer-size --keep-spool --help --"
 	case $verb:$current in
@@ -98,7 +102,19 @@ _tracelet() {
 	run-test:*) _tracelet_files -f ;;
 	junit:-*) _tracelet_offer "--output --manifest --quiet --help" ;;
 	junit:*) _tracelet_files -f ;;
-	convert:-*) _tracelet_offer "--from --to --help" ;;
+	convert:-*) _tracelet_offer "--from --to --manifest --help" ;;
+	info:-*) _tracelet_offer "--json --manifest --help" ;;
+	dump:-*) _tracelet_offer "--text --json --csv --provider --event --pid --from --to --manifest --help" ;;
+	table:-*)
+		_tracelet_offer "--list --text --csv --json --group-by --sum --sort --reverse --limit --manifest --help"
+		;;
+	table:*)
+		if [ "$COMP_CWORD" -gt 2 ] && [ -e "$previous" ]; then
+			_tracelet_offer "$(tracelet table --list 2>/dev/null | cut -d ' ' -f 1)"
+		else
+			_tracelet_files -f
+		fi
+		;;
 	check:-*) _tracelet_offer "--quiet --json --min-size --help" ;;
 	start:-*)
 		_tracelet_offer "--output-dir --profile --scope --type --ring-size --ring-seconds --duration
@@ -117,7 +133,7 @@ _tracelet() {
 		;;
 	top:-*) _tracelet_offer "--sort --limit --function --json $profile_options" ;;
 	diff:-*) _tracelet_offer "--output --normalize --limit --fail-above --json $profile_options" ;;
-	convert:* | fold:* | flame:* | top:* | diff:*) _tracelet_files -f ;;
+	convert:* | info:* | dump:* | fold:* | flame:* | top:* | diff:*) _tracelet_files -f ;;
 	check:*)
 		_tracelet_files -f -X '!*.pb'
 		local traces=("${COMPREPLY[@]}")

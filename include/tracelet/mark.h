@@ -190,7 +190,8 @@ TL_MARK_SHARED int tl_mark_map(int fd, uint64_t id) {
 		READ_WRITE = 1 | 2,
 		SHARED = 1,
 		PRIVATE_ANONYMOUS = 2 | 0x20,
-		WIPE_ON_FORK = 18
+		WIPE_ON_FORK = 18,
+		DONT_DUMP = 16
 	};
 #ifdef SYS_mmap2
 	const long map = SYS_mmap2;
@@ -216,6 +217,7 @@ TL_MARK_SHARED int tl_mark_map(int fd, uint64_t id) {
 		tl_mark_syscall(SYS_munmap, place, size);
 		return 0;
 	}
+	tl_mark_syscall(SYS_madvise, place, size, (long)DONT_DUMP);
 	process->wipes = tl_mark_syscall(SYS_madvise, life, (long)4096, (long)WIPE_ON_FORK) == 0;
 	process->life = (struct tl_mark_life *)(uintptr_t)life;
 	process->chunk_count = count;
@@ -262,14 +264,16 @@ TL_MARK_SHARED void tl_mark_enter(struct tl_mark_thread *thread) {
 		struct tl_mark_timespec now = {0, 0};
 		tl_mark_clock(BOOTTIME, &now);
 		generation = ((uint64_t)now.seconds * 1000000000u + (uint64_t)now.nanoseconds) | 1;
-		life->process = process; // each thread that comes here at once finds the same
+		// Each thread that comes here at once finds the same.
+		__atomic_store_n(&life->process, process, __ATOMIC_RELAXED);
 		uint64_t none = 0;
 		if (tl_mark_process.wipes &&
 		    !__atomic_compare_exchange_n(&life->generation, &none, generation, 0, __ATOMIC_ACQ_REL,
 						 __ATOMIC_ACQUIRE))
 			generation = none;
 	}
-	uint64_t owner = life->process | (uint64_t)tl_mark_syscall(SYS_gettid);
+	uint64_t owner = __atomic_load_n(&life->process, __ATOMIC_RELAXED) |
+			 (uint64_t)tl_mark_syscall(SYS_gettid);
 	if (tl_mark_process.wipes || owner != thread->owner) {
 		thread->chunk = NULL;
 		thread->failed_at = 0;

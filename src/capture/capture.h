@@ -15,6 +15,7 @@ struct capture_options {
 	enum capture_scope scope;
 	size_t buffer_size; // bytes of ring, 0: sized to the machine
 	bool sources[RECORD_SOURCE_COUNT];
+	unsigned sample_frequency; // of each CPU in a second
 };
 
 // What the capture cost and missed, known after stop.

@@ -14,7 +14,8 @@ static int describe_any(struct look *look, const struct read_options *options, s
 	uint64_t size = look->input.total;
 	int error = look_read(look, options, &tables, info_init(&info, &tables));
 	if (!error)
-		info_write(&info, look->path, look->reader->name, size ? size : look->input.offset, options->json, out);
+		info_write(&info, look->path, look->reader->name, size ? size : look->input.offset,
+			   options->json, out);
 	info_free(&info);
 	tables_free(&tables);
 	return error;

@@ -6,6 +6,7 @@
 #include "session/junit.h"
 #include "session/manifest_line.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +41,7 @@ static void locate_artifacts(struct manifest_line *record, const char *manifest)
 	record->artifact_count = kept;
 }
 
+// Lines that are not about a test are passed over, but a file of nothing else is no manifest.
 static int read_manifest(const char *path, struct manifest *manifest) {
 	struct input input;
 	int error = input_open(&input, path);
@@ -48,18 +50,19 @@ static int read_manifest(const char *path, struct manifest *manifest) {
 		return error;
 	}
 	const char *at = (const char *)input.data, *end = at + input.size;
-	for (size_t number = 1; at < end && !error; number++) {
+	while (at < end) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		size_t size = (size_t)((newline ? newline : end) - at);
-		struct manifest_line record = {0};
-		if (manifest_line_parse(at, size, &record)) {
-			locate_artifacts(&record, path);
-			array_push(manifest, record);
-		} else if (newline && size) { // without a newline it may be half written
-			log_error("%s:%zu: not a line of a manifest", path, number);
-			error = -1;
+		struct manifest_line line = {0};
+		if (manifest_line_parse(at, size, &line)) {
+			locate_artifacts(&line, path);
+			array_push(manifest, line);
 		}
 		at += size + 1;
+	}
+	if (input.size && !manifest->count) {
+		log_error("%s: is no manifest: no line of it is about a test", path);
+		error = -EINVAL;
 	}
 	input_close(&input);
 	return error;

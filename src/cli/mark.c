@@ -21,7 +21,8 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		return verb_bad_usage(verb);
 	}
 	if (!is_recorded()) {
-		log_error("no session is recording here: 'tracelet run' records the command that it is given");
+		log_error(
+			"no session is recording here: 'tracelet run' records the command that it is given");
 		return EXIT_FOUND;
 	}
 	struct buffer text = {0};

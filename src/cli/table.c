@@ -83,18 +83,12 @@ static int list_tables(void) {
 
 static int run(int argc, char **argv, const struct verb *verb) {
 	static const struct option known[] = {
-		{"text", no_argument, NULL, OPTION_TEXT},
-		{"csv", no_argument, NULL, OPTION_CSV},
-		{"json", no_argument, NULL, OPTION_JSON},
-		{"group-by", required_argument, NULL, 'g'},
-		{"sum", required_argument, NULL, 's'},
-		{"sort", required_argument, NULL, 'o'},
-		{"reverse", no_argument, NULL, 'r'},
-		{"limit", required_argument, NULL, 'l'},
-		{"manifest", required_argument, NULL, 'm'},
-		{"list", no_argument, NULL, 'L'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
+		{"text", no_argument, NULL, OPTION_TEXT},   {"csv", no_argument, NULL, OPTION_CSV},
+		{"json", no_argument, NULL, OPTION_JSON},   {"group-by", required_argument, NULL, 'g'},
+		{"sum", required_argument, NULL, 's'},      {"sort", required_argument, NULL, 'o'},
+		{"reverse", no_argument, NULL, 'r'},        {"limit", required_argument, NULL, 'l'},
+		{"manifest", required_argument, NULL, 'm'}, {"list", no_argument, NULL, 'L'},
+		{"help", no_argument, NULL, 'h'},           {0},
 	};
 	struct arguments arguments = {0};
 	int status = -1;
@@ -140,6 +134,7 @@ const struct verb verb_table = {
 		"  --manifest FILE  a .man file that describes events (ETL); may be repeated\n"
 		"  --help           this text\n\n"
 		"Example: which files were read for how long\n"
-		"  tracelet table trace.etl disk-io --group-by file --sum duration_us,size --sort duration_us\n",
+		"  tracelet table trace.etl disk-io --group-by file --sum duration_us,size --sort "
+		"duration_us\n",
 	.run = run,
 };

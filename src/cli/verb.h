@@ -36,11 +36,11 @@ extern const struct verb verb_top;
 extern const struct verb verb_diff;
 extern const struct verb verb_info;
 extern const struct verb verb_dump;
+extern const struct verb verb_table;
 extern const struct verb verb_check;
 extern const struct verb verb_junit;
 extern const struct verb verb_settings_show;
 extern const struct verb verb_doctor;
-extern const struct verb verb_table;
 
 int verb_print_help(const struct verb *verb); // on stdout; returns 0
 int verb_bad_usage(const struct verb *verb);  // after getopt's own line; returns EXIT_USAGE

@@ -27,6 +27,7 @@ enum event_kind {
 	EVENT_IRQ_EXIT,
 	EVENT_SOFTIRQ_ENTRY,
 	EVENT_SOFTIRQ_EXIT,
+	EVENT_MAPPING, // code that a process got into its address space; size 0: it is new and empty
 	EVENT_SAMPLE,  // where a task was when it was sampled
 	EVENT_GENERIC, // an event with fields of its own
 	EVENT_CRASH,   // a signal that ends the process, in the thread that caused it
@@ -43,6 +44,7 @@ enum event_source {
 	SOURCE_PROCESS,
 	SOURCE_IRQ,
 	SOURCE_MARKER,
+	SOURCE_SAMPLE,
 	SOURCE_TRACE, // of whatever kind
 	SOURCE_COUNT
 };
@@ -76,7 +78,13 @@ enum { CONTEXT_HARDIRQ = 0x08, CONTEXT_SOFTIRQ = 0x10 };
 
 // What the source of a sample does not say; and a sample of the profile that
 // this one is compared with.
-enum { SAMPLE_NO_PID = 1, SAMPLE_NO_TASK = 2, SAMPLE_BASELINE = 4 };
+enum {
+	SAMPLE_NO_PID = 1,
+	SAMPLE_NO_TASK = 2,
+	SAMPLE_BASELINE = 4,
+	SAMPLE_RAW = 8,    // its frames are addresses in the process, and nothing else is known of them yet
+	SAMPLE_BROKEN = 16 // the walk up its stack did not reach the outermost function
+};
 
 // What a test may say (enum tl_mark_type of tracelet/mark.h has the same numbers).
 enum mark_type {
@@ -87,6 +95,13 @@ enum mark_type {
 	MARK_TEST_BEGIN, // a case of a test program; its end closes what is open inside
 	MARK_TEST_END,
 	MARK_TYPE_COUNT
+};
+
+// The top of a stack, to be walked when all is known. Lives as long as the push.
+struct sample_copy {
+	uint64_t pc, stack, frame;
+	const uint8_t *bytes;
+	size_t size;
 };
 
 // A field of a generic event. Strings are not interned: most occur once.
@@ -163,11 +178,16 @@ struct event {
 			int32_t result;  // at exit: 1 handled
 		} irq;
 		struct {
+			uint64_t start, size, offset;
+			uint32_t file, build_id; // strings
+		} mapping;
+		struct {
 			uint64_t weight; // period, or nanoseconds
 			uint32_t stack;
 			uint32_t name; // the sampled event's
 			uint32_t comm; // the task's name then; 0: as known, or none
 			uint32_t flags; // SAMPLE_ bits
+			const struct sample_copy *copy; // of a raw sample, or NULL
 		} sample;
 		struct { // the fields live as long as the push
 			uint32_t provider, name;

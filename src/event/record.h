@@ -14,6 +14,8 @@ typedef __u32 uint32_t;
 typedef __u64 uint64_t;
 typedef __s16 int16_t;
 typedef __s32 int32_t;
+typedef __s64 int64_t;
+typedef __s8 int8_t;
 #else
 #include <stdint.h>
 #endif
@@ -30,6 +32,7 @@ enum record_kind {
 	RECORD_SOFTIRQ_ENTRY,
 	RECORD_SOFTIRQ_EXIT,
 	RECORD_MARK,
+	RECORD_SAMPLE,
 	RECORD_CRASH,
 	RECORD_KIND_COUNT
 };
@@ -40,6 +43,7 @@ enum {
 	RECORD_SOURCE_PROCESS,
 	RECORD_SOURCE_IRQ,
 	RECORD_SOURCE_MARKER,
+	RECORD_SOURCE_SAMPLE,
 	RECORD_SOURCE_COUNT
 };
 
@@ -202,6 +206,35 @@ struct record_mark {
 	uint16_t text_size;
 	uint8_t type; // enum tl_mark_type of tracelet/mark.h, which enum mark_type follows
 	uint8_t unused[5];
+};
+
+// ---- samples ----
+
+enum { SAMPLE_MOST_FRAMES = 127 }; // of each half
+
+// How the walk up the user's stack ended, and what it went by.
+enum {
+	SAMPLE_STACK_COMPLETE = 1, // at the outermost function
+	SAMPLE_STACK_GUESSED = 2,  // by the frame pointer, for want of a table, at least once
+	SAMPLE_STACK_CUT = 4,      // there were more frames than room
+	SAMPLE_STACK_COPIED = 8,   // a copy comes along, to be walked later
+};
+
+enum { SAMPLE_ADDRESSES = 256, SAMPLE_COPY_PAGE = 4096, SAMPLE_COPY_PAGES = 4 };
+
+// What a copied sample has behind SAMPLE_ADDRESSES addresses, used or not; then the bytes.
+struct sample_copied {
+	uint64_t pc, stack, frame;
+	uint32_t size;
+	uint32_t unused;
+};
+
+// Behind it: addresses of 8 bytes, the kernel's and then the user's, each from the innermost on.
+struct record_sample {
+	struct record head;
+	uint32_t tid, pid;
+	uint32_t period; // nanoseconds that it stands for
+	uint16_t kernel_frames, user_frames;
 };
 
 // Room for any record of fixed size: what the programs fill in and hand over.

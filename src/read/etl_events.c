@@ -15,7 +15,8 @@ static int push(struct etl_events *events, const struct event *event) {
 	return sink_push(events->sink, event);
 }
 
-static struct event event_of(const struct etl_events *events, const struct etl_record *record, enum event_kind kind) {
+static struct event event_of(const struct etl_events *events, const struct etl_record *record,
+			     enum event_kind kind) {
 	struct event event = {.time = events->time, .cpu = record->cpu, .kind = kind};
 	event.tid = record->tid == ETL_NONE ? 0 : record->tid;
 	event.pid = record->pid == ETL_NONE ? 0 : record->pid;
@@ -63,7 +64,8 @@ static uint32_t own_stack(struct etl_events *events, const struct etl_record *re
 	size_t width = wide ? 8 : 4, match = 8; // before the addresses stands an id that matches two halves
 	if (item.size <= match)
 		return 0;
-	return etl_stacks_add(&events->stacks, 0, record->pid, item.data + match, (item.size - match) / width, (unsigned)width);
+	return etl_stacks_add(&events->stacks, 0, record->pid, item.data + match, (item.size - match) / width,
+			      (unsigned)width);
 }
 
 // Records of the processor's own kind do not say who ran: a field does, or the switches before.
@@ -71,7 +73,8 @@ static void attribute(struct etl_events *events, const struct etl_record *record
 		      struct event *event) {
 	static const char *const fields[] = {"ThreadId", "StackThread", "IssuingThreadId"};
 	uint64_t number;
-	bool found = type->role == ROLE_HARD_FAULT && etl_decoded_number(&events->decoder, "TThreadId", &number);
+	bool found = type->role == ROLE_HARD_FAULT &&
+		     etl_decoded_number(&events->decoder, "TThreadId", &number);
 	for (size_t i = 0; !found && i < ARRAY_SIZE(fields); i++)
 		found = etl_decoded_number(&events->decoder, fields[i], &number);
 	bool known = record->cpu < events->running.count && events->running.items[record->cpu] != ETL_NONE;
@@ -81,7 +84,8 @@ static void attribute(struct etl_events *events, const struct etl_record *record
 	event->pid = pid_of(events, event->tid);
 }
 
-static int push_generic(struct etl_events *events, const struct etl_record *record, struct etl_type *type, uint64_t ticks) {
+static int push_generic(struct etl_events *events, const struct etl_record *record, struct etl_type *type,
+			uint64_t ticks) {
 	struct event event = event_of(events, record, EVENT_GENERIC);
 	if (!type->name_string)
 		name_type(events, type);
@@ -123,7 +127,9 @@ static int take_process(struct etl_events *events, const struct etl_record *reco
 	const struct event_field *image = etl_decoded_field(&events->decoder, "ImageFileName");
 	const struct event_field *command = etl_decoded_field(&events->decoder, "CommandLine");
 	struct strings *strings = events->tables->strings;
-	uint32_t name = image && image->type == FIELD_TEXT ? strings_add_bytes(strings, image->text, image->size) : 0;
+	uint32_t name = image && image->type == FIELD_TEXT
+				? strings_add_bytes(strings, image->text, image->size)
+				: 0;
 	if (record->opcode == LIFE_STOP) {
 		struct event event = event_of(events, record, EVENT_EXIT);
 		event.tid = event.pid = (uint32_t)pid;
@@ -194,9 +200,13 @@ static int push_tasks(struct etl_events *events) {
 		const struct etl_process *process = &events->state.processes.items[i];
 		if (process->begin || !process->pid)
 			continue;
-		error = push(events, &(struct event){.kind = EVENT_TASK, .time = events->time, .cpu = CPU_NONE, .tid = process->pid,
+		error = push(events, &(struct event){.kind = EVENT_TASK,
+						     .time = events->time,
+						     .cpu = CPU_NONE,
+						     .tid = process->pid,
 						     .pid = process->pid,
-						     .task = {.parent_pid = process->parent, .name = process->name,
+						     .task = {.parent_pid = process->parent,
+							      .name = process->name,
 							      .command_line = process->command_line}});
 	}
 	for (size_t i = 0; !error && i < events->state.at_start.count; i++) {
@@ -204,9 +214,13 @@ static int push_tasks(struct etl_events *events) {
 		if (!thread->tid)
 			continue;
 		*map_put(&events->threads, thread->tid) = (uint64_t)thread->pid + 1;
-		error = push(events, &(struct event){.kind = EVENT_TASK, .time = events->time, .cpu = CPU_NONE, .tid = thread->tid,
+		error = push(events, &(struct event){.kind = EVENT_TASK,
+						     .time = events->time,
+						     .cpu = CPU_NONE,
+						     .tid = thread->tid,
 						     .pid = thread->pid,
-						     .task = {.name = thread_name(events, thread->tid, thread->pid)}});
+						     .task = {.name = thread_name(events, thread->tid,
+										  thread->pid)}});
 	}
 	return error;
 }
@@ -258,7 +272,8 @@ static int take_ready(struct etl_events *events, const struct etl_record *record
 
 static int take_sample(struct etl_events *events, const struct etl_record *record) {
 	struct etl_sample sample;
-	if (!etl_sample_take(record, &sample) || (!sample.tid && !(sample.flags & (SAMPLE_IN_DPC | SAMPLE_IN_ISR))))
+	if (!etl_sample_take(record, &sample) ||
+	    (!sample.tid && !(sample.flags & (SAMPLE_IN_DPC | SAMPLE_IN_ISR))))
 		return 0; // the idle thread
 	struct event event = event_of(events, record, EVENT_SAMPLE);
 	event.tid = sample.tid;
@@ -267,7 +282,8 @@ static int take_sample(struct etl_events *events, const struct etl_record *recor
 	event.sample.weight = events->state.interval * 100 * MAX(sample.count, 1);
 	event.sample.stack = etl_stacks_of(&events->stacks, record->time, sample.tid);
 	if (!event.sample.stack)
-		event.sample.stack = etl_stacks_single(&events->stacks, event.pid, sample.address, record->pointer);
+		event.sample.stack = etl_stacks_single(&events->stacks, event.pid, sample.address,
+						       record->pointer);
 	return push(events, &event);
 }
 
@@ -310,7 +326,8 @@ static int take_disk(struct etl_events *events, const struct etl_record *record,
 	return push_generic(events, record, type, ticks);
 }
 
-static int take_hard_fault(struct etl_events *events, const struct etl_record *record, struct etl_type *type) {
+static int take_hard_fault(struct etl_events *events, const struct etl_record *record,
+			   struct etl_type *type) {
 	uint64_t begin = record->time;
 	etl_decode(&events->decoder, record, type->schema);
 	etl_decoded_number(&events->decoder, "InitialTime", &begin);
@@ -354,8 +371,10 @@ static int take_pmu(struct etl_events *events, const struct etl_record *record, 
 		uint64_t before = *last - 1;
 		*last = value + 1;
 		number = first || value < before ? 0 : (double)(value - before);
-		array_push(&events->decoder.fields, (struct event_field){.name = "Difference", .type = FIELD_UINT,
-									 .uint = first || value < before ? 0 : value - before});
+		array_push(&events->decoder.fields,
+			   (struct event_field){.name = "Difference",
+						.type = FIELD_UINT,
+						.uint = first || value < before ? 0 : value - before});
 	}
 	struct event event = event_of(events, record, EVENT_COUNTER);
 	event.cpu = (uint32_t)MIN(core, (uint64_t)CPU_NONE);
@@ -390,7 +409,8 @@ static bool only_state(const struct etl_record *record, enum etl_role role) {
 }
 
 // Every record as it stands; besides, who is who and who runs is followed.
-static int take_plain(struct etl_events *events, const struct etl_record *record, struct etl_type *type, enum etl_role role) {
+static int take_plain(struct etl_events *events, const struct etl_record *record, struct etl_type *type,
+		      enum etl_role role) {
 	uint64_t next;
 	int error = role == ROLE_PROCESS ? take_process(events, record, type) : 0;
 	if (!error)
@@ -452,15 +472,17 @@ static void survey(struct etl_events *events) {
 			etl_state_take(&events->state, record, type);
 	}
 	if (walk.skipped + walk.unreadable + events->file.damaged_bytes)
-		log_warning("%s: %" PRIu64 " bytes could not be understood; 'tracelet info' tells more", events->file.name,
-			    walk.skipped + walk.unreadable + events->file.damaged_bytes);
+		log_warning("%s: %" PRIu64 " bytes could not be understood; 'tracelet info' tells more",
+			    events->file.name, walk.skipped + walk.unreadable + events->file.damaged_bytes);
 	if (events->file.cut_off)
 		log_warning("%s: ends inside a buffer; what is there was read", events->file.name);
 	etl_walk_end(&walk);
 }
 
 static int push_fact(struct etl_events *events, const char *key, const char *value) {
-	return push(events, &(struct event){.kind = EVENT_META, .time = events->time, .cpu = CPU_NONE,
+	return push(events, &(struct event){.kind = EVENT_META,
+					    .time = events->time,
+					    .cpu = CPU_NONE,
 					    .meta = {.key = strings_add(events->tables->strings, key),
 						     .value = strings_add(events->tables->strings, value)}});
 }
@@ -469,19 +491,25 @@ static int push_facts(struct etl_events *events) {
 	const struct etl_header *header = &events->file.header;
 	const uint64_t unix_epoch = 116444736000000000u; // 1970 in FILETIME
 	uint64_t wall = header->start_time > unix_epoch ? (header->start_time - unix_epoch) * 100 : 0;
-	char release[32], build[32], lost[32];
-	snprintf(release, sizeof(release), "%u.%u.%u", header->version & 0xff, header->version >> 8 & 0xff, header->build);
+	char release[32], build[32], lost[32], buffers[32];
+	snprintf(release, sizeof(release), "%u.%u.%u", header->version & 0xff, header->version >> 8 & 0xff,
+		 header->build);
 	snprintf(build, sizeof(build), "build %u", header->build);
 	snprintf(lost, sizeof(lost), "%u", header->events_lost);
+	snprintf(buffers, sizeof(buffers), "%u", header->buffers_lost);
 	events->time = etl_file_time(&events->file, header->time);
 	int error = push(events, &(struct event){.kind = EVENT_START, .time = events->time, .cpu = CPU_NONE});
 	if (!error)
-		error = push(events, &(struct event){.kind = EVENT_CLOCK, .time = events->time, .cpu = CPU_NONE,
+		error = push(events, &(struct event){.kind = EVENT_CLOCK,
+						     .time = events->time,
+						     .cpu = CPU_NONE,
 						     .clock = {.wall = wall}});
 	const struct {
 		const char *key, *value;
-	} facts[] = {{"system", "Windows"}, {"kernel", release},   {"kernel-version", build},
-		     {"session", header->session}, {"log-file", header->log_file}, {"events-lost", lost}};
+	} facts[] = {{"system", "Windows"},          {"kernel", release},
+		     {"kernel-version", build},      {"session", header->session},
+		     {"log-file", header->log_file}, {"events-lost", lost},
+		     {"buffers-lost", buffers}};
 	for (size_t i = 0; !error && i < ARRAY_SIZE(facts); i++)
 		error = push_fact(events, facts[i].key, facts[i].value);
 	return error;
@@ -501,8 +529,11 @@ static int push_all(struct etl_events *events) {
 	etl_walk_end(&walk);
 	const struct etl_header *header = &events->file.header;
 	if (!error && header->events_lost)
-		error = push(events, &(struct event){.kind = EVENT_LOST, .time = events->time, .cpu = CPU_NONE,
-						     .lost = {.count = header->events_lost, .source = SOURCE_TRACE}});
+		error = push(events,
+			     &(struct event){.kind = EVENT_LOST,
+					     .time = events->time,
+					     .cpu = CPU_NONE,
+					     .lost = {.count = header->events_lost, .source = SOURCE_TRACE}});
 	return error;
 }
 

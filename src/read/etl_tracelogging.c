@@ -16,9 +16,17 @@ enum {
 // TraceLogging numbers the ways to show a value on its own up to 18.
 static unsigned shown_as(unsigned out) {
 	static const uint8_t outs[] = {
-		[2] = OUT_STRING,      [3] = OUT_BOOLEAN,         [4] = OUT_HEX_LAST,   [7] = OUT_PORT,
-		[8] = OUT_IP4,         [9] = OUT_IP6,             [10] = OUT_SOCKET_ADDRESS, [13] = OUT_WIN32_ERROR,
-		[14] = OUT_ERROR_LAST, [15] = OUT_ERROR_LAST,     [16] = OUT_DATETIME,
+		[2] = OUT_STRING,
+		[3] = OUT_BOOLEAN,
+		[4] = OUT_HEX_LAST,
+		[7] = OUT_PORT,
+		[8] = OUT_IP4,
+		[9] = OUT_IP6,
+		[10] = OUT_SOCKET_ADDRESS,
+		[13] = OUT_WIN32_ERROR,
+		[14] = OUT_ERROR_LAST,
+		[15] = OUT_ERROR_LAST,
+		[16] = OUT_DATETIME,
 	};
 	return out < ARRAY_SIZE(outs) ? outs[out] : out >= 35 ? out : 0;
 }

@@ -52,8 +52,8 @@ static bool find_directory(struct stream *input, uint64_t *offset, uint16_t *cou
 }
 
 static bool ends_in_etl(const char *name, size_t length) {
-	return length >= 4 && name[length - 4] == '.' && (name[length - 3] | 0x20) == 'e' && (name[length - 2] | 0x20) == 't' &&
-	       (name[length - 1] | 0x20) == 'l';
+	return length >= 4 && name[length - 4] == '.' && (name[length - 3] | 0x20) == 'e' &&
+	       (name[length - 2] | 0x20) == 't' && (name[length - 1] | 0x20) == 'l';
 }
 
 // Where the member's data begins: behind its own header, whose extra fields may differ.
@@ -82,12 +82,14 @@ static bool find_member(struct stream *input, struct member *member) {
 		cursor_take(&in, 8); // time, checksum
 		member->packed = cursor_u32(&in);
 		member->size = cursor_u32(&in);
-		uint16_t name_size = cursor_u16(&in), extra_size = cursor_u16(&in), comment_size = cursor_u16(&in);
+		uint16_t name_size = cursor_u16(&in), extra_size = cursor_u16(&in),
+			 comment_size = cursor_u16(&in);
 		cursor_take(&in, 8); // attributes
 		member->offset = cursor_u32(&in);
 		size_t shown = MIN((size_t)name_size, sizeof(name));
 		size_t skipped = name_size - shown; // the end of the name is what tells
-		if (stream_read_at(input, offset + MEMBER_RECORD + skipped, name, shown) && ends_in_etl(name, shown))
+		if (stream_read_at(input, offset + MEMBER_RECORD + skipped, name, shown) &&
+		    ends_in_etl(name, shown))
 			return find_data(input, member);
 		offset += MEMBER_RECORD + (uint64_t)name_size + extra_size + comment_size;
 	}
@@ -176,8 +178,8 @@ static void close_member(FILE *file, struct stream *member_stream) {
 	fclose(file);
 }
 
-static int read_with(struct stream *input, const char *name, const struct read_options *options, struct tables *tables,
-		     struct sink *sink) {
+static int read_with(struct stream *input, const char *name, const struct read_options *options,
+		     struct tables *tables, struct sink *sink) {
 	FILE *file;
 	struct stream member;
 	int error = open_member(input, name, &file, &member);
@@ -188,7 +190,8 @@ static int read_with(struct stream *input, const char *name, const struct read_o
 	return error;
 }
 
-static int describe(struct stream *input, const char *name, const struct read_options *options, struct buffer *out) {
+static int describe(struct stream *input, const char *name, const struct read_options *options,
+		    struct buffer *out) {
 	FILE *file;
 	struct stream member;
 	int error = open_member(input, name, &file, &member);

@@ -34,8 +34,8 @@ const struct reader *const *reader_list(void) {
 	return readers;
 }
 
-int reader_read(const struct reader *reader, struct stream *input, const char *name, const struct read_options *options,
-		struct tables *tables, struct sink *sink) {
+int reader_read(const struct reader *reader, struct stream *input, const char *name,
+		const struct read_options *options, struct tables *tables, struct sink *sink) {
 	return reader->read_with ? reader->read_with(input, name, options, tables, sink)
 				 : reader->read(input, name, tables, sink);
 }

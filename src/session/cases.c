@@ -37,7 +37,7 @@ static const struct framework frameworks[] = {
 				"--ignore-glob", "--import-mode", "--junit-xml", "--junitxml", "--log-file",
 				"--override-ini", "--rootdir", "--tb"),
 	 .separator = "::",
-	 .skipped = "1 skipped in",
+	 .skipped = "1 skipped",
 	 .missing = "no tests ran in",
 	 .failed_status = 1},
 	{.name = "ctest",
@@ -78,7 +78,7 @@ static const struct framework frameworks[] = {
 	 .select = TEXTS("-test.v", "-test.run", "^{}$"),
 	 .escape = ESCAPE_REGEX,
 	 .skipped = "--- SKIP: ",
-	 .missing = "no tests to run",
+	 .missing = "testing: warning: no tests to run",
 	 .failed_status = 1},
 	{.name = "gtest",
 	 .marks = TEXTS("gtest_list_tests", "libgtest.so"),
@@ -87,32 +87,33 @@ static const struct framework frameworks[] = {
 	 .select = TEXTS("--gtest_filter={}"),
 	 .separator = ".",
 	 .skipped = "[  SKIPPED ] 1 test",
-	 .missing = "Running 0 tests",
+	 .missing = "[==========] Running 0 tests",
 	 .failed_status = 1},
 	{.name = "catch2",
 	 .marks = TEXTS("list-test-names-only"),
 	 .list = TEXTS("--list-test-names-only"),
-	 .parse = cases_from_lines,
+	 .parse = cases_from_catch2,
 	 .select = TEXTS("{}"),
 	 .escape = ESCAPE_CATCH2,
 	 .missing = "No test cases matched",
 	 .status = STATUS_SUM},
 	{.name = "catch2-3",
-	 .marks = TEXTS("Catch2 v3", "libCatch2.so"),
+	 .marks = TEXTS(" is a Catch2 v", "libCatch2.so"),
 	 .list = TEXTS("--list-tests", "--verbosity", "quiet"),
 	 .parse = cases_from_catch2,
 	 .select = TEXTS("{}"),
 	 .escape = ESCAPE_CATCH2,
 	 .skipped = "1 skipped",
+	 .skipped_status = 4,
 	 .missing = "No test cases matched",
-	 .failed_status = 42},
+	 .status = STATUS_LARGEST},
 	{.name = "doctest",
 	 .marks = TEXTS("dt-list-test-cases"),
 	 .list = TEXTS("--list-test-cases", "--no-colors=true"),
 	 .parse = cases_from_doctest,
 	 .select = TEXTS("--no-colors=true", "--case-sensitive=true", "--test-case={}"),
 	 .escape = ESCAPE_COMMA,
-	 .missing = "test cases: 0 |",
+	 .missing = "[doctest] test cases: 0 |",
 	 .failed_status = 1},
 	{.name = "cmocka",
 	 .marks = TEXTS("libcmocka.so"),
@@ -120,7 +121,7 @@ static const struct framework frameworks[] = {
 	 .parse = cases_from_lines,
 	 .select = TEXTS("TRACELET_CASES=run {}"),
 	 .preload = "libtracelet-cmocka.so",
-	 .skipped = "SKIP",
+	 .skipped = "[  SKIPPED ] 1 test",
 	 .status = STATUS_COUNT},
 	{.name = "tap", .parse = cases_from_tap, .status = STATUS_FIXED, .failed_status = 1},
 };
@@ -140,13 +141,16 @@ const struct framework *framework_by_name(const char *name) {
 }
 
 int cases_exit_status(const struct framework *framework, const int *failed, size_t count) {
-	size_t sum = 0;
-	for (size_t i = 0; i < count; i++)
+	size_t sum = 0, largest = 0;
+	for (size_t i = 0; i < count; i++) {
 		sum += (size_t)failed[i];
-	sum = framework->status == STATUS_COUNT ? count
-	      : framework->status == STATUS_SUM ? sum
-						: (size_t)framework->failed_status;
-	return count ? (int)MIN(sum, (size_t)255) : 0;
+		largest = MAX(largest, (size_t)failed[i]);
+	}
+	const size_t statuses[] = {[STATUS_FIXED] = (size_t)framework->failed_status,
+				   [STATUS_SUM] = sum,
+				   [STATUS_LARGEST] = largest,
+				   [STATUS_COUNT] = count};
+	return count ? (int)MIN(statuses[framework->status], (size_t)255) : 0;
 }
 
 // ---- recognising ----

@@ -38,7 +38,7 @@ bool cases_resolve_meson(const char *text, size_t size, struct cases *cases);
 enum case_escape { ESCAPE_NOTHING, ESCAPE_CATCH2, ESCAPE_COMMA, ESCAPE_REGEX };
 
 // What a framework's exit status says about several cases.
-enum case_status { STATUS_FIXED, STATUS_SUM, STATUS_COUNT };
+enum case_status { STATUS_FIXED, STATUS_SUM, STATUS_LARGEST, STATUS_COUNT };
 
 struct framework {
 	const char *name;
@@ -53,6 +53,7 @@ struct framework {
 	const char *preload;    // a library that teaches the program to list and select
 	const char *skipped;    // printed by a case that was skipped
 	const char *missing;    // printed when there is no case of that name
+	int skipped_status;     // and its exit status
 	case_parser *parse;
 	enum case_escape escape;
 	enum case_status status;

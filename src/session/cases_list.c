@@ -110,18 +110,15 @@ bool cases_from_lines(const char *text, size_t size, struct cases *cases) {
 	return true;
 }
 
-// Of 2: a name in each line. Of 3: names are indented by two, what belongs to one by more.
+// A name in each line; one that begins with "#" is quoted.
 bool cases_from_catch2(const char *text, size_t size, struct cases *cases) {
 	struct line line;
-	bool headed = false;
 	FOR_EACH_LINE(line, text, size) {
-		if (ends_with(line, "test cases:")) {
-			headed = true;
-			continue;
-		}
-		if (headed && (!begins_with(line, "  ") || begins_with(line, "   ")))
-			continue;
 		line = trimmed(line);
+		if (line.size > 2 && begins_with(line, "\"#") && ends_with(line, "\"")) {
+			line = without_front(line, 1);
+			line.size--;
+		}
 		cases_add(cases, line.text, line.size);
 	}
 	return true;

@@ -159,6 +159,7 @@ static void start_case(struct runner *runner, size_t index) {
 	words_free(&words);
 	if (result->pid < 0) {
 		result->outcome = CASE_FAILED;
+		result->status = 126;
 		snprintf(result->words, sizeof(result->words), "cannot be started: %s", strerror(errno));
 		runner->done++;
 		return;
@@ -203,7 +204,8 @@ static void judge(struct runner *runner, size_t index, int status) {
 		result->outcome = CASE_FAILED;
 		result->status = 1;
 		words = "not found by its own name";
-	} else if (framework && result->status == 0 && output_has(runner, index, framework->skipped)) {
+	} else if (framework && (result->status == 0 || result->status == framework->skipped_status) &&
+		   output_has(runner, index, framework->skipped)) {
 		result->outcome = CASE_SKIPPED;
 		words = "skipped";
 	} else if (result->status == 0) {
@@ -369,6 +371,17 @@ static int exit_status(const struct runner *runner) {
 	return status;
 }
 
+// Found out before anything is run, not after the last case.
+static bool can_write(const char *path) {
+	struct output output;
+	int error = output_open(&output, path, OUTPUT_REPLACE);
+	if (error)
+		log_error("--junit: cannot write %s: %s", path, strerror(-error));
+	else
+		output_abandon(&output);
+	return !error;
+}
+
 static int run_cases(struct runner *runner, const struct cases *cases) {
 	static const int handled[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 	double began = seconds_now();
@@ -379,8 +392,10 @@ static int run_cases(struct runner *runner, const struct cases *cases) {
 	for (size_t i = 0; i < cases->count; i++)
 		array_push(&runner->results,
 			   (struct case_result){.test = &cases->items[i], .words = "not run"});
-	if (!make_folder(runner))
+	if ((runner->options->junit && !can_write(runner->options->junit)) || !make_folder(runner)) {
+		each_results_free(&runner->results);
 		return 2;
+	}
 	sigemptyset(&runner->signals);
 	for (size_t i = 0; i < ARRAY_SIZE(handled); i++)
 		sigaddset(&runner->signals, handled[i]);

@@ -6,6 +6,7 @@
 #include "session/convert.h"
 #include "session/manifest.h"
 #include "session/retention.h"
+#include "symbol/kernel.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +45,8 @@ static int open_capture(struct recording *recording) {
 	struct capture_options options = {.scope = recording->settings->scope,
 					  .buffer_size = recording->settings->buffer_size};
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
-		options.sources[source] = true;
+		options.sources[source] = source != RECORD_SOURCE_SAMPLE || recording->settings->sample;
+	options.sample_frequency = (unsigned)recording->settings->sample;
 	static const struct capture_backend *const backends[] = {&capture_bpf, &capture_perf};
 	char why[ARRAY_SIZE(backends)][256] = {{0}};
 	for (size_t i = 0; i < ARRAY_SIZE(backends); i++) {
@@ -90,6 +92,22 @@ static void start_marker(struct recording *recording) {
 	marker_start(recording->marker);
 }
 
+// Where the kernel is, and which build: names of its addresses are looked for only then.
+static void write_kernel_facts(struct recording *recording) {
+	char line[256], build_id[41] = "", address[32] = "";
+	FILE *symbols = fopen("/proc/kallsyms", "re");
+	while (symbols && !*address && fgets(line, sizeof(line), symbols)) {
+		char name[200];
+		if (sscanf(line, "%31s %*c %199s", address, name) != 2 || strcmp(name, "_text") != 0)
+			*address = 0;
+	}
+	if (symbols)
+		fclose(symbols);
+	kernel_build_id(build_id);
+	spool_meta(&recording->spool, "kernel-text", address);
+	spool_meta(&recording->spool, "kernel-build-id", build_id);
+}
+
 static void write_facts(struct recording *recording) {
 	struct utsname system;
 	uname(&system);
@@ -112,6 +130,8 @@ static void write_facts(struct recording *recording) {
 	for (size_t i = 0; i < ARRAY_SIZE(facts); i++)
 		spool_meta(&recording->spool, facts[i][0], facts[i][1]);
 	buffer_free(&command);
+	if (recording->settings->sample)
+		write_kernel_facts(recording);
 }
 
 struct following {
@@ -326,6 +346,8 @@ static void keep_limits(struct recording *recording, struct summary *summary) {
 static void take_counts(struct summary *summary, const struct conversion_result *result) {
 	summary->events = result->tally.events;
 	memcpy(summary->lost, result->tally.lost, sizeof(summary->lost));
+	summary->samples = result->tally.kinds[EVENT_SAMPLE];
+	summary->broken = result->tally.broken;
 	summary->gaps = result->tally.gaps;
 	summary->late = result->late;
 	summary->trace_size = result->size;

@@ -126,7 +126,7 @@ static void tell_test_of_marks(int marks, pid_t tracer) {
 	char marks_name[MARKER_NAME_SIZE];
 	if (marks < 0)
 		return;
-	marker_name(marks, tracer, marks_name);
+	marker_name(marks, marker_holder(marks, tracer), marks_name);
 	if (tracer > 0)
 		setenv("TRACELET_MARKS", marks_name, 1);
 	close(marks);

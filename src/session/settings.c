@@ -26,6 +26,7 @@ enum setting_type {
 	TYPE_CHOICE,
 	TYPE_YES_NO,
 	TYPE_PROCESS,
+	TYPE_FREQUENCY, // 0: no
 };
 
 struct setting {
@@ -78,6 +79,7 @@ static const struct setting table[SETTING_COUNT] = {
 	[SETTING_RING_SIZE] = {"ring-size", TYPE_SIZE, FIELD(ring_size), .least = 64 << 10, .most = 1ull << 32,
 			       .wanted = "a size from 64K to 4G"},
 	[SETTING_RING_SECONDS] = {"ring-seconds", TYPE_SECONDS, FIELD(ring_seconds), .wanted = "seconds"},
+	[SETTING_SAMPLE] = {"sample", TYPE_FREQUENCY, FIELD(sample), .bare = "999", .wanted = "a number from 1 to 20000, or 'no'"},
 	[SETTING_DURATION] = {"duration", TYPE_SECONDS, FIELD(duration), .wanted = "seconds"},
 	[SETTING_WAIT_TREE] = {"wait-tree", TYPE_SECONDS, FIELD(wait_tree), .bare = "0", .wanted = "seconds"},
 	[SETTING_TIMEOUT] = {"timeout", TYPE_SECONDS, FIELD(timeout), .wanted = "seconds"},
@@ -188,6 +190,10 @@ static bool parse(struct settings *settings, const struct setting *setting, cons
 		return parse_number(setting, text, field);
 	case TYPE_CHOICE:
 		return parse_choice(setting, text, field);
+	case TYPE_FREQUENCY:
+		answer = yes_no(text);
+		*(int *)field = answer == 1 && text[1] ? atoi(setting->bare) : atoi(text);
+		return answer == 0 || (*(int *)field > 0 && *(int *)field <= 20000 && (answer == 1 || text[strspn(text, "0123456789")] == 0));
 	case TYPE_PROCESS:
 		*(int *)field = atoi(text);
 		return *(int *)field > 0 && text[strspn(text, "0123456789")] == 0 &&
@@ -432,6 +438,7 @@ void setting_value(const struct settings *settings, enum setting_id id, struct b
 		buffer_printf(text, "%s", setting->choices[*(const int *)field]);
 		break;
 	case TYPE_PROCESS:
+	case TYPE_FREQUENCY:
 		if (*(const int *)field)
 			buffer_printf(text, "%d", *(const int *)field);
 		break;

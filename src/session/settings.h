@@ -19,6 +19,7 @@ enum setting_id {
 	SETTING_TYPE,
 	SETTING_RING_SIZE,
 	SETTING_RING_SECONDS,
+	SETTING_SAMPLE,
 	SETTING_DURATION,
 	SETTING_WAIT_TREE,
 	SETTING_TIMEOUT,
@@ -64,6 +65,7 @@ struct settings {
 	size_t ring_size;       // bytes that a flight recorder holds
 	double ring_seconds;    // and for how long, 0: as long as there is room
 	size_t buffer_size;     // 0: sized to the machine
+	int sample;             // CPU samples in a second, 0: none
 	double duration;        // seconds after which recording stops, 0: with the test
 	double wait_tree;       // seconds to wait for the test's orphans, 0: for ever, negative: do not
 	double timeout;         // seconds the test may take, 0: without limit

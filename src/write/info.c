@@ -31,7 +31,8 @@ static int push(struct sink *sink, const struct event *event) {
 		info->first = event->time;
 	info->last = MAX(info->last, event->time);
 	struct strings *strings = info->tables->strings;
-	uint64_t key = (uint64_t)strings_add(strings, described.provider) << 32 | strings_add(strings, described.name);
+	uint64_t key = (uint64_t)strings_add(strings, described.provider) << 32 |
+		       strings_add(strings, described.name);
 	++*map_put(&info->counts, key);
 	return 0;
 }
@@ -76,12 +77,14 @@ static struct counted_event *sorted_counts(const struct info *info) {
 	size_t count = 0;
 	for (size_t i = 0; i < info->counts.capacity; i++)
 		if (info->counts.slots[i].used)
-			counts[count++] = (struct counted_event){info->counts.slots[i].key, info->counts.slots[i].value};
+			counts[count++] = (struct counted_event){info->counts.slots[i].key,
+								 info->counts.slots[i].value};
 	qsort(counts, count, sizeof(*counts), by_count);
 	return counts;
 }
 
-static void write_json(struct info *info, const char *file, const char *format, uint64_t size, struct buffer *out) {
+static void write_json(struct info *info, const char *file, const char *format, uint64_t size,
+		       struct buffer *out) {
 	const struct strings *strings = info->tables->strings;
 	struct json json = json_into(out);
 	json_object(&json, NULL);
@@ -112,7 +115,8 @@ static void write_json(struct info *info, const char *file, const char *format, 
 	buffer_append(out, "\n", 1);
 }
 
-static void write_text(struct info *info, const char *file, const char *format, uint64_t size, struct buffer *out) {
+static void write_text(struct info *info, const char *file, const char *format, uint64_t size,
+		       struct buffer *out) {
 	const struct strings *strings = info->tables->strings;
 	char words[16];
 	buffer_printf(out, "file       %s, %s, %s\n", file, format, file_size_words(size, words));
@@ -122,8 +126,8 @@ static void write_text(struct info *info, const char *file, const char *format, 
 	buffer_printf(out, "time       %.6f s\n", (double)(info->last - info->first) / 1e9);
 	buffer_printf(out, "events     %" PRIu64 "\n", info->events);
 	buffer_printf(out, "lost       %" PRIu64 "\n", info->lost);
-	buffer_printf(out, "tasks      %zu processes, %zu threads, on %zu CPUs\n", info->processes.count, info->threads.count,
-		      info->cpus.count);
+	buffer_printf(out, "tasks      %zu processes, %zu threads, on %zu CPUs\n", info->processes.count,
+		      info->threads.count, info->cpus.count);
 	CLEANUP_FREE struct counted_event *counts = sorted_counts(info);
 	for (size_t i = 0; i < info->counts.count; i++)
 		buffer_printf(out, "  %9" PRIu64 "  %s/%s\n", counts[i].count,
@@ -131,6 +135,7 @@ static void write_text(struct info *info, const char *file, const char *format, 
 			      strings_get(strings, (uint32_t)counts[i].key));
 }
 
-void info_write(struct info *info, const char *file, const char *format, uint64_t size, bool json, struct buffer *out) {
+void info_write(struct info *info, const char *file, const char *format, uint64_t size, bool json,
+		struct buffer *out) {
 	(json ? write_json : write_text)(info, file, format, size, out);
 }

@@ -20,4 +20,5 @@ struct info {
 struct sink *info_init(struct info *info, struct tables *tables);
 void info_free(struct info *info);
 
-void info_write(struct info *info, const char *file, const char *format, uint64_t size, bool json, struct buffer *out);
+void info_write(struct info *info, const char *file, const char *format, uint64_t size, bool json,
+		struct buffer *out);

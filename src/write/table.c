@@ -18,7 +18,8 @@ static int column_named(const struct table *table, const char *name, size_t leng
 }
 
 // Names parted by commas become numbers of columns. -1: one does not exist, and has been told.
-static int parse_columns(const struct table *table, const char *text, const char *option, int *columns, size_t *count) {
+static int parse_columns(const struct table *table, const char *text, const char *option, int *columns,
+			 size_t *count) {
 	*count = 0;
 	while (text && *text && *count < TABLE_MOST_COLUMNS) {
 		size_t length = strcspn(text, ",");
@@ -27,8 +28,9 @@ static int parse_columns(const struct table *table, const char *text, const char
 			struct buffer names = {0};
 			for (size_t i = 0; i < table->column_count; i++)
 				buffer_printf(&names, " %s", table->definition->columns[i].name);
-			log_error("%s: table %s has no column '%.*s'; it has%.*s", option, table->definition->name, (int)length, text,
-				  (int)names.size, (char *)names.data);
+			log_error("%s: table %s has no column '%.*s'; it has%.*s", option,
+				  table->definition->name, (int)length, text, (int)names.size,
+				  (char *)names.data);
 			buffer_free(&names);
 			return -1;
 		}
@@ -49,7 +51,8 @@ static const char *shown_name(const struct table *table, size_t column) {
 		return columns[column].name;
 	if (column < table->group_count)
 		return columns[table->group[column]].name;
-	return column == table->group_count ? "count" : columns[table->sums[column - table->group_count - 1]].name;
+	return column == table->group_count ? "count"
+					    : columns[table->sums[column - table->group_count - 1]].name;
 }
 
 static bool parse_sort(struct table *table, const char *name) {
@@ -62,7 +65,8 @@ static bool parse_sort(struct table *table, const char *name) {
 	struct buffer names = {0};
 	for (size_t i = 0; i < shown_columns(table); i++)
 		buffer_printf(&names, " %s", shown_name(table, i));
-	log_error("--sort: there is no column '%s' here; there are%.*s", name, (int)names.size, (char *)names.data);
+	log_error("--sort: there is no column '%s' here; there are%.*s", name, (int)names.size,
+		  (char *)names.data);
 	buffer_free(&names);
 	return false;
 }
@@ -78,7 +82,9 @@ static struct cell *row_at(struct table *table, size_t row) {
 }
 
 static double cell_number(const struct cell *cell) {
-	return cell->type == CELL_REAL ? cell->real : cell->type == CELL_TEXT || cell->type == CELL_NONE ? 0 : (double)cell->number;
+	return cell->type == CELL_REAL                              ? cell->real
+	       : cell->type == CELL_TEXT || cell->type == CELL_NONE ? 0
+								    : (double)cell->number;
 }
 
 static void add_cell(struct cell *sum, const struct cell *cell) {
@@ -170,10 +176,12 @@ static int compare_rows_reversed(const void *a, const void *b) {
 static struct sorted_row *sort_rows(struct table *table) {
 	struct sorted_row *rows = memory_alloc((table->row_count + 1) * sizeof(*rows));
 	for (size_t i = 0; i < table->row_count; i++)
-		rows[i] = (struct sorted_row){.cell = row_at(table, i) + MAX(table->sort, 0), .row = i,
+		rows[i] = (struct sorted_row){.cell = row_at(table, i) + MAX(table->sort, 0),
+					      .row = i,
 					      .strings = table->tables->strings};
 	if (table->sort >= 0)
-		qsort(rows, table->row_count, sizeof(*rows), table->options.reverse ? compare_rows_reversed : compare_rows);
+		qsort(rows, table->row_count, sizeof(*rows),
+		      table->options.reverse ? compare_rows_reversed : compare_rows);
 	return rows;
 }
 
@@ -193,7 +201,8 @@ static void append_cell(const struct table *table, struct buffer *out, const str
 		buffer_printf(out, "%.3f", cell->real);
 		break;
 	case CELL_SECONDS:
-		buffer_printf(out, "%" PRIu64 ".%09" PRIu64, cell->number / 1000000000, cell->number % 1000000000);
+		buffer_printf(out, "%" PRIu64 ".%09" PRIu64, cell->number / 1000000000,
+			      cell->number % 1000000000);
 		break;
 	case CELL_TEXT:
 		buffer_append(out, strings_get(table->tables->strings, cell->text),
@@ -236,7 +245,8 @@ static void write_text(struct table *table, const struct sorted_row *rows, size_
 				append_cell(table, text, cell);
 			else
 				buffer_printf(text, "%s", shown_name(table, column));
-			size_t width = plain_width(text), pad = widths[column] > width ? widths[column] - width : 0;
+			size_t width = plain_width(text),
+			       pad = widths[column] > width ? widths[column] - width : 0;
 			bool left = cell ? cell->type == CELL_TEXT || cell->type == CELL_NONE
 					 : !count || row_at(table, rows[0].row)[column].type == CELL_TEXT;
 			if (column)
@@ -274,7 +284,8 @@ static void write_csv(struct table *table, const struct sorted_row *rows, size_t
 	buffer_free(&line);
 }
 
-static void json_cell(const struct table *table, struct json *json, const char *name, const struct cell *cell) {
+static void json_cell(const struct table *table, struct json *json, const char *name,
+		      const struct cell *cell) {
 	char text[24];
 	switch (cell->type) {
 	case CELL_NONE:
@@ -307,7 +318,8 @@ static void write_json(struct table *table, const struct sorted_row *rows, size_
 		buffer_printf(&line, "%s", i ? ",\n " : "[");
 		json_object(&json, NULL);
 		for (size_t column = 0; column < shown_columns(table); column++)
-			json_cell(table, &json, shown_name(table, column), row_at(table, rows[i].row) + column);
+			json_cell(table, &json, shown_name(table, column),
+				  row_at(table, rows[i].row) + column);
 		json_close_object(&json);
 		output_write(table->output, line.data, line.size);
 		line.size = 0;
@@ -325,8 +337,10 @@ static int push(struct sink *sink, const struct event *event) {
 		table->start = event->time;
 		table->started = true;
 	}
-	if (event->kind == EVENT_META && strcmp(strings_get(table->tables->strings, event->meta.key), "system") == 0)
-		table->windows = strcmp(strings_get(table->tables->strings, event->meta.value), "Windows") == 0;
+	if (event->kind == EVENT_META &&
+	    strcmp(strings_get(table->tables->strings, event->meta.key), "system") == 0)
+		table->windows = strcmp(strings_get(table->tables->strings, event->meta.value), "Windows") ==
+				 0;
 	if (event->kind > EVENT_TASK)
 		table->end = MAX(table->end, event->time);
 	describer_learn(&table->describer, event);
@@ -393,7 +407,8 @@ struct sink *table_new(struct output *output, struct tables *tables, const struc
 	const char *sum = options->sum ? options->sum : definition->sum;
 	const char *sort = options->sort ? options->sort : own ? "count" : definition->sort;
 	if (parse_columns(table, group_by, "--group-by", table->group, &table->group_count) ||
-	    parse_columns(table, sum, "--sum", table->sums, &table->sum_count) || !parse_sort(table, sort && table->group_count ? sort : options->sort)) {
+	    parse_columns(table, sum, "--sum", table->sums, &table->sum_count) ||
+	    !parse_sort(table, sort && table->group_count ? sort : options->sort)) {
 		destroy(&table->sink);
 		return NULL;
 	}

@@ -123,7 +123,8 @@ static void follow_tasks(struct table *table, const struct event *event) {
 static struct cell command_cell(struct table *table, uint32_t id) {
 	struct buffer *text = &table->text;
 	text->size = 0;
-	buffer_append(text, strings_get(table->tables->strings, id), strings_length(table->tables->strings, id));
+	buffer_append(text, strings_get(table->tables->strings, id),
+		      strings_length(table->tables->strings, id));
 	while (text->size && !text->data[text->size - 1])
 		text->size--;
 	for (size_t i = 0; i < text->size; i++)
@@ -296,8 +297,8 @@ static void take_switches(struct table *table, const struct event *event) {
 
 // ---- interrupts ----
 
-static void interrupt_row(struct table *table, uint64_t time, uint32_t cpu, const char *kind, struct cell function,
-			  uint64_t duration) {
+static void interrupt_row(struct table *table, uint64_t time, uint32_t cpu, const char *kind,
+			  struct cell function, uint64_t duration) {
 	struct cell *row = table->row;
 	row[0] = since_start(table, time);
 	row[1] = cell_uint(cpu);
@@ -310,10 +311,11 @@ static void interrupt_row(struct table *table, uint64_t time, uint32_t cpu, cons
 static void take_interrupts(struct table *table, const struct event *event) {
 	bool soft = event->kind == EVENT_SOFTIRQ_ENTRY || event->kind == EVENT_SOFTIRQ_EXIT;
 	if (is_generic(table, event, "PerfInfo/") && event->generic.duration && field(event, "Routine")) {
-		const char *kind = strings_get(table->tables->strings, event->generic.name) + strlen("PerfInfo/");
+		const char *kind = strings_get(table->tables->strings, event->generic.name) +
+				   strlen("PerfInfo/");
 		const char *name = field(event, "Function") ? "Function" : "Routine";
-		interrupt_row(table, event->time - event->generic.duration, event->cpu, kind, field_cell(table, event, name),
-			      event->generic.duration);
+		interrupt_row(table, event->time - event->generic.duration, event->cpu, kind,
+			      field_cell(table, event, name), event->generic.duration);
 		return;
 	}
 	if (event->kind < EVENT_IRQ_ENTRY || event->kind > EVENT_SOFTIRQ_EXIT || event->cpu == CPU_NONE)
@@ -457,67 +459,186 @@ static void take_pmu_driver(struct table *table, const struct event *event) {
 
 // ---- the tables ----
 
-#define TIME {"time", CELL_SECONDS}
+#define TIME                                                                                                 \
+	{ "time", CELL_SECONDS }
 
-#define SWITCH_COLUMNS                                                                             \
-	{TIME, {"cpu", CELL_UINT}, {"tid", CELL_UINT}, {"process", CELL_TEXT}, {"thread", CELL_TEXT}, \
-	 {"run_us", CELL_REAL}, {"ready_us", CELL_REAL}, {"wait_us", CELL_REAL}, {"readied_by", CELL_UINT}, \
-	 {"wait_reason", CELL_UINT}, {"next_tid", CELL_UINT}}
-#define SAMPLE_COLUMNS                                                                             \
-	{TIME, {"cpu", CELL_UINT}, {"pid", CELL_UINT}, {"process", CELL_TEXT}, {"tid", CELL_UINT}, \
-	 {"thread", CELL_TEXT}, {"module", CELL_TEXT}, {"function", CELL_TEXT}, {"event", CELL_TEXT}, {"weight_ms", CELL_REAL}}
+#define SWITCH_COLUMNS                                                                                       \
+	{                                                                                                    \
+		TIME, {"cpu", CELL_UINT}, {"tid", CELL_UINT}, {"process", CELL_TEXT}, {"thread", CELL_TEXT}, \
+			{"run_us", CELL_REAL}, {"ready_us", CELL_REAL}, {"wait_us", CELL_REAL},              \
+			{"readied_by", CELL_UINT}, {"wait_reason", CELL_UINT}, {                             \
+			"next_tid", CELL_UINT                                                                \
+		}                                                                                            \
+	}
+#define SAMPLE_COLUMNS                                                                                       \
+	{                                                                                                    \
+		TIME, {"cpu", CELL_UINT}, {"pid", CELL_UINT}, {"process", CELL_TEXT}, {"tid", CELL_UINT},    \
+			{"thread", CELL_TEXT}, {"module", CELL_TEXT}, {"function", CELL_TEXT},               \
+			{"event", CELL_TEXT}, {                                                              \
+			"weight_ms", CELL_REAL                                                               \
+		}                                                                                            \
+	}
 
 const struct table_definition table_definitions[] = {
-	{"processes", "who ran, from when to when, and how it ended",
-	 {{"pid", CELL_UINT}, {"parent", CELL_UINT}, {"name", CELL_TEXT}, {"start", CELL_SECONDS}, {"end", CELL_SECONDS},
-	  {"exit", CELL_UINT}, {"command_line", CELL_TEXT}},
-	 NULL, NULL, NULL, follow_tasks, finish_processes},
-	{"threads", "the threads of each process, and how long they ran",
-	 {{"tid", CELL_UINT}, {"pid", CELL_UINT}, {"process", CELL_TEXT}, {"name", CELL_TEXT}, {"start", CELL_SECONDS},
-	  {"end", CELL_SECONDS}, {"run_us", CELL_REAL}},
-	 NULL, NULL, NULL, take_threads, finish_threads},
-	{"images", "programs and libraries, where and when they were loaded",
-	 {{"pid", CELL_UINT}, {"process", CELL_TEXT}, {"base", CELL_HEX}, {"size", CELL_UINT}, {"file", CELL_TEXT},
-	  {"load", CELL_SECONDS}, {"unload", CELL_SECONDS}},
-	 NULL, NULL, NULL, take_images, NULL},
-	{"cpu-usage", "CPU time by samples: process, module, function", SAMPLE_COLUMNS, "process,module,function", "weight_ms",
-	 "weight_ms", take_sampled, NULL},
+	{"processes",
+	 "who ran, from when to when, and how it ended",
+	 {{"pid", CELL_UINT},
+	  {"parent", CELL_UINT},
+	  {"name", CELL_TEXT},
+	  {"start", CELL_SECONDS},
+	  {"end", CELL_SECONDS},
+	  {"exit", CELL_UINT},
+	  {"command_line", CELL_TEXT}},
+	 NULL,
+	 NULL,
+	 NULL,
+	 follow_tasks,
+	 finish_processes},
+	{"threads",
+	 "the threads of each process, and how long they ran",
+	 {{"tid", CELL_UINT},
+	  {"pid", CELL_UINT},
+	  {"process", CELL_TEXT},
+	  {"name", CELL_TEXT},
+	  {"start", CELL_SECONDS},
+	  {"end", CELL_SECONDS},
+	  {"run_us", CELL_REAL}},
+	 NULL,
+	 NULL,
+	 NULL,
+	 take_threads,
+	 finish_threads},
+	{"images",
+	 "programs and libraries, where and when they were loaded",
+	 {{"pid", CELL_UINT},
+	  {"process", CELL_TEXT},
+	  {"base", CELL_HEX},
+	  {"size", CELL_UINT},
+	  {"file", CELL_TEXT},
+	  {"load", CELL_SECONDS},
+	  {"unload", CELL_SECONDS}},
+	 NULL,
+	 NULL,
+	 NULL,
+	 take_images,
+	 NULL},
+	{"cpu-usage", "CPU time by samples: process, module, function", SAMPLE_COLUMNS,
+	 "process,module,function", "weight_ms", "weight_ms", take_sampled, NULL},
 	{"cpu-samples", "the samples one by one", SAMPLE_COLUMNS, NULL, NULL, NULL, take_sampled, NULL},
-	{"cpu-usage-precise", "CPU time by context switches: process, thread", SWITCH_COLUMNS, "process,tid,thread",
-	 "run_us,ready_us,wait_us", "run_us", take_switches, NULL},
-	{"context-switches", "each stay on a CPU: how long, how long ready, how long waiting before", SWITCH_COLUMNS, NULL, NULL,
-	 NULL, take_switches, NULL},
-	{"dpc-isr", "interrupts and deferred procedure calls",
+	{"cpu-usage-precise", "CPU time by context switches: process, thread", SWITCH_COLUMNS,
+	 "process,tid,thread", "run_us,ready_us,wait_us", "run_us", take_switches, NULL},
+	{"context-switches", "each stay on a CPU: how long, how long ready, how long waiting before",
+	 SWITCH_COLUMNS, NULL, NULL, NULL, take_switches, NULL},
+	{"dpc-isr",
+	 "interrupts and deferred procedure calls",
 	 {TIME, {"cpu", CELL_UINT}, {"kind", CELL_TEXT}, {"function", CELL_TEXT}, {"duration_us", CELL_REAL}},
-	 NULL, NULL, NULL, take_interrupts, NULL},
-	{"disk-io", "reads, writes and flushes of disks",
-	 {TIME, {"pid", CELL_UINT}, {"process", CELL_TEXT}, {"operation", CELL_TEXT}, {"disk", CELL_UINT},
-	  {"offset", CELL_UINT}, {"size", CELL_UINT}, {"duration_us", CELL_REAL}, {"file", CELL_TEXT}},
-	 NULL, NULL, NULL, take_disk, NULL},
-	{"hard-faults", "page faults that read a disk",
-	 {TIME, {"pid", CELL_UINT}, {"process", CELL_TEXT}, {"tid", CELL_UINT}, {"address", CELL_HEX}, {"size", CELL_UINT},
-	  {"duration_us", CELL_REAL}, {"file", CELL_TEXT}},
-	 NULL, NULL, NULL, take_hard_faults, NULL},
-	{"page-faults", "page faults of all kinds",
-	 {TIME, {"pid", CELL_UINT}, {"process", CELL_TEXT}, {"tid", CELL_UINT}, {"kind", CELL_TEXT}, {"address", CELL_HEX},
+	 NULL,
+	 NULL,
+	 NULL,
+	 take_interrupts,
+	 NULL},
+	{"disk-io",
+	 "reads, writes and flushes of disks",
+	 {TIME,
+	  {"pid", CELL_UINT},
+	  {"process", CELL_TEXT},
+	  {"operation", CELL_TEXT},
+	  {"disk", CELL_UINT},
+	  {"offset", CELL_UINT},
+	  {"size", CELL_UINT},
+	  {"duration_us", CELL_REAL},
+	  {"file", CELL_TEXT}},
+	 NULL,
+	 NULL,
+	 NULL,
+	 take_disk,
+	 NULL},
+	{"hard-faults",
+	 "page faults that read a disk",
+	 {TIME,
+	  {"pid", CELL_UINT},
+	  {"process", CELL_TEXT},
+	  {"tid", CELL_UINT},
+	  {"address", CELL_HEX},
+	  {"size", CELL_UINT},
+	  {"duration_us", CELL_REAL},
+	  {"file", CELL_TEXT}},
+	 NULL,
+	 NULL,
+	 NULL,
+	 take_hard_faults,
+	 NULL},
+	{"page-faults",
+	 "page faults of all kinds",
+	 {TIME,
+	  {"pid", CELL_UINT},
+	  {"process", CELL_TEXT},
+	  {"tid", CELL_UINT},
+	  {"kind", CELL_TEXT},
+	  {"address", CELL_HEX},
 	  {"instruction", CELL_HEX}},
-	 NULL, NULL, NULL, take_page_faults, NULL},
-	{"virtual-alloc", "address space that was taken and given back",
-	 {TIME, {"pid", CELL_UINT}, {"process", CELL_TEXT}, {"operation", CELL_TEXT}, {"address", CELL_HEX}, {"size", CELL_UINT},
+	 NULL,
+	 NULL,
+	 NULL,
+	 take_page_faults,
+	 NULL},
+	{"virtual-alloc",
+	 "address space that was taken and given back",
+	 {TIME,
+	  {"pid", CELL_UINT},
+	  {"process", CELL_TEXT},
+	  {"operation", CELL_TEXT},
+	  {"address", CELL_HEX},
+	  {"size", CELL_UINT},
 	  {"flags", CELL_HEX}},
-	 NULL, NULL, NULL, take_virtual_alloc, NULL},
-	{"generic-events", "events of providers: who said what how often",
-	 {TIME, {"cpu", CELL_UINT}, {"pid", CELL_UINT}, {"process", CELL_TEXT}, {"tid", CELL_UINT}, {"provider", CELL_TEXT},
-	  {"event", CELL_TEXT}, {"duration_us", CELL_REAL}},
-	 "provider,event", NULL, "count", take_generic, NULL},
-	{"lost", "what the recording lost",
+	 NULL,
+	 NULL,
+	 NULL,
+	 take_virtual_alloc,
+	 NULL},
+	{"generic-events",
+	 "events of providers: who said what how often",
+	 {TIME,
+	  {"cpu", CELL_UINT},
+	  {"pid", CELL_UINT},
+	  {"process", CELL_TEXT},
+	  {"tid", CELL_UINT},
+	  {"provider", CELL_TEXT},
+	  {"event", CELL_TEXT},
+	  {"duration_us", CELL_REAL}},
+	 "provider,event",
+	 NULL,
+	 "count",
+	 take_generic,
+	 NULL},
+	{"lost",
+	 "what the recording lost",
 	 {TIME, {"cpu", CELL_UINT}, {"source", CELL_TEXT}, {"count", CELL_UINT}},
-	 NULL, NULL, NULL, take_lost, NULL},
-	{"pmu-app", "counters of WindowsPerf's program, by event and core",
-	 {{"event", CELL_TEXT}, {"core", CELL_UINT}, {"index", CELL_HEX}, {"note", CELL_TEXT}, TIME, {"value", CELL_UINT}},
-	 "event,core", "value", "event", take_pmu_app, NULL},
-	{"pmu-driver", "counters of WindowsPerf's driver, by event and core: differences",
+	 NULL,
+	 NULL,
+	 NULL,
+	 take_lost,
+	 NULL},
+	{"pmu-app",
+	 "counters of WindowsPerf's program, by event and core",
+	 {{"event", CELL_TEXT},
+	  {"core", CELL_UINT},
+	  {"index", CELL_HEX},
+	  {"note", CELL_TEXT},
+	  TIME,
+	  {"value", CELL_UINT}},
+	 "event,core",
+	 "value",
+	 "event",
+	 take_pmu_app,
+	 NULL},
+	{"pmu-driver",
+	 "counters of WindowsPerf's driver, by event and core: differences",
 	 {{"event", CELL_HEX}, {"core", CELL_UINT}, {"counter", CELL_UINT}, TIME, {"value", CELL_UINT}},
-	 "event,core", "value", "event", take_pmu_driver, NULL},
+	 "event,core",
+	 "value",
+	 "event",
+	 take_pmu_driver,
+	 NULL},
 };
 const size_t table_definition_count = ARRAY_SIZE(table_definitions);

@@ -246,6 +246,11 @@ chmod +x go
 check_run "go" 0 "$TRACELET" each --framework go -- ./go
 check_match "tests and examples" '^2 cases: 1 passed, 0 failed, 1 skipped' "$stdout"
 
+printf '#!/bin/sh\n[ "$1" != --list-tests ] || { echo off; exit; }\necho "test cases: 1 | 1 skipped"; exit 4\n' >catch
+chmod +x catch
+check_run "a case that Catch2 3 skips has not failed" 0 "$TRACELET" each --framework catch2-3 -- ./catch
+check_equal "it is skipped" skipped "$(result off)"
+
 printf '#!/bin/sh\necho all of it "$@"\nexit 7\n' >plain
 chmod +x plain
 check_run "a program of no known kind is run whole" 7 "$TRACELET" each -- ./plain --list
@@ -283,6 +288,7 @@ bad() { # WHAT PATTERN OPTIONS...
 bad "no number" "jobs: 'many' is not a number from 1 to" -j many
 bad "none" "jobs: '0' is not a number" --jobs 0
 bad "an unknown framework" "'junit5' is none of: pytest ctest" --framework junit5
+bad "a file that cannot be written" "junit: cannot write /no/such/out.xml" --framework tap --select '-t {}' --junit /no/such/out.xml
 bad "a regular expression that is none" "filter: '\('" --framework tap --select '-t {}' --filter '('
 bad "a filter that nothing fits" "no case has 'zzz'" --framework tap --select '-t {}' --filter zzz
 

@@ -32,6 +32,8 @@ artifact test_one one.pb
 artifact twice twice.pb
 artifact tests_test_a.py__TestGroup__test_in_1_ python.pb
 artifact nobody nobody.pb
+echo '{"deleted": [{"path": "x.pb"}]}' >>tracelet-out/manifest.jsonl
+printf '{"test": "half' >half
 artifact with_error error.pb
 cat >results.xml <<'END'
 <?xml version='1.0' encoding="UTF-8"?>
@@ -51,6 +53,7 @@ cat >results.xml <<'END'
 </testsuites>
 <!-- the end -->
 END
+cat half >>tracelet-out/manifest.jsonl
 cp results.xml before.xml
 
 check_run "a file" 0 "$TRACELET" junit --output out.xml results.xml
@@ -127,7 +130,7 @@ bad "an empty file" 'empty.xml: line 1: no element found' empty.xml
 printf '\0\1\2\3' >bytes.xml
 bad "no text at all" 'bytes.xml: ' bytes.xml
 echo 'no JSON' >bad.jsonl
-bad "a manifest that is none" 'bad.jsonl:1: not a line of a manifest' before.xml --manifest bad.jsonl
+bad "a manifest that is none" 'bad.jsonl: is no manifest' before.xml --manifest bad.jsonl
 check_run "a file that is not there" 2 "$TRACELET" junit no-such.xml
 check_lines "one line" 1 "$stderr"
 check_run "a manifest that is not there" 2 "$TRACELET" junit --manifest no-such.jsonl before.xml

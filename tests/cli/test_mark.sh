@@ -100,6 +100,11 @@ for compiler in g++ clang++; do
 		done
 	fi
 done
+check "switched off, it is empty" gcc -std=c99 $strict -DTL_MARK_DISABLED -c -I "$source/include" use.c -o off.o
+check_not "with nothing of it left" eval 'nm off.o | grep tl_mark_'
+if type -P x86_64-w64-mingw32-gcc >/dev/null; then
+	check "on Windows as well" x86_64-w64-mingw32-gcc -std=c99 $strict -c -I "$source/include" use.c -o /dev/null
+fi
 cat >main.c <<'END'
 #include <tracelet/mark.h>
 void use(void);
@@ -198,6 +203,14 @@ check_run "and where nothing else can be recorded" 7 ordinary "$TRACELET" run --
 check_match "which is said" "not recorded: all but the test's own marks" "$stderr"
 check "tracelet check is content" "$TRACELET" check "$(the_trace alone)"
 check_equal "all of it" $((9 * (2 + 4 * 10) + 2)) "$(marks alone)"
+cp "$TRACELET" able
+if setcap cap_bpf,cap_perfmon,cap_sys_admin+ep able 2>/dev/null; then
+	check_run "a tracelet with capabilities of its own takes them too" 7 ordinary ./able run --keep-spool --name able -- "$helpers/marker" 10
+	check_equal "all of it" $((9 * (2 + 4 * 10) + 2)) "$(marks able)"
+	check "and leaves no process" wait_until eval '! ps -C tracelet-marks -o stat= | grep -qv Z'
+else
+	skip "a tracelet with capabilities of its own" "files cannot have any here"
+fi
 rm -rf tracelet-out
 check_run "a test without marks leaves nothing there" 0 ordinary "$TRACELET" run --scope system -- true
 check_not "no folder" test -e tracelet-out

@@ -58,7 +58,8 @@ int main(int argc, char **argv) {
 		uint64_t seed = file.size;
 		size_t boundaries = file.size / 4096 + 1;
 		for (size_t cut = 0; cut < (cuts ? cuts : boundaries); cut++)
-			read_bytes(file.data, MIN(4096 * (cuts ? next_random(&seed) % boundaries : cut), file.size));
+			read_bytes(file.data,
+				   MIN(4096 * (cuts ? next_random(&seed) % boundaries : cut), file.size));
 		uint8_t *copy = memory_alloc(file.size + 1);
 		memcpy(copy, file.data, file.size);
 		for (unsigned flip = 0; flip < flips; flip++) {

@@ -7,19 +7,23 @@
 #include "etl_writer.h"
 
 #define SAMPLE_TRACELOGGING "11111111-2222-3333-4444-555555555555"
-#define SAMPLE_EVENTSOURCE "66666666-7777-8888-9999-aaaaaaaaaaaa"
-#define SAMPLE_MANIFEST "bbbbbbbb-cccc-dddd-eeee-ffffffffffff"
-#define SAMPLE_CLR "e13c0d23-ccbc-4e12-931b-d9cc2eee27e4"
-#define SAMPLE_PMU_APP "6afccf81-3a0c-411e-a4aa-c4cf02eb840d"
-#define SAMPLE_PMU_DRIVER "9b15b4b5-6979-4ba7-9b26-00c630a4d7b3"
+#define SAMPLE_EVENTSOURCE  "66666666-7777-8888-9999-aaaaaaaaaaaa"
+#define SAMPLE_MANIFEST     "bbbbbbbb-cccc-dddd-eeee-ffffffffffff"
+#define SAMPLE_CLR          "e13c0d23-ccbc-4e12-931b-d9cc2eee27e4"
+#define SAMPLE_PMU_APP      "6afccf81-3a0c-411e-a4aa-c4cf02eb840d"
+#define SAMPLE_PMU_DRIVER   "9b15b4b5-6979-4ba7-9b26-00c630a4d7b3"
 
 enum {
-	APP = 40, APP_MAIN = 44, APP_WORKER = 48, CHILD = 60, CHILD_MAIN = 64,
+	APP = 40,
+	APP_MAIN = 44,
+	APP_WORKER = 48,
+	CHILD = 60,
+	CHILD_MAIN = 64,
 	SAMPLE_KERNEL_BASE_LOW = 0x1000, // of the kernel's image, above the base of its half
 };
 #define SAMPLE_KERNEL_BASE 0xfffff80000001000u
-#define SAMPLE_APP_BASE 0x140000000u
-#define SAMPLE_KEY 0xffffa00000000010u
+#define SAMPLE_APP_BASE    0x140000000u
+#define SAMPLE_KEY         0xffffa00000000010u
 
 static void put_pointer(struct etl_writer *writer, struct buffer *out, uint64_t value) {
 	if (writer->pointer == 4)
@@ -28,8 +32,9 @@ static void put_pointer(struct etl_writer *writer, struct buffer *out, uint64_t 
 		put64(out, value);
 }
 
-static void sample_process(struct etl_writer *writer, uint8_t opcode, uint32_t tid, uint32_t pid, uint32_t parent,
-			   uint32_t status, const char *name, const char *command, uint64_t time) {
+static void sample_process(struct etl_writer *writer, uint8_t opcode, uint32_t tid, uint32_t pid,
+			   uint32_t parent, uint32_t status, const char *name, const char *command,
+			   uint64_t time) {
 	struct buffer p = {0};
 	static const uint8_t sid[] = {1, 1, 0, 0, 0, 0, 0, 5, 18, 0, 0, 0}; // S-1-5-18
 	put_pointer(writer, &p, 0xffff800000001000u + pid);
@@ -47,8 +52,8 @@ static void sample_process(struct etl_writer *writer, uint8_t opcode, uint32_t t
 	buffer_free(&p);
 }
 
-static void sample_thread(struct etl_writer *writer, uint8_t opcode, uint32_t by_tid, uint32_t by_pid, uint32_t pid,
-			  uint32_t tid, const char *name, uint64_t time) {
+static void sample_thread(struct etl_writer *writer, uint8_t opcode, uint32_t by_tid, uint32_t by_pid,
+			  uint32_t pid, uint32_t tid, const char *name, uint64_t time) {
 	struct buffer p = {0};
 	put32(&p, pid);
 	put32(&p, tid);
@@ -62,7 +67,8 @@ static void sample_thread(struct etl_writer *writer, uint8_t opcode, uint32_t by
 	buffer_free(&p);
 }
 
-static void sample_image(struct etl_writer *writer, uint32_t pid, uint64_t base, const char *file, uint64_t time) {
+static void sample_image(struct etl_writer *writer, uint32_t pid, uint64_t base, const char *file,
+			 uint64_t time) {
 	struct buffer p = {0};
 	put_pointer(writer, &p, base);
 	put_pointer(writer, &p, 0x10000);
@@ -75,7 +81,8 @@ static void sample_image(struct etl_writer *writer, uint32_t pid, uint64_t base,
 	buffer_free(&p);
 }
 
-static void sample_switch(struct etl_writer *writer, uint32_t from, uint32_t to, uint8_t state, uint8_t reason, uint64_t time) {
+static void sample_switch(struct etl_writer *writer, uint32_t from, uint32_t to, uint8_t state,
+			  uint8_t reason, uint64_t time) {
 	struct buffer p = {0};
 	put32(&p, to);
 	put32(&p, from);
@@ -104,7 +111,8 @@ static void sample_interrupt(struct etl_writer *writer, uint8_t opcode, uint64_t
 	buffer_free(&p);
 }
 
-static void sample_sample(struct etl_writer *writer, uint64_t address, uint32_t tid, uint16_t flags, uint64_t time) {
+static void sample_sample(struct etl_writer *writer, uint64_t address, uint32_t tid, uint16_t flags,
+			  uint64_t time) {
 	struct buffer p = {0};
 	put_pointer(writer, &p, address);
 	put32(&p, tid);
@@ -115,8 +123,8 @@ static void sample_sample(struct etl_writer *writer, uint64_t address, uint32_t 
 }
 
 // Opcode 32 has addresses, 37 and 38 the key of a kernel's or user's part.
-static void sample_stack(struct etl_writer *writer, uint8_t opcode, uint64_t event_time, uint32_t pid, uint32_t tid,
-			 const uint64_t *addresses, size_t count, uint64_t time) {
+static void sample_stack(struct etl_writer *writer, uint8_t opcode, uint64_t event_time, uint32_t pid,
+			 uint32_t tid, const uint64_t *addresses, size_t count, uint64_t time) {
 	struct buffer p = {0};
 	put64(&p, event_time);
 	put32(&p, pid);
@@ -127,7 +135,8 @@ static void sample_stack(struct etl_writer *writer, uint8_t opcode, uint64_t eve
 	buffer_free(&p);
 }
 
-static void sample_definition(struct etl_writer *writer, uint64_t key, const uint64_t *addresses, size_t count, uint64_t time) {
+static void sample_definition(struct etl_writer *writer, uint64_t key, const uint64_t *addresses,
+			      size_t count, uint64_t time) {
 	struct buffer p = {0};
 	put_pointer(writer, &p, key);
 	for (size_t i = 0; i < count; i++)
@@ -196,8 +205,8 @@ static void sample_tracelogging(struct etl_writer *writer, uint64_t time) {
 	put16(&meta, 0);
 	buffer_append(&meta, "\0Measured", 10);
 	buffer_append(&meta, "Text\0\1", 6);
-	buffer_append(&meta, "Numbers\0\x48", 9); // UINT32, the number of them before
-	buffer_append(&meta, "Peer\0\x98\2", 7);  // a struct of two
+	buffer_append(&meta, "Numbers\0\x48", 9);     // UINT32, the number of them before
+	buffer_append(&meta, "Peer\0\x98\2", 7);      // a struct of two
 	buffer_append(&meta, "Address\0\x88\10", 10); // UINT32 shown as IPv4
 	buffer_append(&meta, "Open\0\x84\3", 7);      // UINT8 shown as boolean
 	uint16_t size = (uint16_t)meta.size;
@@ -217,10 +226,12 @@ static void sample_tracelogging(struct etl_writer *writer, uint64_t time) {
 }
 
 static const char sample_eventsource_xml[] =
-	"<instrumentationManifest xmlns=\"http://schemas.microsoft.com/win/2004/08/events\"><instrumentation><events>"
+	"<instrumentationManifest "
+	"xmlns=\"http://schemas.microsoft.com/win/2004/08/events\"><instrumentation><events>"
 	"<provider name=\"Hand-EventSource\" guid=\"{" SAMPLE_EVENTSOURCE "}\">"
 	"<tasks><task name=\"Work\" value=\"1\"/></tasks><templates><template tid=\"WorkArgs\">"
-	"<data name=\"item\" inType=\"win:UnicodeString\"/><data name=\"kind\" inType=\"win:UInt32\" map=\"Kind\"/>"
+	"<data name=\"item\" inType=\"win:UnicodeString\"/><data name=\"kind\" inType=\"win:UInt32\" "
+	"map=\"Kind\"/>"
 	"</template></templates><maps><valueMap name=\"Kind\"><map value=\"1\" message=\"$(string.one)\"/>"
 	"<map value=\"2\" message=\"two\"/></valueMap></maps>"
 	"<events><event value=\"1\" version=\"0\" task=\"Work\" template=\"WorkArgs\"/></events></provider>"
@@ -243,7 +254,8 @@ static void sample_eventsource(struct etl_writer *writer, uint64_t time) {
 	buffer_free(&p);
 }
 
-static void sample_method(struct etl_writer *writer, uint64_t start, const char *space, const char *name, uint64_t time) {
+static void sample_method(struct etl_writer *writer, uint64_t start, const char *space, const char *name,
+			  uint64_t time) {
 	struct buffer p = {0};
 	put64(&p, 1);
 	put64(&p, 2);
@@ -315,7 +327,7 @@ static void sample_etl(struct etl_writer *writer) {
 	sample_thread(writer, 2, CHILD_MAIN, CHILD, CHILD, CHILD_MAIN, NULL, 2390);
 	sample_process(writer, 2, CHILD_MAIN, CHILD, APP, 3, "child.exe", "child.exe", 2395);
 	sample_switch(writer, CHILD_MAIN, APP_MAIN, 4, 0, 2400);
-	sample_sample(writer, 0x20010, APP_MAIN, 0, 2450); // in a method
+	sample_sample(writer, 0x20010, APP_MAIN, 0, 2450);            // in a method
 	sample_sample(writer, SAMPLE_KERNEL_BASE + 0x30, 0, 0, 2460); // idle
 	sample_pmu(writer, 3, 1000, 2500);
 	sample_pmu(writer, 3, 1500, 2510);

@@ -17,7 +17,7 @@ struct etl_writer {
 	struct buffer content; // of the buffer that is being filled
 	uint32_t buffer_size;
 	uint16_t cpu;
-	uint64_t time;         // that the header of the next buffer bears
+	uint64_t time; // that the header of the next buffer bears
 	int compression;
 	uint8_t pointer;
 	bool unfinished; // the length of buffers is not filled in
@@ -55,7 +55,8 @@ ETL_UNUSED static void put_guid(struct buffer *out, const char *text) {
 		text += *text == '-';
 		unsigned value = 0;
 		for (int k = 0; k < 2; k++, text++)
-			value = value << 4 | (unsigned)(*text <= '9' ? *text - '0' : (*text | 0x20) - 'a' + 10);
+			value = value << 4 |
+				(unsigned)(*text <= '9' ? *text - '0' : (*text | 0x20) - 'a' + 10);
 		guid[order[i]] = (uint8_t)value;
 	}
 	buffer_append(out, guid, sizeof(guid));
@@ -74,7 +75,8 @@ static void compress_xpress(struct buffer *out, const uint8_t *in, size_t size) 
 			while (at && at + run < size && run < 9 && in[at + run] == in[at - 1])
 				run++;
 			if (at >= size) {
-				flags |= 1u << (31 - bit); // what is left over of the flags says "match": the end
+				flags |= 1u << (31 -
+						bit); // what is left over of the flags says "match": the end
 			} else if (run >= 3) {
 				put16(out, (uint16_t)(run - 3));
 				flags |= 1u << (31 - bit);
@@ -97,10 +99,12 @@ static void compress_lznt1(struct buffer *out, const uint8_t *in, size_t size) {
 			buffer_append(out, &flags, 1);
 			for (unsigned bit = 0; bit < 8 && at < left; bit++) {
 				size_t run = 0;
-				while (at && at + run < left && run < 10 && in[chunk + at + run] == in[chunk + at - 1])
+				while (at && at + run < left && run < 10 &&
+				       in[chunk + at + run] == in[chunk + at - 1])
 					run++;
 				if (run >= 3) {
-					put16(out, (uint16_t)(run - 3)); // distance 1 is zero in the upper bits
+					put16(out,
+					      (uint16_t)(run - 3)); // distance 1 is zero in the upper bits
 					flags |= (uint8_t)(1u << bit);
 					at += run;
 				} else {
@@ -137,7 +141,8 @@ static void compress_huffman(struct buffer *out, const uint8_t *in, size_t size)
 
 // ---- buffers ----
 
-static void buffer_header(struct etl_writer *writer, uint32_t stored, uint32_t filled, uint16_t flags, uint16_t type) {
+static void buffer_header(struct etl_writer *writer, uint32_t stored, uint32_t filled, uint16_t flags,
+			  uint16_t type) {
 	struct buffer *out = &writer->out;
 	put32(out, stored);
 	put32(out, filled); // SavedOffset
@@ -163,8 +168,10 @@ ETL_UNUSED static void etl_writer_flush(struct etl_writer *writer, uint16_t type
 		memset(buffer_room(&writer->out, stored - filled), 0xff, stored - filled);
 		writer->out.size += stored - filled;
 	} else {
-		static void (*const schemes[])(struct buffer *, const uint8_t *, size_t) = {
-			[WRITER_XPRESS] = compress_xpress, [WRITER_LZNT1] = compress_lznt1, [WRITER_HUFFMAN] = compress_huffman};
+		static void (*const schemes[])(struct buffer *, const uint8_t *,
+					       size_t) = {[WRITER_XPRESS] = compress_xpress,
+							  [WRITER_LZNT1] = compress_lznt1,
+							  [WRITER_HUFFMAN] = compress_huffman};
 		struct buffer packed = {0};
 		schemes[writer->compression](&packed, writer->content.data, writer->content.size);
 		buffer_header(writer, 0x48 + (uint32_t)packed.size, filled, 0x40, type);
@@ -188,8 +195,9 @@ static void pad(struct buffer *out) {
 }
 
 // SYSTEM (1, 2), COMPACT (3, 4) and PERFINFO (16, 17), by the type of a 32-bit record.
-static void kernel_record(struct etl_writer *writer, uint8_t type, uint8_t group, uint8_t opcode, uint16_t version,
-			  uint32_t tid, uint32_t pid, uint64_t time, const struct buffer *payload) {
+static void kernel_record(struct etl_writer *writer, uint8_t type, uint8_t group, uint8_t opcode,
+			  uint16_t version, uint32_t tid, uint32_t pid, uint64_t time,
+			  const struct buffer *payload) {
 	struct buffer *out = &writer->content;
 	size_t header = type == 16 ? 16 : type == 1 ? 32 : 24;
 	put32(out, (uint32_t)(0xc0000000u | (type + (writer->pointer == 8)) << 16 | version));
@@ -206,27 +214,28 @@ static void kernel_record(struct etl_writer *writer, uint8_t type, uint8_t group
 	pad(out);
 }
 
-ETL_UNUSED static void etl_system(struct etl_writer *writer, uint8_t group, uint8_t opcode, uint16_t version, uint32_t tid,
-				  uint32_t pid, uint64_t time, struct buffer *payload) {
+ETL_UNUSED static void etl_system(struct etl_writer *writer, uint8_t group, uint8_t opcode, uint16_t version,
+				  uint32_t tid, uint32_t pid, uint64_t time, struct buffer *payload) {
 	kernel_record(writer, 1, group, opcode, version, tid, pid, time, payload);
 	payload->size = 0;
 }
 
-ETL_UNUSED static void etl_compact(struct etl_writer *writer, uint8_t group, uint8_t opcode, uint16_t version, uint32_t tid,
-				   uint32_t pid, uint64_t time, struct buffer *payload) {
+ETL_UNUSED static void etl_compact(struct etl_writer *writer, uint8_t group, uint8_t opcode, uint16_t version,
+				   uint32_t tid, uint32_t pid, uint64_t time, struct buffer *payload) {
 	kernel_record(writer, 3, group, opcode, version, tid, pid, time, payload);
 	payload->size = 0;
 }
 
-ETL_UNUSED static void etl_perfinfo(struct etl_writer *writer, uint8_t group, uint8_t opcode, uint16_t version,
-				    uint64_t time, struct buffer *payload) {
+ETL_UNUSED static void etl_perfinfo(struct etl_writer *writer, uint8_t group, uint8_t opcode,
+				    uint16_t version, uint64_t time, struct buffer *payload) {
 	kernel_record(writer, 16, group, opcode, version, 0, 0, time, payload);
 	payload->size = 0;
 }
 
 // FULL (10, 20), or INSTANCE (11, 21).
-ETL_UNUSED static void etl_full(struct etl_writer *writer, bool instance, const char *guid, uint8_t opcode, uint16_t version,
-				uint32_t tid, uint32_t pid, uint64_t time, struct buffer *payload) {
+ETL_UNUSED static void etl_full(struct etl_writer *writer, bool instance, const char *guid, uint8_t opcode,
+				uint16_t version, uint32_t tid, uint32_t pid, uint64_t time,
+				struct buffer *payload) {
 	struct buffer *out = &writer->content;
 	uint32_t type = (writer->pointer == 8 ? 20u : 10u) + instance;
 	put32(out, (uint32_t)(0xc0000000u | type << 16 | ((instance ? 72 : 48) + (uint32_t)payload->size)));
@@ -243,7 +252,8 @@ ETL_UNUSED static void etl_full(struct etl_writer *writer, bool instance, const 
 }
 
 // An extended item; `more` when another one follows.
-ETL_UNUSED static void etl_item(struct buffer *items, uint16_t type, const void *data, size_t size, bool more) {
+ETL_UNUSED static void etl_item(struct buffer *items, uint16_t type, const void *data, size_t size,
+				bool more) {
 	put16(items, (uint16_t)((8 + size + 7) & ~(size_t)7));
 	put16(items, type);
 	put16(items, more);
@@ -252,8 +262,9 @@ ETL_UNUSED static void etl_item(struct buffer *items, uint16_t type, const void 
 	pad(items);
 }
 
-ETL_UNUSED static void etl_event(struct etl_writer *writer, const char *guid, uint16_t id, uint8_t version, uint32_t tid,
-				 uint32_t pid, uint64_t time, struct buffer *items, struct buffer *payload) {
+ETL_UNUSED static void etl_event(struct etl_writer *writer, const char *guid, uint16_t id, uint8_t version,
+				 uint32_t tid, uint32_t pid, uint64_t time, struct buffer *items,
+				 struct buffer *payload) {
 	struct buffer *out = &writer->content;
 	uint32_t size = 80 + (uint32_t)payload->size + (items ? (uint32_t)items->size : 0);
 	put32(out, 0xc0000000u | (writer->pointer == 8 ? 19u : 18u) << 16 | size);
@@ -278,8 +289,8 @@ ETL_UNUSED static void etl_event(struct etl_writer *writer, const char *guid, ui
 	payload->size = 0;
 }
 
-ETL_UNUSED static void etl_message(struct etl_writer *writer, const char *guid, uint16_t number, uint32_t tid, uint32_t pid,
-				   uint64_t time, struct buffer *payload) {
+ETL_UNUSED static void etl_message(struct etl_writer *writer, const char *guid, uint16_t number, uint32_t tid,
+				   uint32_t pid, uint64_t time, struct buffer *payload) {
 	struct buffer *out = &writer->content;
 	put32(out, 0x90000000u | (uint32_t)(8 + 4 + 16 + 8 + 8 + payload->size));
 	put16(out, number);
@@ -299,7 +310,8 @@ ETL_UNUSED static void etl_message(struct etl_writer *writer, const char *guid, 
 // A session of ten million ticks a second that began at tick 1000.
 ETL_UNUSED static void etl_writer_begin(struct etl_writer *writer, int compression, uint8_t pointer) {
 	struct buffer header = {0};
-	*writer = (struct etl_writer){.buffer_size = 4096, .compression = compression, .pointer = pointer, .time = 1000};
+	*writer = (struct etl_writer){
+		.buffer_size = 4096, .compression = compression, .pointer = pointer, .time = 1000};
 	put32(&header, 4096);
 	put32(&header, 0x0501000a);
 	put32(&header, 19045);

@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 void fuzz_seeds(void) {
 	static const char *const texts[ARRAY_SIZE(parsers)] = {
 		"A.\n  b\n  C/0  # GetParam() = 1\n",
-		"All available test cases:\n  one\n      [tag]\n1 test case\n",
+		"one\n\"#two\"\n",
 		"[doctest]\n==========\na, b\n==========\n",
 		"a::b: test\nc: benchmark\n",
 		"TestA\nBenchmarkB\n",

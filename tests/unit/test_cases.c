@@ -37,13 +37,10 @@ static void test_gtest_joins_suite_and_case(void **state) {
 	assert_names(cases_from_gtest, "", "");
 }
 
-static void test_catch2_of_both_versions(void **state) {
-	assert_names(cases_from_lines, "adds, and [more]\n\nfails \\ twice",
-		     "<adds, and [more]><fails \\ twice>");
-	assert_names(cases_from_catch2, "one\ntwo words\n", "<one><two words>");
+static void test_catch2_has_a_name_in_each_line(void **state) {
 	assert_names(cases_from_catch2,
-		     "All available test cases:\n  one\n      [tag]\n  two words\n2 test cases\n\n",
-		     "<one><two words>");
+		     "adds, and [more]\n\nfails \\ twice\n\"quoted\"\n\"#5 is alive\"\n\"#",
+		     "<adds, and [more]><fails \\ twice><\"quoted\"><#5 is alive><\"#>");
 }
 
 static void test_doctest_has_names_between_rules(void **state) {
@@ -211,13 +208,14 @@ static void test_the_status_is_the_frameworks(void **state) {
 	assert_int_equal(cases_exit_status(framework_by_name("libtest"), failed, 2), 101);
 	assert_int_equal(cases_exit_status(framework_by_name("catch2"), failed, 2), 203);
 	assert_int_equal(cases_exit_status(framework_by_name("catch2"), failed, 3), 255);
+	assert_int_equal(cases_exit_status(framework_by_name("catch2-3"), failed, 3), 200);
 	assert_int_equal(cases_exit_status(framework_by_name("meson"), failed, 3), 3);
 }
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_gtest_joins_suite_and_case),
-		cmocka_unit_test(test_catch2_of_both_versions),
+		cmocka_unit_test(test_catch2_has_a_name_in_each_line),
 		cmocka_unit_test(test_doctest_has_names_between_rules),
 		cmocka_unit_test(test_libtest_lists_tests_and_not_benchmarks),
 		cmocka_unit_test(test_go_lists_what_it_runs),

@@ -27,15 +27,18 @@ static int keep(struct sink *sink, const struct event *event) {
 	struct kept kept = {.event = *event};
 	if (event->kind == EVENT_GENERIC) {
 		const struct strings *strings = keeper->tables.strings;
-		size_t size = (size_t)snprintf(kept.text, sizeof(kept.text), "%s/%s", strings_get(strings, event->generic.provider),
+		size_t size = (size_t)snprintf(kept.text, sizeof(kept.text), "%s/%s",
+					       strings_get(strings, event->generic.provider),
 					       strings_get(strings, event->generic.name));
 		for (uint32_t i = 0; i < event->generic.field_count && size < sizeof(kept.text); i++) {
 			const struct event_field *field = &event->generic.fields[i];
 			if (field->type == FIELD_TEXT)
-				size += (size_t)snprintf(kept.text + size, sizeof(kept.text) - size, " %s=%.*s", field->name,
-							 (int)field->size, field->text);
+				size += (size_t)snprintf(kept.text + size, sizeof(kept.text) - size,
+							 " %s=%.*s", field->name, (int)field->size,
+							 field->text);
 			else
-				size += (size_t)snprintf(kept.text + size, sizeof(kept.text) - size, " %s=%llu", field->name,
+				size += (size_t)snprintf(kept.text + size, sizeof(kept.text) - size,
+							 " %s=%llu", field->name,
 							 (unsigned long long)field->uint);
 		}
 	}
@@ -51,7 +54,8 @@ static void no_destroy(struct sink *sink) {
 }
 
 static struct keeper read_file(const struct buffer *file, const struct read_options *options) {
-	struct keeper keeper = {.sink = {.push = keep, .finish = nothing, .destroy = no_destroy}, .tables = tables_new()};
+	struct keeper keeper = {.sink = {.push = keep, .finish = nothing, .destroy = no_destroy},
+				.tables = tables_new()};
 	struct stream input;
 	stream_of_memory(&input, file->data, file->size);
 	assert_ptr_equal(reader_by_content(&input), &etl_reader);
@@ -131,9 +135,12 @@ static void test_all_compressions_give_the_same_records(void **state) {
 		struct keeper keeper = read_file(&file, &(struct read_options){.records = true});
 		assert_int_equal(keeper.events.count, expected.events.count);
 		for (size_t i = 0; i < keeper.events.count; i++) {
-			assert_int_equal(keeper.events.items[i].event.time, expected.events.items[i].event.time);
-			if (!strstr(keeper.events.items[i].text, "EventTrace/Header")) // which says how it is compressed
-				assert_string_equal(keeper.events.items[i].text, expected.events.items[i].text);
+			assert_int_equal(keeper.events.items[i].event.time,
+					 expected.events.items[i].event.time);
+			if (!strstr(keeper.events.items[i].text,
+				    "EventTrace/Header")) // which says how it is compressed
+				assert_string_equal(keeper.events.items[i].text,
+						    expected.events.items[i].text);
 		}
 		keeper_free(&keeper);
 		buffer_free(&file);
@@ -279,12 +286,15 @@ static const char *frame_name(const struct keeper *keeper, uint32_t stack, unsig
 	const struct stack *at = stacks_get(keeper->tables.stacks, stack);
 	while (at && depth--)
 		at = stacks_get(keeper->tables.stacks, at->caller);
-	return at ? strings_get(keeper->tables.strings, stacks_frame(keeper->tables.stacks, at->frame)->symbol) : NULL;
+	return at ? strings_get(keeper->tables.strings,
+				stacks_frame(keeper->tables.stacks, at->frame)->symbol)
+		  : NULL;
 }
 
 static void test_a_key_stands_for_the_next_definition_that_follows(void **state) {
 	struct keeper keeper = read_sample();
-	const struct event *first = find_kind(&keeper, EVENT_SAMPLE, 2), *second = find_kind(&keeper, EVENT_SAMPLE, 3);
+	const struct event *first = find_kind(&keeper, EVENT_SAMPLE, 2),
+			   *second = find_kind(&keeper, EVENT_SAMPLE, 3);
 	assert_string_equal(frame_name(&keeper, first->sample.stack, 0), "app.exe+0x500");
 	assert_string_equal(frame_name(&keeper, first->sample.stack, 1), "app.exe+0x900");
 	assert_null(frame_name(&keeper, first->sample.stack, 2));
@@ -295,7 +305,8 @@ static void test_a_key_stands_for_the_next_definition_that_follows(void **state)
 
 static void test_samples_have_their_process_and_the_idle_thread_has_none(void **state) {
 	struct keeper keeper = read_sample();
-	const struct event *kernel = find_kind(&keeper, EVENT_SAMPLE, 0), *method = find_kind(&keeper, EVENT_SAMPLE, 1);
+	const struct event *kernel = find_kind(&keeper, EVENT_SAMPLE, 0),
+			   *method = find_kind(&keeper, EVENT_SAMPLE, 1);
 	assert_int_equal(kernel->pid, CHILD);
 	assert_string_equal(frame_name(&keeper, kernel->sample.stack, 0), "ntoskrnl.exe+0x10");
 	assert_int_equal(kernel->sample.weight, 1000000);
@@ -328,13 +339,15 @@ static void test_faults_belong_to_the_thread_that_runs(void **state) {
 	assert_int_equal(fault->event.tid, APP_MAIN);
 	assert_int_equal(fault->event.pid, APP);
 	find_generic(&keeper, "Windows Kernel/Memory/TransitionFault");
-	assert_non_null(strstr(find_generic(&keeper, "Windows Kernel/Memory/VirtualAlloc")->text, "RegionSize=1048576"));
+	assert_non_null(strstr(find_generic(&keeper, "Windows Kernel/Memory/VirtualAlloc")->text,
+			       "RegionSize=1048576"));
 	keeper_free(&keeper);
 }
 
 static void test_the_drivers_counter_is_told_as_differences(void **state) {
 	struct keeper keeper = read_sample();
-	const struct event *app = find_kind(&keeper, EVENT_COUNTER, 0), *later = find_kind(&keeper, EVENT_COUNTER, 3);
+	const struct event *app = find_kind(&keeper, EVENT_COUNTER, 0),
+			   *later = find_kind(&keeper, EVENT_COUNTER, 3);
 	assert_string_equal(strings_get(keeper.tables.strings, app->counter.name), "ld_spec");
 	assert_int_equal(app->cpu, 3);
 	assert_true(app->counter.value == 1000);
@@ -354,27 +367,33 @@ static void test_losses_of_the_session_are_told(void **state) {
 static void test_tracelogging_lists_structs_and_addresses(void **state) {
 	struct keeper keeper = read_sample();
 	assert_string_equal(find_generic(&keeper, "Hand.Source/Measured")->text,
-			    "Hand.Source/Measured Text=h\xc3\xa9llo Numbers=10, 20, 30 Peer={Address=192.168.0.7 Open=true}");
+			    "Hand.Source/Measured Text=h\xc3\xa9llo Numbers=10, 20, 30 "
+			    "Peer={Address=192.168.0.7 Open=true}");
 	keeper_free(&keeper);
 }
 
 static void test_a_manifest_that_comes_after_its_event_still_describes_it(void **state) {
 	struct keeper keeper = read_sample();
-	assert_string_equal(find_generic(&keeper, "Hand-EventSource/Work")->text, "Hand-EventSource/Work item=first kind=One");
+	assert_string_equal(find_generic(&keeper, "Hand-EventSource/Work")->text,
+			    "Hand-EventSource/Work item=first kind=One");
 	keeper_free(&keeper);
 }
 
 static void test_events_that_nobody_describes_keep_their_bytes(void **state) {
 	struct keeper keeper = read_sample();
-	assert_string_equal(find_generic(&keeper, SAMPLE_MANIFEST)->text, SAMPLE_MANIFEST "/event 3 Payload=efbeadde");
+	assert_string_equal(find_generic(&keeper, SAMPLE_MANIFEST)->text,
+			    SAMPLE_MANIFEST "/event 3 Payload=efbeadde");
 	keeper_free(&keeper);
 }
 
 static void test_a_manifest_of_the_user_describes_events(void **state) {
 	static const char text[] =
-		"<?xml version=\"1.0\"?><instrumentationManifest><instrumentation><events><provider name=\"Mine\" guid=\"{" SAMPLE_MANIFEST
-		"}\"><events><event value=\"3\" symbol=\"Beef\" template=\"T\"/></events><templates><template tid=\"T\">"
-		"<data name=\"code\" inType=\"win:UInt32\" outType=\"win:HexInt32\"/></template></templates></provider></events>"
+		"<?xml version=\"1.0\"?><instrumentationManifest><instrumentation><events><provider "
+		"name=\"Mine\" guid=\"{" SAMPLE_MANIFEST
+		"}\"><events><event value=\"3\" symbol=\"Beef\" "
+		"template=\"T\"/></events><templates><template tid=\"T\">"
+		"<data name=\"code\" inType=\"win:UInt32\" "
+		"outType=\"win:HexInt32\"/></template></templates></provider></events>"
 		"</instrumentation></instrumentationManifest>";
 	char path[] = "etl_manifest.XXXXXX";
 	int fd = mkstemp(path);
@@ -383,7 +402,8 @@ static void test_a_manifest_of_the_user_describes_events(void **state) {
 	fputs(text, out);
 	fclose(out);
 	struct buffer file = sample_file(WRITER_PLAIN, 8);
-	struct keeper keeper = read_file(&file, &(struct read_options){.manifests = (const char *const[]){path, NULL}});
+	struct keeper keeper = read_file(
+		&file, &(struct read_options){.manifests = (const char *const[]){path, NULL}});
 	assert_string_equal(find_generic(&keeper, "Mine/")->text, "Mine/Beef code=3735928559");
 	keeper_free(&keeper);
 	buffer_free(&file);
@@ -392,7 +412,8 @@ static void test_a_manifest_of_the_user_describes_events(void **state) {
 
 // Payloads of real context switches, from catapult's tests.
 static void test_real_payloads_of_switches_decode_exactly(void **state) {
-	static const uint8_t payload[] = {0xcc, 8, 0, 0, 0, 0, 0, 0, 8, 0, 1, 0, 0, 0, 2, 4, 1, 0, 0, 0, 0x87, 0x6d, 0x88, 0x34};
+	static const uint8_t payload[] = {0xcc, 8, 0, 0, 0, 0, 0, 0, 8,    0,    1,    0,
+					  0,    0, 2, 4, 1, 0, 0, 0, 0x87, 0x6d, 0x88, 0x34};
 	struct etl_schemas schemas;
 	struct etl_decoder decoder = {.plain = true};
 	struct etl_record record = {.payload = payload, .size = sizeof(payload), .pointer = 8};
@@ -401,8 +422,9 @@ static void test_real_payloads_of_switches_decode_exactly(void **state) {
 	static const struct {
 		const char *name;
 		uint64_t value;
-	} fields[] = {{"NewThreadId", 2252}, {"OldThreadId", 0},    {"NewThreadPriority", 8}, {"PreviousCState", 1},
-		      {"OldThreadState", 2}, {"NewThreadWaitTime", 1}, {"Reserved", 881356167}};
+	} fields[] = {{"NewThreadId", 2252},  {"OldThreadId", 0},    {"NewThreadPriority", 8},
+		      {"PreviousCState", 1},  {"OldThreadState", 2}, {"NewThreadWaitTime", 1},
+		      {"Reserved", 881356167}};
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
 		uint64_t value;
 		assert_true(etl_decoded_number(&decoder, fields[i].name, &value));
@@ -423,7 +445,8 @@ static void assert_formatted(struct buffer *text, const char *expected) {
 
 static void test_values_look_as_people_expect(void **state) {
 	struct buffer text = {0};
-	static const uint8_t guid[] = {0x33, 0x22, 0x11, 0, 0x55, 0x44, 0x77, 0x66, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff};
+	static const uint8_t guid[] = {0x33, 0x22, 0x11, 0,    0x55, 0x44, 0x77, 0x66,
+				       0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff};
 	format_guid(&text, guid);
 	assert_formatted(&text, "00112233-4455-6677-8899-aabbccddeeff");
 	format_filetime(&text, 132404548206236167u);
@@ -436,7 +459,8 @@ static void test_values_look_as_people_expect(void **state) {
 	static const uint8_t any[16] = {0};
 	format_ip6(&text, any);
 	assert_formatted(&text, "::");
-	static const uint8_t units[] = {0x3d, 0xd8, 0x00, 0xde, 'x', 0, 0x00, 0xd8}; // an emoji, x, half of a pair
+	static const uint8_t units[] = {0x3d, 0xd8, 0x00, 0xde,
+					'x',  0,    0x00, 0xd8}; // an emoji, x, half of a pair
 	format_utf16(&text, units, 4);
 	assert_formatted(&text, "\xf0\x9f\x98\x80x\xef\xbf\xbd");
 	format_hex(&text, 0);

@@ -36,6 +36,8 @@ static void test_a_case_of_each_shape_gets_its_lines(void **state) {
 			"<testcase name='two'>x<system-out>y" A B "</system-out>z</testcase>");
 	assert_attached("<testcase name='two'><system-out /></testcase>",
 			"<testcase name='two'><system-out >" A B "</system-out></testcase>");
+	assert_attached("\xef\xbb\xbf<testcase name='two'/>",
+			"\xef\xbb\xbf<testcase name='two'><system-out>" A B "</system-out></testcase>");
 	assert_attached("<testcase name='two'><system-err/></testcase>",
 			"<testcase name='two'><system-out>" A B "</system-out><system-err/></testcase>");
 }

@@ -183,13 +183,13 @@ static void test_a_long_text_is_cut_between_two_characters(void **state) {
 }
 
 static void test_chunks_are_used_again_and_order_is_kept(void **state) {
-	enum { ROUNDS = 200, EACH = 1000 }; // some 8 MB through half a megabyte
+	enum { ROUNDS = 200, EACH = 1000 }; // some 8 MB through sixteen chunks
 	for (size_t i = 0; i < ROUNDS * EACH; i++) {
 		tl_counter("n", (double)i);
 		if (i % EACH == EACH - 1)
 			marker_sync(side.marker, &side.spool);
 	}
-	assert_int_equal(tl_mark_process.area->owners[64], TL_MARK_NEW);
+	assert_int_equal(tl_mark_process.area->owners[16], TL_MARK_NEW);
 	read_all();
 	assert_int_equal(assert_each_counts(ROUNDS * EACH), 1);
 	for (size_t i = 1; i < side.marks.count; i++)
@@ -369,6 +369,14 @@ static void test_a_mark_that_is_being_made_holds_the_watermark_back(void **state
 	assert_int_equal(side.marks.items[1].time, time);
 }
 
+static void test_a_mark_that_is_not_done_at_the_end_is_counted(void **state) {
+	tl_mark("done");
+	tl_mark_reserve(&tl_mark_thread, tl_mark_process.area, 24);
+	read_all();
+	assert_int_equal(side.marks.count, 1);
+	assert_int_equal(side.lost, 1);
+}
+
 // ---- when nobody listens ----
 
 static void test_without_a_session_nothing_happens(void **state) {
@@ -483,6 +491,7 @@ int main(void) {
 		WITH_BOTH_SIDES(test_a_process_that_is_killed_costs_only_what_it_was_writing),
 		WITH_BOTH_SIDES(test_a_signal_handler_may_mark_inside_a_mark),
 		WITH_BOTH_SIDES(test_a_mark_that_is_being_made_holds_the_watermark_back),
+		WITH_BOTH_SIDES(test_a_mark_that_is_not_done_at_the_end_is_counted),
 		WITH_BOTH_SIDES(test_without_a_session_nothing_happens),
 		WITH_BOTH_SIDES(test_a_name_that_leads_nowhere_is_as_good_as_none),
 		WITH_BOTH_SIDES(test_after_the_end_marks_do_nothing),

@@ -6,7 +6,7 @@
 // nothing that the test would have to hold open could do that. A thread of ours
 // waits for it and makes an eventfd readable. The test's threads see to the
 // memory of new chunks themselves, as it takes 3 us for 200 marks and a tracer
-// that waits for a CPU would come too late; 64 are there from the beginning.
+// that waits for a CPU would come too late; 16 are there from the beginning.
 //
 // A mark's time is read after its room was reserved, so that whoever is between
 // the two can be seen: as long as a chunk holds a reservation that is not done,
@@ -22,18 +22,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
-	FIRST_CHUNKS = 64,
+	FIRST_CHUNKS = 16,
 	FIRST_CHUNKS_OF_ALL = 512, // where the test cannot add any
 	BATCH_BYTES = 64 * 1024,
 	PATIENCE_NS = 1000000000,
@@ -78,6 +82,57 @@ int marker_create(void) {
 		return error;
 	}
 	return fd;
+}
+
+// Holds the descriptor and nothing else, with no rights but the user's, until the tracer ends.
+static void hold(int fd, int tracer) {
+	struct __user_cap_header_struct version = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
+	prctl(PR_SET_NAME, "tracelet-marks");
+	setsid();
+	int low = MIN(fd, tracer), high = MAX(fd, tracer);
+	close_range(0, (unsigned)low - 1, 0);
+	if (high > low + 1)
+		close_range((unsigned)low + 1, (unsigned)high - 1, 0);
+	close_range((unsigned)high + 1, UINT32_MAX, 0);
+	sigset_t all;
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	if (syscall(SYS_capset, &version, none) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0)
+		poll(&(struct pollfd){.fd = tracer, .events = POLLIN}, 1, -1);
+	_exit(0);
+}
+
+// With rights that the test will not have (file capabilities), we are a process that it may not look into.
+static bool above_the_test(void) {
+	struct __user_cap_header_struct version = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct ours[_LINUX_CAPABILITY_U32S_3] = {0};
+	syscall(SYS_capget, &version, ours);
+	return prctl(PR_GET_DUMPABLE) != 1 || (geteuid() != 0 && (ours[0].permitted || ours[1].permitted));
+}
+
+pid_t marker_holder(int fd, pid_t tracer) {
+	int pidfd, answer[2];
+	if (tracer <= 0 || !above_the_test())
+		return tracer;
+	if ((pidfd = (int)syscall(SYS_pidfd_open, tracer, 0)) < 0 || pipe2(answer, O_CLOEXEC))
+		return tracer;
+	pid_t holder = tracer, child = fork();
+	if (child == 0) {
+		// As a grandchild it is not among the children that a waiter waits for.
+		pid_t grandchild = fork();
+		if (grandchild == 0)
+			hold(fd, pidfd);
+		_exit(write(answer[1], &grandchild, sizeof(grandchild)) < 0);
+	}
+	close(answer[1]);
+	if (child < 0 || read(answer[0], &holder, sizeof(holder)) != (ssize_t)sizeof(holder) || holder < 0)
+		holder = tracer;
+	if (child > 0)
+		waitpid(child, NULL, 0);
+	close(answer[0]);
+	close(pidfd);
+	return holder;
 }
 
 void marker_name(int fd, pid_t holder, char name[MARKER_NAME_SIZE]) {
@@ -241,10 +296,10 @@ static void take_record(struct marker *marker, struct spool *spool, uint64_t own
 
 // Takes the records of a chunk that are done. `dead`: its thread will not go on with those that
 // are not. True: there will be no more.
-static bool take_chunk(struct marker *marker, struct spool *spool, uint32_t index, bool dead) {
+static bool take_chunk(struct marker *marker, struct spool *spool, uint32_t index, uint64_t owner,
+		       bool dead) {
 	struct tl_mark_chunk *chunk = chunk_at(marker, index);
 	uint32_t *taken = &marker->chunks[index].taken;
-	uint64_t owner = __atomic_load_n(&marker->area->owners[index], __ATOMIC_ACQUIRE);
 	uint32_t reserved = (uint32_t)__atomic_load_n(&chunk->reserved, __ATOMIC_ACQUIRE);
 	uint32_t limit = MIN(reserved, (uint32_t)TL_MARK_CHUNK_ROOM);
 	while (*taken < limit) {
@@ -268,6 +323,12 @@ static bool take_chunk(struct marker *marker, struct spool *spool, uint32_t inde
 	}
 	flush_batch(marker, spool);
 	return dead || *taken >= TL_MARK_CHUNK_ROOM;
+}
+
+// 0: nobody.
+static uint64_t owner_of(const struct marker *marker, uint32_t index) {
+	uint64_t owner = __atomic_load_n(&marker->area->owners[index], __ATOMIC_ACQUIRE);
+	return owner & TL_MARK_NEW ? 0 : owner;
 }
 
 static bool unfinished(const struct marker *marker, uint32_t index) {
@@ -298,21 +359,21 @@ static bool is_dead(uint64_t owner) {
 }
 
 // Returns how late the spool's watermark may be. Chunks of the dead are given back too.
-static uint64_t take_all(struct marker *marker, struct spool *spool, bool look_for_dead) {
+static uint64_t take_all(struct marker *marker, struct spool *spool) {
 	uint64_t now = clock_boot_now(), limit = now;
 	uint32_t used = 0;
 	bool given_back = false;
 	for (uint32_t i = 0; i < TL_MARK_MOST_CHUNKS; i++) {
-		uint64_t owner = __atomic_load_n(&marker->area->owners[i], __ATOMIC_ACQUIRE);
+		uint64_t owner = owner_of(marker, i);
 		struct chunk_state *state = &marker->chunks[i];
-		if (!owner || owner & TL_MARK_NEW) {
+		if (!owner) {
 			state->clear_since = now;
 			continue;
 		}
 		used++;
-		bool over = take_chunk(marker, spool, i, false);
-		if (!over && look_for_dead && is_dead(owner))
-			over = take_chunk(marker, spool, i, true);
+		bool over = take_chunk(marker, spool, i, owner, false);
+		if (!over && is_dead(owner))
+			over = take_chunk(marker, spool, i, owner, true);
 		if (over || !unfinished(marker, i))
 			state->clear_since = now;
 		else if (now - state->clear_since < PATIENCE_NS)
@@ -334,15 +395,20 @@ static uint64_t take_all(struct marker *marker, struct spool *spool, bool look_f
 void marker_drain(struct marker *marker, struct spool *spool) {
 	eventfd_t woken;
 	if (eventfd_read(marker->event, &woken) == 0)
-		take_all(marker, spool, true);
+		take_all(marker, spool);
 }
 
 void marker_sync(struct marker *marker, struct spool *spool) {
-	spool->watermark_limit = take_all(marker, spool, true);
+	spool->watermark_limit = take_all(marker, spool);
 }
 
 void marker_stop(struct marker *marker, struct spool *spool, struct capture_totals *totals) {
 	__atomic_store_n(&marker->area->recording, 0, __ATOMIC_SEQ_CST);
 	marker_sync(marker, spool);
+	// Whoever is still in the middle of a mark comes too late.
+	for (uint32_t i = 0; i < TL_MARK_MOST_CHUNKS; i++)
+		if (owner_of(marker, i))
+			marker->torn += unfinished(marker, i);
+	tell_losses(marker, spool);
 	totals->lost[RECORD_SOURCE_MARKER] = marker->lost_told;
 }

@@ -10,6 +10,10 @@ struct marker;
 // A memfd that will not change its size: a descriptor, or -errno.
 int marker_create(void);
 
+// The process by which a test may find the descriptor: the tracer or, where the kernel would not
+// let the test look into that one, a small process of our own that lives as long as it.
+pid_t marker_holder(int fd, pid_t tracer);
+
 // What TRACELET_MARKS is to be when process `holder` has it open as `fd`.
 enum { MARKER_NAME_SIZE = 96 };
 void marker_name(int fd, pid_t holder, char name[MARKER_NAME_SIZE]);
