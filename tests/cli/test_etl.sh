@@ -34,7 +34,8 @@ if [ -d "$corpus" ]; then
 				join stack_profile_callsite c on s.callsite_id = c.id join stack_profile_frame f on c.frame_id = f.id
 				where f.name not like '%+0x%' and f.name != '') || '|' ||
 				(select count(*) from process where pid != 0 and cmdline is not null) || '|' ||
-				(select count(distinct tid) from thread where tid not in (select pid from process))")"
+				(select count(distinct tid) from thread where tid != 0 and name is not null and
+				tid not in (select pid from process where cmdline is not null))")"
 	else
 		skip "Perfetto's importer agrees" "the importer is not to be had, or found trouble"
 	fi
