@@ -372,6 +372,7 @@ static void destroy(struct sink *sink) {
 	map_free(&table->groups);
 	map_free(&table->task_index);
 	map_free(&table->images);
+	map_free(&table->pdbs);
 	buffer_free(&table->text);
 	free(table);
 }

@@ -93,6 +93,7 @@ struct table {
 	ARRAY(uint32_t) running;   // of each CPU: index + 1 in `tasks`; 0: not known
 	ARRAY(uint64_t) irq_begin; // of each CPU and level
 	struct map images;         // (pid, base) to row + 1
+	struct map pdbs; // the same to the strings of its PDB and id
 	struct buffer text;
 };
 
