@@ -115,7 +115,7 @@ static int read_both(const struct diff_arguments *arguments, char **paths, struc
 }
 
 static int compare(const struct diff_arguments *arguments, char **paths) {
-	struct tables tables = tables_new();
+	struct tables tables = profile_tables_new(&arguments->input.options);
 	struct profile profile;
 	struct function_table table = {0};
 	profile_init(&profile, &tables, &arguments->input.options);
@@ -153,7 +153,7 @@ static int draw(const struct diff_arguments *arguments, char **paths) {
 		log_error("%s: cannot be written: %s", arguments->output, strerror(-error));
 		return EXIT_USAGE;
 	}
-	struct tables tables = tables_new();
+	struct tables tables = profile_tables_new(&arguments->input.options);
 	struct flame_options options = flame_defaults;
 	options.profile = arguments->input.options;
 	options.normalize = arguments->normalize;

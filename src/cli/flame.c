@@ -170,7 +170,7 @@ static int take_option(struct flame_arguments *arguments, int option, const char
 // ---- drawing ----
 
 static int draw(const struct flame_arguments *arguments, const char *path, struct output *output) {
-	struct tables tables = tables_new();
+	struct tables tables = profile_tables_new(&arguments->input.options);
 	struct flame_options options = arguments->options;
 	options.profile = arguments->input.options;
 	struct sink *sink = flame_open(output, &tables, &options);

@@ -28,7 +28,7 @@ static int fold(const struct profile_input *input, char **paths, int count, cons
 		log_error("%s: cannot be written: %s", path, strerror(-error));
 		return EXIT_USAGE;
 	}
-	struct tables tables = tables_new();
+	struct tables tables = profile_tables_new(&input->options);
 	struct sink *sink = folded_open(&output, &tables, &input->options);
 	error = read_all(input, paths, count, &tables, sink);
 	sink_destroy(sink);

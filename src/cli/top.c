@@ -117,7 +117,7 @@ static int show_neighbours(const struct top_arguments *arguments, const struct p
 }
 
 static int top(const struct top_arguments *arguments, const char *path) {
-	struct tables tables = tables_new();
+	struct tables tables = profile_tables_new(&arguments->input.options);
 	struct profile profile;
 	profile_init(&profile, &tables, &arguments->input.options);
 	int status = profile_read(path, arguments->input.reader, &tables, &profile.sink) ? EXIT_USAGE : 0;

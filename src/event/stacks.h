@@ -16,7 +16,7 @@ struct frame {
 	uint32_t offset;   // of the address in the symbol
 	uint32_t kind;     // enum frame_kind
 	uint64_t position; // of the address in the module's file
-	uint32_t build_id; // strings: the module's, in hexadecimal; 0: not known
+	uint32_t build_id; // strings: the module's, in hexadecimal; a kernel's may be "release:6.1.0"; 0: not known
 	uint32_t exact;    // 1: the symbol is shown as it is, and not tidied up
 };
 

@@ -189,8 +189,12 @@ void perf_data_feature(struct perf_data *data, uint64_t feature, struct cursor i
 			push_fact(data, "host", text);
 		break;
 	case FEATURE_OSRELEASE:
-		if ((text = take_string(&in)))
+		if ((text = take_string(&in))) {
 			push_fact(data, "kernel", text);
+			char *release = memory_format("release:%s", text);
+			data->kernel_release = strings_add(data->tables->strings, release);
+			free(release);
+		}
 		break;
 	case FEATURE_ARCH:
 		if ((text = take_string(&in)))

@@ -87,7 +87,7 @@ static int take_comm(struct perf_data *data, const struct perf_record *record, c
 	*map_put(&data->task_names, tid) = name;
 	struct event event = {.time = trailer->time, .cpu = trailer->cpu, .tid = tid, .pid = pid};
 	if (record->misc & MISC_COMM_EXEC) {
-		perf_spaces_exec(&data->spaces, pid);
+		spaces_exec(&data->spaces, pid);
 		event.kind = EVENT_EXEC;
 		event.exec.old_tid = tid;
 		event.exec.name = name;
@@ -113,7 +113,7 @@ static int take_fork(struct perf_data *data, const struct perf_record *record, c
 		event.exit.last = tid == pid;
 		return sink_push(data->sink, &event);
 	}
-	perf_spaces_fork(&data->spaces, parent_pid, pid);
+	spaces_fork(&data->spaces, parent_pid, pid);
 	uint32_t name = task_name(data, parent_tid, parent_pid);
 	*map_put(&data->task_names, tid) = name;
 	struct event event = {.kind = EVENT_FORK, .time = time, .cpu = trailer->cpu, .tid = parent_tid, .pid = parent_pid};
@@ -151,11 +151,21 @@ static bool is_jit(const char *file) {
 	       starts(file, "[anon") || starts(file, "/memfd:") || strstr(file, "/jitted-");
 }
 
+// Code in memory without a file has its names in one that the compiler writes.
+static uint32_t jit_module(struct perf_data *data, const char *file, uint32_t pid) {
+	if (strstr(file, "/jitted-"))
+		return strings_add(data->tables->strings, file);
+	char *path = memory_format("/tmp/perf-%u.map", pid);
+	uint32_t module = strings_add(data->tables->strings, path);
+	free(path);
+	return module;
+}
+
 static int take_mmap(struct perf_data *data, const struct perf_record *record) {
 	struct cursor in = record->body;
 	uint32_t pid = cursor_u32(&in);
 	cursor_u32(&in); // tid
-	struct perf_map map = {.begin = cursor_u64(&in)};
+	struct space_map map = {.begin = cursor_u64(&in)};
 	uint64_t length = cursor_u64(&in);
 	map.end = map.begin + length < map.begin ? UINT64_MAX : map.begin + length;
 	map.offset = cursor_u64(&in);
@@ -175,28 +185,31 @@ static int take_mmap(struct perf_data *data, const struct perf_record *record) {
 		return -EBADMSG;
 	unsigned mode = record->misc & MISC_CPUMODE;
 	bool kernel = mode == MISC_KERNEL || mode == MISC_GUEST_KERNEL || pid == UINT32_MAX;
-	map.module = module_name(data, file);
 	map.kind = kernel ? FRAME_KERNEL : is_jit(file) ? FRAME_JIT : FRAME_USER;
+	map.module = map.kind == FRAME_JIT ? jit_module(data, file, pid) : module_name(data, file);
 	uint64_t *build_id = map_get(&data->build_ids, map.module);
 	if (!map.build_id && build_id)
 		map.build_id = (uint32_t)*build_id;
-	perf_space_add(kernel ? &data->spaces.kernel : perf_space_of(&data->spaces, pid), &map);
+	space_add(kernel ? &data->spaces.kernel : space_of(&data->spaces, pid), &map);
 	return 0;
 }
 
 // ---- frames ----
 
 static bool find_code(struct perf_data *data, uint32_t pid, uint64_t address, bool kernel, struct frame *frame) {
-	struct perf_space *space = kernel ? &data->spaces.kernel : perf_space_of(&data->spaces, pid);
-	const struct perf_map *map = perf_space_find(space, address);
+	struct space *space = kernel ? &data->spaces.kernel : space_of(&data->spaces, pid);
+	const struct space_map *map = space_find(space, address);
 	*frame = (struct frame){.address = address, .kind = kernel ? FRAME_KERNEL : FRAME_USER};
 	if (!map)
 		return false;
 	frame->module = map->module;
-	frame->build_id = map->build_id;
+	frame->build_id = map->build_id || map->kind != FRAME_KERNEL ? map->build_id : data->kernel_release;
 	frame->kind = map->kind;
 	// The kernel's map is one of addresses; its offset is where its symbol _text was.
-	frame->position = map->offset > UINT64_MAX / 2 ? address - map->offset : address - map->begin + map->offset;
+	if (map->kind == FRAME_JIT)
+		frame->position = address;
+	else
+		frame->position = map->offset > UINT64_MAX / 2 ? address - map->offset : address - map->begin + map->offset;
 	return true;
 }
 

@@ -180,7 +180,7 @@ static int take_indented(struct script *script, const char *line, size_t size) {
 		return 0;
 	}
 	if (script->state == STATE_BETWEEN) { // frames without a header: -F ip,sym
-		int error = open_sample(script, &(struct script_header){0});
+		int error = open_sample(script, &(struct script_header){.comm = {"", 0}, .event = {"", 0}});
 		if (error)
 			return error;
 	}

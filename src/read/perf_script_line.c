@@ -18,9 +18,17 @@ struct slot {
 	uint32_t *frames;
 };
 
+// Neighbouring frames are mostly of one module: the end of the last line, from the parenthesis on.
+struct last_module {
+	char text[256];
+	size_t size; // 0: none
+	uint64_t hash;
+};
+
 struct script_lines {
 	struct tables *tables;
 	struct slot *slots;
+	struct last_module last;
 	ARRAY(uint32_t) unremembered;
 };
 
@@ -41,19 +49,63 @@ void script_lines_free(struct script_lines *lines) {
 	free(lines);
 }
 
+// ---- hashes ----
+
+// Quicker than hash_bytes() (16 bytes for each multiplication), and good enough
+// for a cache that compares the text.
+static uint64_t mix(uint64_t a, uint64_t b) {
+	unsigned __int128 product = (unsigned __int128)a * b;
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static uint64_t load64(const char *at) {
+	uint64_t word;
+	memcpy(&word, at, 8);
+	return word;
+}
+
+static uint64_t load32(const char *at) {
+	uint32_t word;
+	memcpy(&word, at, 4);
+	return word;
+}
+
+static uint64_t hash_slice(struct slice slice, uint64_t hash) {
+	const char *at = slice.text;
+	size_t left = slice.size;
+	for (; left > 16; at += 16, left -= 16)
+		hash = mix(load64(at) ^ 0xa0761d6478bd642fu, load64(at + 8) ^ hash);
+	uint64_t first = 0, last = 0; // they overlap where fewer than 16 are left
+	if (left >= 8) {
+		first = load64(at);
+		last = load64(at + left - 8);
+	} else if (left >= 4) {
+		first = load32(at);
+		last = load32(at + left - 4);
+	} else if (left) {
+		first = (uint64_t)(uint8_t)at[0] << 16 | (uint64_t)(uint8_t)at[left / 2] << 8 | (uint8_t)at[left - 1];
+	}
+	return mix(first ^ 0xe7037ed1a0b428dbu ^ slice.size, last ^ hash);
+}
+
 // ---- what a line says ----
 
 struct line {
 	uint64_t address;
 	struct slice symbol; // without offset; empty: not known
 	struct slice module; // empty: not told
+	uint64_t module_hash;
+};
+
+// One more than the digit's value; 0 for what is none.
+static const uint8_t hex_values[256] = {
+	['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+	['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+	['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
 };
 
 static int hex_digit(char c) {
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+	return hex_values[(uint8_t)c] - 1;
 }
 
 static bool is_blank(char c) {
@@ -92,7 +144,43 @@ static struct slice without_offset(const char *begin, const char *end) {
 	return (struct slice){begin, (size_t)(end - begin)};
 }
 
-static bool parse_line(const char *at, size_t size, struct line *line) {
+static bool ends_with_last(const struct last_module *last, const char *begin, const char *end) {
+	return last->size && (size_t)(end - begin) > last->size && is_blank(end[-(ptrdiff_t)last->size - 1]) &&
+	       memcmp(end - last->size, last->text, last->size) == 0;
+}
+
+// Finds the module, and returns where what is before it ends.
+static const char *take_module(struct script_lines *lines, const char *begin, const char *end, struct line *line) {
+	struct last_module *last = &lines->last;
+	const char *module = end, *stop = end;
+	if (ends_with_last(last, begin, end)) {
+		module = end - last->size;
+		line->module_hash = last->hash;
+	} else {
+		stop = module_end(begin, end);
+		module = module_begin(begin, stop);
+	}
+	if (module >= stop) {
+		line->module = (struct slice){"", 0};
+		line->module_hash = 0;
+		return end;
+	}
+	line->module = (struct slice){module + 1, (size_t)(stop - module - 2)};
+	if (!last->size || module != end - last->size || line->module_hash != last->hash) {
+		line->module_hash = hash_slice(line->module, 0);
+		last->size = 0;
+		if (stop == end && (size_t)(stop - module) <= sizeof(last->text)) {
+			last->size = (size_t)(stop - module);
+			last->hash = line->module_hash;
+			memcpy(last->text, module, last->size);
+		}
+	}
+	while (module > begin && is_blank(module[-1]))
+		module--;
+	return module;
+}
+
+static bool parse_line(struct script_lines *lines, const char *at, size_t size, struct line *line) {
 	const char *end = at + size;
 	while (at < end && is_blank(*at))
 		at++;
@@ -107,15 +195,8 @@ static bool parse_line(const char *at, size_t size, struct line *line) {
 	while (end > at && is_blank(end[-1]))
 		end--;
 	line->address = address;
-	line->module = (struct slice){"", 0};
-	const char *module_stop = module_end(at, end);
-	const char *module = module_begin(at, module_stop);
-	if (module < module_stop) {
-		line->module = (struct slice){module + 1, (size_t)(module_stop - module - 2)};
-		end = module;
-		while (end > at && is_blank(end[-1]))
-			end--;
-	}
+	line->module_hash = 0;
+	end = take_module(lines, at, end, line);
 	line->symbol = without_offset(at, end);
 	return true;
 }
@@ -226,43 +307,6 @@ static void build_frames(struct script_lines *lines, const struct line *line) {
 
 // ---- memory of names ----
 
-// Quicker than hash_bytes() (16 bytes for each multiplication), and good enough
-// for a cache that compares the text.
-static uint64_t mix(uint64_t a, uint64_t b) {
-	unsigned __int128 product = (unsigned __int128)a * b;
-	return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-static uint64_t load64(const char *at) {
-	uint64_t word;
-	memcpy(&word, at, 8);
-	return word;
-}
-
-static uint64_t load32(const char *at) {
-	uint32_t word;
-	memcpy(&word, at, 4);
-	return word;
-}
-
-static uint64_t hash_slice(struct slice slice, uint64_t hash) {
-	const char *at = slice.text;
-	size_t left = slice.size;
-	for (; left > 16; at += 16, left -= 16)
-		hash = mix(load64(at) ^ 0xa0761d6478bd642fu, load64(at + 8) ^ hash);
-	uint64_t first = 0, last = 0; // they overlap where fewer than 16 are left
-	if (left >= 8) {
-		first = load64(at);
-		last = load64(at + left - 8);
-	} else if (left >= 4) {
-		first = load32(at);
-		last = load32(at + left - 4);
-	} else if (left) {
-		first = (uint64_t)(uint8_t)at[0] << 16 | (uint64_t)(uint8_t)at[left / 2] << 8 | (uint8_t)at[left - 1];
-	}
-	return mix(first ^ 0xe7037ed1a0b428dbu ^ slice.size, last ^ hash);
-}
-
 static bool slot_is(const struct slot *slot, uint64_t hash, const struct line *line) {
 	return slot->hash == hash && slot->symbol_size == line->symbol.size && slot->module_size == line->module.size &&
 	       slot->text && memcmp(slot->text, line->symbol.text, line->symbol.size) == 0 &&
@@ -295,13 +339,13 @@ static struct script_frames slot_frames(const struct slot *slot) {
 
 bool script_frame(struct script_lines *lines, const char *text, size_t size, struct script_frames *frames) {
 	struct line line;
-	if (!parse_line(text, size, &line))
+	if (!parse_line(lines, text, size, &line))
 		return false;
 	bool addressed = lines->tables->addresses == ADDRESSES_ALL ||
 			 (lines->tables->addresses == ADDRESSES_OF_UNNAMED &&
 			  (line.symbol.size == 0 || equals(line.symbol, "[unknown]")));
 	if (!addressed && line.symbol.size + line.module.size <= LONGEST_REMEMBERED) {
-		uint64_t hash = hash_slice(line.module, hash_slice(line.symbol, 0x9e3779b97f4a7c15u));
+		uint64_t hash = hash_slice(line.symbol, line.module_hash ^ 0x9e3779b97f4a7c15u);
 		struct slot *victim = NULL;
 		for (size_t i = 0; i < PROBES; i++) {
 			struct slot *slot = &lines->slots[(hash + i) & (SLOTS - 1)];

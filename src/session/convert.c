@@ -1,6 +1,8 @@
 #include "session/convert.h"
 #include "base/log.h"
+#include "event/locate.h"
 #include "event/order.h"
+#include "symbol/symbolizer.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -45,12 +47,15 @@ static void progress_destroy(struct sink *sink) {
 static int run_pipeline(const struct conversion *conversion, const struct reader *reader,
 			struct stream *input, struct output *output, struct conversion_result *result) {
 	struct tables tables = tables_new();
+	tables.symbolizer = symbolizer_new(true);
 	struct sink *writer = conversion->writer->open(output, &tables);
 	struct sink *counted = tally_init(&result->tally, writer);
-	struct sink *order = reader->ordered ? NULL : order_new(counted);
+	tables.symbolizer = symbolizer_new(true);
+	struct sink *located = locate_new(&tables, counted);
+	struct sink *order = reader->ordered ? NULL : order_new(located);
 	struct progress progress = {
 		.sink = {.push = progress_push, .finish = progress_finish, .destroy = progress_destroy},
-		.next = order ? order : counted,
+		.next = order ? order : located,
 		.input = input,
 		.name = conversion->input,
 	};
@@ -62,6 +67,7 @@ static int run_pipeline(const struct conversion *conversion, const struct reader
 		error = sink_finish(first);
 	result->late = order ? order_late(order) : 0;
 	sink_destroy(first);
+	symbolizer_free(tables.symbolizer);
 	tables_free(&tables);
 	return error;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "read/reader.h"
+#include "write/profile.h"
 
 // `reader` is NULL for the one that the content tells; text that tells none is
 // taken for perf script's, as it is for the tools that tracelet replaces. An
@@ -11,5 +12,6 @@ int profile_read(const char *path, const struct reader *reader, struct tables *t
 // The same for a profile to compare with: its samples are SAMPLE_BASELINE.
 int profile_read_baseline(const char *path, const struct reader *reader, struct tables *tables, struct sink *sink);
 
-// Frees tables that were filled here, with the symbolizer they got.
+// Tables with a symbolizer as the options want it, and their end.
+struct tables profile_tables_new(const struct profile_options *options);
 void profile_tables_free(struct tables *tables);

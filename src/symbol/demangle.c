@@ -1,4 +1,4 @@
-// libiberty tells C++, Rust and D apart by itself. It recurses over the name and
+// libiberty tells C++ and Rust apart by itself; D has a function of its own. It recurses over the name and
 // has a limit for that; the length of names is limited here too, because the time
 // and the result can grow much faster than a name does.
 #include "symbol/demangle.h"
@@ -34,7 +34,7 @@ char *demangle(const char *name) {
 	char *bare = strndup(name, suffix ? (size_t)(suffix - name) : size);
 	if (!bare)
 		return NULL;
-	char *result = cplus_demangle(bare, DMGL_AUTO | DMGL_NO_OPTS);
+	char *result = name[1] == 'D' ? dlang_demangle(bare, DMGL_NO_OPTS) : cplus_demangle(bare, DMGL_AUTO | DMGL_NO_OPTS);
 	free(bare);
 	return result;
 }

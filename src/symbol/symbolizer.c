@@ -5,18 +5,22 @@
 
 #include "symbol/demangle.h"
 #include "symbol/elf.h"
+#include "symbol/inlined.h"
+#include "symbol/jit.h"
 #include "symbol/kernel.h"
 #include "symbol/unwind.h"
 
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/utsname.h>
 
-enum { REMEMBERED = 1 << 15, VDSO_SIZE = 2 * 4096 };
+enum { REMEMBERED = 1 << 15, VDSO_SIZE = 2 * 4096, MOST_INLINED = 60 };
 
 struct place {
 	uint64_t position; // address of the kernel's code
 	uint32_t module, build_id;
-	uint32_t frame; // one more than its id; 0: not asked for yet
+	uint32_t frame; // one more than its id, or than the index of a chain; 0: not asked for yet
+	bool is_chain;
 	bool row_known; // also if there is none
 	const struct unwind_row *row;
 };
@@ -26,8 +30,17 @@ struct module {
 	struct elf_object *object; // NULL: there is none
 };
 
+// Frames of one place, where functions were inlined: in `ids`, innermost first.
+struct chain {
+	size_t first, count;
+};
+
 struct own_symbolizer {
 	struct symbolizer symbolizer;
+	bool inlined;
+	ARRAY(struct chain) chains;
+	ARRAY(uint32_t) ids;
+	struct map chain_of_place; // to one more than the index
 	struct map modules; // name and build id to one more than the index
 	ARRAY(struct module) items;
 	struct place *places; // by hash
@@ -53,6 +66,8 @@ static struct elf_object *open_module(struct tables *tables, uint32_t name, uint
 		elf_close(vdso);
 		return NULL;
 	}
+	if (jit_is_map(path))
+		return jit_map_open(path);
 	return *path == '/' || *wanted ? elf_open(path, wanted) : NULL;
 }
 
@@ -75,9 +90,18 @@ static struct elf_object *module_object(struct own_symbolizer *symbolizer, struc
 static struct elf_symbol *user_symbol(struct own_symbolizer *symbolizer, struct tables *tables, const struct frame *frame) {
 	struct elf_object *object = module_object(symbolizer, tables, frame->module, frame->build_id);
 	uint64_t address;
+	if (object && object->absolute)
+		return elf_symbol_at(object, frame->address);
 	if (!object || !elf_address_of(object, frame->position, &address))
 		return NULL;
 	return elf_symbol_at(object, address);
+}
+
+static bool is_this_release(const char *build_id) {
+	static const char prefix[] = "release:";
+	struct utsname system;
+	return strncmp(build_id, prefix, strlen(prefix)) == 0 && uname(&system) == 0 &&
+	       strcmp(build_id + strlen(prefix), system.release) == 0;
 }
 
 // The kernel's addresses are those of this kernel if it is the same build; it may have been loaded to
@@ -92,9 +116,11 @@ static struct elf_symbol *kernel_symbol(struct own_symbolizer *symbolizer, struc
 	if (!kernel)
 		return NULL;
 	if (strcmp(strings_get(tables->strings, frame->module), "[kernel.kallsyms]") == 0) {
-		if (strcmp(build_id, kernel->build_id) != 0)
-			return NULL;
 		symbolizer->kernel_same = frame->address - frame->position == kernel->text_address;
+		if (strcmp(build_id, kernel->build_id) != 0 && !(symbolizer->kernel_same && is_this_release(build_id))) {
+			symbolizer->kernel_same = false;
+			return NULL;
+		}
 		return kernel_symbol_at(kernel, kernel->text_address + frame->position);
 	}
 	return symbolizer->kernel_same ? kernel_symbol_at(kernel, frame->address) : NULL;
@@ -124,25 +150,75 @@ static struct place *place_of(struct own_symbolizer *self, const struct frame *f
 	return place;
 }
 
-static uint32_t frame_at(struct own_symbolizer *self, struct tables *tables, const struct frame *frame,
-			 struct place *place) {
+static uint32_t function_frame(struct own_symbolizer *self, struct tables *tables, const struct frame *frame) {
 	bool exact = tables->addresses != ADDRESSES_NONE; // the same place may be at other addresses
-	if (place->frame && !exact)
-		return place->frame - 1;
 	struct elf_symbol *symbol = NULL;
 	if (frame->module)
 		symbol = frame->kind == FRAME_KERNEL ? kernel_symbol(self, tables, frame) : user_symbol(self, tables, frame);
 	uint32_t id = symbol && symbol->frame && !exact ? symbol->frame - 1 : symbol_frame(tables, frame, symbol);
 	if (symbol)
 		symbol->frame = id + 1;
-	place->frame = id + 1;
 	return id;
+}
+
+static size_t inlined_names(struct own_symbolizer *self, struct tables *tables, const struct frame *frame,
+			    const char **names) {
+	if (!self->inlined || !frame->module || frame->kind != FRAME_USER)
+		return 0;
+	struct elf_object *object = module_object(self, tables, frame->module, frame->build_id);
+	uint64_t address;
+	if (!object || !elf_address_of(object, frame->position, &address))
+		return 0;
+	if (!object->inlined_tried) {
+		object->inlined_tried = true;
+		object->inlined = inlined_table_new(object);
+	}
+	return object->inlined ? inlined_at(object->inlined, address, names, MOST_INLINED) : 0;
+}
+
+// A chain is made once for each place, also if the place has been forgotten in between.
+static uint32_t chain_at(struct own_symbolizer *self, struct tables *tables, const struct frame *frame,
+			 const char *const *names, size_t count) {
+	uint64_t *index = map_put(&self->chain_of_place, hash_u64(frame->position) ^ (uint64_t)frame->module << 32 ^ frame->build_id);
+	if (*index)
+		return (uint32_t)*index - 1;
+	struct chain chain = {.first = self->ids.count, .count = count + 1};
+	for (size_t i = 0; i < count; i++) {
+		char *readable = demangle(names[i]);
+		struct frame inlined = {.symbol = strings_add(tables->strings, readable ? readable : names[i]),
+					.module = frame->module,
+					.build_id = frame->build_id,
+					.kind = FRAME_INLINED};
+		free(readable);
+		array_push(&self->ids, stacks_add_frame(tables->stacks, &inlined));
+	}
+	array_push(&self->ids, function_frame(self, tables, frame));
+	array_push(&self->chains, chain);
+	*index = self->chains.count;
+	return (uint32_t)self->chains.count - 1;
+}
+
+static size_t frames_at(struct own_symbolizer *self, struct tables *tables, const struct frame *frame, struct place *place,
+			uint32_t *ids, size_t room) {
+	if (!place->frame || tables->addresses != ADDRESSES_NONE) {
+		const char *names[MOST_INLINED];
+		size_t count = inlined_names(self, tables, frame, names);
+		place->is_chain = count > 0;
+		place->frame = 1 + (count ? chain_at(self, tables, frame, names, count) : function_frame(self, tables, frame));
+	}
+	if (!place->is_chain) {
+		ids[0] = place->frame - 1;
+		return 1;
+	}
+	const struct chain *chain = &self->chains.items[place->frame - 1];
+	size_t count = MIN(chain->count, room);
+	memcpy(ids, self->ids.items + chain->first + chain->count - count, count * sizeof(*ids));
+	return count;
 }
 
 static size_t resolve(struct symbolizer *symbolizer, struct tables *tables, const struct frame *frame, uint32_t *ids,
 		      size_t room) {
-	ids[0] = frame_at(own(symbolizer), tables, frame, place_of(own(symbolizer), frame));
-	return 1;
+	return frames_at(own(symbolizer), tables, frame, place_of(own(symbolizer), frame), ids, room);
 }
 
 // ---- the whole ----
@@ -150,14 +226,19 @@ static size_t resolve(struct symbolizer *symbolizer, struct tables *tables, cons
 static void destroy(struct symbolizer *symbolizer) {
 	struct own_symbolizer *self = own(symbolizer);
 	for (size_t i = 0; i < self->items.count; i++) {
-		if (self->items.items[i].object)
+		if (self->items.items[i].object) {
 			unwind_table_free(self->items.items[i].object->unwind);
+			inlined_table_free(self->items.items[i].object->inlined);
+		}
 		elf_close(self->items.items[i].object);
 	}
 	array_free(&self->items);
 	map_free(&self->modules);
 	kernel_symbols_close(self->kernel);
 	free(self->places);
+	array_free(&self->chains);
+	array_free(&self->ids);
+	map_free(&self->chain_of_place);
 	free(self);
 }
 
@@ -188,7 +269,8 @@ static const struct unwind_row *take_frame(void *context, uint64_t pc, bool *sto
 	struct frame frame;
 	bool mapped = unwind->state->find(unwind->state->context, pc, &frame);
 	struct place *place = place_of(unwind->self, &frame);
-	unwind->ids[unwind->count++] = frame_at(unwind->self, unwind->tables, &frame, place);
+	unwind->count += frames_at(unwind->self, unwind->tables, &frame, place, unwind->ids + unwind->count,
+				   unwind->room - unwind->count);
 	*stop = unwind->count == unwind->room;
 	if (!place->row_known) {
 		uint64_t address;
@@ -206,8 +288,9 @@ static size_t unwind(struct symbolizer *symbolizer, struct tables *tables, const
 	return context.count;
 }
 
-struct symbolizer *symbolizer_new(void) {
+struct symbolizer *symbolizer_new(bool inlined) {
 	struct own_symbolizer *self = memory_alloc(sizeof(*self));
+	self->inlined = inlined;
 	self->symbolizer = (struct symbolizer){.resolve = resolve, .unwind = unwind, .demangle = demangle, .destroy = destroy};
 	self->places = memory_alloc(REMEMBERED * sizeof(*self->places));
 	return &self->symbolizer;

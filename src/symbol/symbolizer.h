@@ -4,5 +4,6 @@
 
 #include "event/tables.h"
 
-struct symbolizer *symbolizer_new(void);
+// `inlined`: with the functions that were inlined, where files have debug information.
+struct symbolizer *symbolizer_new(bool inlined);
 void symbolizer_free(struct symbolizer *symbolizer);

@@ -2,7 +2,6 @@
 // compilers) the frame pointer is tried, and believed if it leads to code.
 #include "symbol/unwind.h"
 
-#include "symbol/elf.h"
 #include "event/stacks.h"
 
 #include <string.h>

@@ -39,6 +39,8 @@ struct unwind_table *unwind_table_new(const uint8_t *eh_frame, size_t size, uint
 void unwind_table_free(struct unwind_table *table);
 const struct unwind_row *unwind_row_at(const struct unwind_table *table, uint64_t address); // or NULL
 size_t unwind_table_rows(const struct unwind_table *table);
+const struct unwind_row *unwind_table_row(const struct unwind_table *table, size_t index); // in order
+uint64_t unwind_table_base(const struct unwind_table *table);
 
 // Called once for each frame, innermost first, with the address of its code (of the call, where it
 // has made one). Gives the row for it, or NULL; sets `stop` to end the walk there.

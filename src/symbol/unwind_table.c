@@ -80,6 +80,11 @@ static int64_t take_sleb(struct cursor *in) {
 	return 0;
 }
 
+// Offsets are multiples of a factor; what overflows is caught where it is used.
+static int64_t scaled(uint64_t value, const struct cie *cie) {
+	return (int64_t)(value * (uint64_t)cie->data_factor);
+}
+
 // The value of an encoded pointer; `relative` is false for sizes.
 static uint64_t take_encoded(const struct builder *builder, struct cursor *in, uint8_t encoding, bool relative) {
 	enum { ABSOLUTE = 0, ULEB = 1, U2 = 2, U4 = 3, U8 = 4, SLEB = 9, S2 = 10, S4 = 11, S8 = 12, PC_RELATIVE = 0x10 };
@@ -270,7 +275,7 @@ static void run_cfa(struct run *run, struct cursor *in, uint8_t operation) {
 		break;
 	case CFA_DEF_CFA_SF:
 		number = take_uleb(in);
-		set_cfa(machine, in, number, take_sleb(in) * cie->data_factor);
+		set_cfa(machine, in, number, scaled((uint64_t)take_sleb(in), cie));
 		break;
 	case CFA_DEF_CFA_REGISTER:
 		set_cfa(machine, in, take_uleb(in), machine->row.cfa_offset);
@@ -279,7 +284,7 @@ static void run_cfa(struct run *run, struct cursor *in, uint8_t operation) {
 		set_cfa(machine, in, machine->row.cfa_register, (int64_t)take_uleb(in));
 		break;
 	case CFA_DEF_CFA_OFFSET_SF:
-		set_cfa(machine, in, machine->row.cfa_register, take_sleb(in) * cie->data_factor);
+		set_cfa(machine, in, machine->row.cfa_register, scaled((uint64_t)take_sleb(in), cie));
 		break;
 	default:
 		set_cfa_expression(run->builder, machine, take_block(in));
@@ -293,10 +298,10 @@ static void run_rule(struct run *run, struct cursor *in, uint8_t operation) {
 	uint64_t number = take_uleb(in);
 	switch (operation) {
 	case CFA_OFFSET_EXTENDED:
-		set_saved(builder, machine, in, number, (int64_t)take_uleb(in) * builder->cie.data_factor);
+		set_saved(builder, machine, in, number, scaled(take_uleb(in), &builder->cie));
 		break;
 	case CFA_OFFSET_EXTENDED_SF:
-		set_saved(builder, machine, in, number, take_sleb(in) * builder->cie.data_factor);
+		set_saved(builder, machine, in, number, scaled((uint64_t)take_sleb(in), &builder->cie));
 		break;
 	case CFA_RESTORE_EXTENDED:
 	case CFA_SAME_VALUE:
@@ -338,7 +343,7 @@ static void run_one(struct run *run, struct cursor *in) {
 		advance(run, low);
 		return;
 	case CFA_OFFSET:
-		set_saved(builder, &run->machine, in, low, (int64_t)take_uleb(in) * builder->cie.data_factor);
+		set_saved(builder, &run->machine, in, low, scaled(take_uleb(in), &builder->cie));
 		return;
 	case CFA_RESTORE:
 		set_restored(builder, &run->machine, &run->initial, low);
@@ -518,6 +523,14 @@ void unwind_table_free(struct unwind_table *table) {
 
 size_t unwind_table_rows(const struct unwind_table *table) {
 	return table->rows.count;
+}
+
+const struct unwind_row *unwind_table_row(const struct unwind_table *table, size_t index) {
+	return &table->rows.items[index];
+}
+
+uint64_t unwind_table_base(const struct unwind_table *table) {
+	return table->base;
 }
 
 const struct unwind_row *unwind_row_at(const struct unwind_table *table, uint64_t address) {

@@ -176,6 +176,18 @@ static void describe_sample(struct describer *describer, const struct event *eve
 		add_string(describer, "module", frame->module);
 }
 
+static void describe_mark(struct describer *describer, const struct event *event) {
+	static const char *const types[MARK_TYPE_COUNT] = {
+		[MARK_INSTANT] = "instant", [MARK_SLICE_BEGIN] = "slice begin", [MARK_SLICE_END] = "slice end",
+		[MARK_COUNTER] = "counter", [MARK_TEST_BEGIN] = "test begin",   [MARK_TEST_END] = "test end"};
+	add_text(describer, "type", types[event->mark.type], strlen(types[event->mark.type]));
+	if (event->mark.name)
+		add_string(describer, "text", event->mark.name);
+	if (event->mark.type == MARK_COUNTER || event->mark.type == MARK_TEST_END)
+		array_push(&describer->fields,
+			   (struct event_field){.name = "value", .type = FIELD_DOUBLE, .real = event->mark.value});
+}
+
 static void describe_lost(struct describer *describer, const struct event *event) {
 	const char *source = event_source_names[event->lost.source];
 	add_text(describer, "source", source, strlen(source));
@@ -204,6 +216,7 @@ static const struct {
 	[EVENT_SOFTIRQ_ENTRY] = {"softirq", "entry", describe_irq},
 	[EVENT_SOFTIRQ_EXIT] = {"softirq", "exit", describe_irq},
 	[EVENT_SAMPLE] = {"sample", "", describe_sample},
+	[EVENT_MARK] = {"mark", "mark", describe_mark},
 	[EVENT_LOST] = {"trace", "lost", describe_lost},
 	[EVENT_COUNTER] = {"counter", "counter", describe_counter},
 };

@@ -15,7 +15,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { UUID_TEST = 0x7472616365, UUID_FIRST_TASK = 0x100000 };
 enum { MOST_FACTS = 64 }; // all of them are in one packet
 
 // ---- packets ----
@@ -231,6 +230,7 @@ static void task_forget(struct perfetto *perfetto, uint32_t tid) {
 	uint64_t *index = map_get(&perfetto->tasks, tid);
 	if (!index)
 		return;
+	marks_close(perfetto, &perfetto->pool.items[*index], perfetto->end); // an error of the output stays there
 	array_push(&perfetto->free_tasks, (uint32_t)*index);
 	map_delete(&perfetto->tasks, tid);
 }
@@ -371,7 +371,9 @@ static int take_exec(struct perfetto *perfetto, const struct event *event) {
 	task->name = event->exec.name;
 	task->threads = 1;
 	task->exited = task->gone = false;
-	int error = task_track(perfetto, task, event->time);
+	int error = marks_close(perfetto, task, event->time);
+	if (!error)
+		error = task_track(perfetto, task, event->time);
 	if (!error)
 		error = write_process(perfetto, event->time + 1, task, event->exec.arguments);
 	return error || !task->track ? error : write_exec_instant(perfetto, event, task);
@@ -390,7 +392,9 @@ static int take_exit(struct perfetto *perfetto, const struct event *event) {
 	if (!task)
 		task = task_born(perfetto, event->tid, event->pid, 0, 0);
 	task->exited = true;
-	int error = task_track(perfetto, task, event->time);
+	int error = marks_close(perfetto, task, event->time);
+	if (!error)
+		error = task_track(perfetto, task, event->time);
 	if (error || !task->track)
 		return error;
 	int signal = event->exit.code & 0x7f;
@@ -410,7 +414,8 @@ static int take_exit(struct perfetto *perfetto, const struct event *event) {
 }
 
 static int take_lost(struct perfetto *perfetto, const struct event *event) {
-	if (event->lost.source != SOURCE_TRACE) // whose CPU and kind are not known
+	// Of a whole trace the CPU and the kind are not known, of marks no CPU.
+	if (event->lost.source != SOURCE_TRACE && event->lost.source != SOURCE_MARKER)
 		ftrace_lost(perfetto, event);
 	char title[96];
 	snprintf(title, sizeof(title), "%" PRIu64 " %s events lost", event->lost.count,
@@ -441,6 +446,7 @@ static int (*const handlers[EVENT_KIND_COUNT])(struct perfetto *, const struct e
 	[EVENT_SOFTIRQ_EXIT] = ftrace_irq,
 	[EVENT_SAMPLE] = events_sample,
 	[EVENT_GENERIC] = events_generic,
+	[EVENT_MARK] = marks_take,
 	[EVENT_LOST] = take_lost,
 	[EVENT_COUNTER] = events_counter,
 };
@@ -470,6 +476,8 @@ static int finish(struct sink *sink) {
 	struct perfetto *perfetto = CONTAINER_OF(sink, struct perfetto, sink);
 	int error = write_preamble(perfetto);
 	if (!error)
+		error = marks_finish(perfetto);
+	if (!error)
 		error = ftrace_finish(perfetto);
 	if (!error)
 		error = write_attributes(perfetto);
@@ -479,6 +487,7 @@ static int finish(struct sink *sink) {
 static void destroy(struct sink *sink) {
 	struct perfetto *perfetto = CONTAINER_OF(sink, struct perfetto, sink);
 	ftrace_destroy(perfetto);
+	marks_destroy(perfetto);
 	events_destroy(perfetto->more);
 	buffer_free(&perfetto->packet);
 	array_free(&perfetto->facts);

@@ -45,29 +45,32 @@ static uint32_t frame_name(struct profile *profile, uint32_t frame, bool java) {
 	return *name;
 }
 
-static uint32_t known_node(const struct profile *profile, uint32_t label, uint32_t stack, bool *known) {
-	if (!label) {
-		uint32_t node = stack < profile->bare_nodes.count ? profile->bare_nodes.items[stack] : 0;
-		*known = node || !stack;
-		return node ? node - 1 : PROFILE_ROOT;
+static struct label_nodes *nodes_of_label(struct profile *profile, uint32_t label) {
+	if (!profile->last_label_number || profile->last_label != label) {
+		uint64_t *number = map_put(&profile->label_numbers, label);
+		if (!*number) {
+			array_push(&profile->label_nodes, (struct label_nodes){0});
+			*number = profile->label_nodes.count;
+		}
+		profile->last_label = label;
+		profile->last_label_number = (size_t)*number;
 	}
-	uint64_t *found = map_get(&profile->stack_nodes, (uint64_t)label << 32 | stack);
-	*known = found;
-	return found ? (uint32_t)*found : PROFILE_ROOT;
+	return &profile->label_nodes.items[profile->last_label_number - 1];
 }
 
-static void remember_node(struct profile *profile, uint32_t label, uint32_t stack, uint32_t node) {
-	if (label) {
-		*map_put(&profile->stack_nodes, (uint64_t)label << 32 | stack) = node;
-		return;
-	}
-	size_t count = profile->bare_nodes.count;
-	if (stack >= count) {
-		array_reserve(&profile->bare_nodes, stack + 1u);
-		memset(profile->bare_nodes.items + count, 0, (stack + 1 - count) * sizeof(uint32_t));
-		profile->bare_nodes.count = stack + 1u;
-	}
-	profile->bare_nodes.items[stack] = node + 1;
+// One more than the node of a stack; 0: it has none yet.
+static uint32_t known_node(const struct label_nodes *nodes, uint32_t stack) {
+	size_t page = stack / LABEL_PAGE;
+	return page < nodes->pages.count && nodes->pages.items[page] ? nodes->pages.items[page][stack % LABEL_PAGE] : 0;
+}
+
+static void remember_node(struct label_nodes *nodes, uint32_t stack, uint32_t node) {
+	size_t page = stack / LABEL_PAGE;
+	while (nodes->pages.count <= page)
+		array_push(&nodes->pages, NULL);
+	if (!nodes->pages.items[page])
+		nodes->pages.items[page] = memory_alloc(LABEL_PAGE * sizeof(uint32_t));
+	nodes->pages.items[page][stack % LABEL_PAGE] = node + 1;
 }
 
 // A stack without a label whose names are exact has a node that nobody else can have made,
@@ -85,30 +88,35 @@ static uint32_t frame_node(struct profile *profile, uint32_t parent, uint32_t fr
 	return node;
 }
 
+// The node below which a label's stacks begin.
+static uint32_t label_node(struct profile *profile, uint32_t label) {
+	if (!label)
+		return PROFILE_ROOT;
+	uint32_t node = profile_child(profile, PROFILE_ROOT, label);
+	profile_node(profile, node)->kind = PROFILE_TASK;
+	return node;
+}
+
 // Up through the callers to one whose node is known, then down again.
 static uint32_t stack_node(struct profile *profile, uint32_t label, uint32_t stack) {
 	struct stacks *stacks = profile->tables->stacks;
-	uint32_t node;
+	struct label_nodes *nodes = nodes_of_label(profile, label);
+	uint32_t node, at = stack;
 	profile->path.count = 0;
-	for (uint32_t at = stack;; at = stacks_get(stacks, at)->caller) {
-		bool known;
-		node = known_node(profile, label, at, &known);
-		if (known)
-			break;
+	while (!(node = known_node(nodes, at))) {
 		array_push(&profile->path, at);
-		if (!stacks_get(stacks, at))
+		const struct stack *entry = stacks_get(stacks, at);
+		if (!entry)
 			break;
+		at = entry->caller;
 	}
-	bool java = is_java(profile, label);
+	if (node)
+		node--;
+	bool java = profile->path.count && is_java(profile, label);
 	for (size_t i = profile->path.count; i-- > 0;) {
 		const struct stack *entry = stacks_get(stacks, profile->path.items[i]);
-		if (entry) {
-			node = frame_node(profile, node, entry->frame, java, !label);
-		} else {
-			node = profile_child(profile, PROFILE_ROOT, label);
-			profile_node(profile, node)->kind = PROFILE_TASK;
-		}
-		remember_node(profile, label, profile->path.items[i], node);
+		node = entry ? frame_node(profile, node, entry->frame, java, !label) : label_node(profile, label);
+		remember_node(nodes, profile->path.items[i], node);
 	}
 	return node;
 }
@@ -248,8 +256,14 @@ void profile_free(struct profile *profile) {
 	array_free(&profile->names[0]);
 	array_free(&profile->names[1]);
 	map_free(&profile->children);
-	map_free(&profile->stack_nodes);
-	array_free(&profile->bare_nodes);
+	for (size_t i = 0; i < profile->label_nodes.count; i++) {
+		struct label_nodes *nodes = &profile->label_nodes.items[i];
+		for (size_t k = 0; k < nodes->pages.count; k++)
+			free(nodes->pages.items[k]);
+		array_free(&nodes->pages);
+	}
+	array_free(&profile->label_nodes);
+	map_free(&profile->label_numbers);
 	array_free(&profile->path);
 	map_free(&profile->labels);
 	map_free(&profile->task_names);

@@ -15,6 +15,7 @@ struct profile_options {
 	bool whole_names; // with argument lists
 	const char *event; // only samples of this one; NULL: of the first that occurs
 	bool every_event;
+	bool no_inline; // of the reader's matters: inlined functions are not looked up
 };
 
 enum { PROFILE_ROOT = 0 };
@@ -31,6 +32,12 @@ struct profile_node {
 
 enum { PROFILE_TASK = 100 }; // a node's kind: the task's own
 
+// The nodes of stacks below a label, one more than each; in pages, because a label has few of all stacks.
+enum { LABEL_PAGE = 1024 };
+struct label_nodes {
+	ARRAY(uint32_t *) pages;
+};
+
 struct profile {
 	struct sink sink;
 	struct tables *tables;
@@ -38,8 +45,10 @@ struct profile {
 	ARRAY(struct profile_node) nodes;
 	struct map children;    // parent and name to node
 	bool children_known;    // all nodes are in there; as long as nobody asks, none are
-	ARRAY(uint32_t) bare_nodes; // by stack, of samples without a label: one more than the node
-	struct map stack_nodes; // label and stack to node
+	struct map label_numbers; // label to one more than its number
+	ARRAY(struct label_nodes) label_nodes; // by that number
+	uint32_t last_label;      // the label of the sample before, and one more than its number
+	size_t last_label_number;
 	ARRAY(uint32_t) path; // scratch
 	ARRAY(uint32_t) names[2]; // of frames, 0: not made yet; the second is for tasks of Java
 	struct map labels;      // of tasks

@@ -19,10 +19,14 @@ chmod +x our-test-program
 export PATH=$PATH:$work
 
 check_equal "a verb" "check" "$(complete_line tracelet che)"
-check_equal "all verbs and the program's own options" "--help --version cancel check convert current diff doctor dump flame fold help info run settings snapshot start status stop table top" \
+verbs=$("$TRACELET" --help | sed -n '/^Verbs/,$s/^  \([a-z][a-z-]*\) .*/\1/p')
+check_equal "all verbs and the program's own options" "$(printf '%s\n' --help --version help $verbs | LC_ALL=C sort | xargs)" \
 	"$(complete_line tracelet '')"
 check_equal "help takes a verb" "doctor" "$(complete_line tracelet help do)"
 check_equal "an option of run" "--wait-tree" "$(complete_line tracelet run --w)"
+check_equal "an option of each" "--filter --framework" "$(complete_line tracelet each --f)"
+check_equal "a framework" "catch2 catch2-3 cmocka ctest" "$(complete_line tracelet each --framework c)"
+check_equal "a test program" "our-test-program" "$(complete_line tracelet each -j 2 -- our-test-)"
 check_equal "convert has its own options" "--from --help --manifest --to" "$(complete_line tracelet convert --)"
 check_equal "doctor has none of run's" "" "$(complete_line tracelet doctor --name)"
 check_equal "a scope" "system tree" "$(complete_line tracelet run --scope '')"

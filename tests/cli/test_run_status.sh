@@ -61,10 +61,11 @@ check "finds them closed, and is traced" ls tracelet-out/bash_*.pb
 
 # ---- what it inherits ----
 
-# surroundings COMMAND...: what a program finds when this command starts it.
+# surroundings COMMAND...: what a program finds when this command starts it. A traced one
+# has one variable more, by which it finds the memory for its marks.
 surroundings() {
 	env -i A=1 'B=two words' "$@" "$helpers/surroundings" 'an argument' '' '*' >"$work_root/surroundings" 2>/dev/null </dev/null
-	cat "$work_root/surroundings"
+	grep -v '^environment: TRACELET_MARKS=/proc/' "$work_root/surroundings"
 }
 
 # check_same DESCRIPTION COMMAND...: the same when this command starts it and when this starts tracelet.

@@ -1,6 +1,8 @@
 // The Perfetto writer: whatever events come, in whatever order, the trace is good.
 #include "trace_run.h"
 
+#include <math.h>
+
 static uint64_t random_state;
 
 static uint32_t dice(uint32_t sides) {
@@ -101,6 +103,13 @@ static struct event any_event(uint64_t *clock) {
 	case EVENT_GENERIC:
 	case EVENT_COUNTER:
 		fill_in_other(&event, name);
+		break;
+	case EVENT_MARK:
+		event.mark.type = (uint16_t)(1 + dice(MARK_TYPE_COUNT - 1));
+		event.mark.name = name;
+		event.mark.no_task = !dice(10);
+		event.mark.cut = !dice(10);
+		event.mark.value = dice(10) ? dice(100) : (double)INFINITY;
 		break;
 	case EVENT_LOST:
 		event.cpu = dice(4) ? event.cpu : CPU_NONE;

@@ -1,0 +1,219 @@
+// libdw's dwarf_getscopes() walks over a compilation unit for every address, which is
+// why perf script with inlined functions manages two samples a second. Here each
+// unit is walked once, when the first address in it is asked for: its functions in
+// order of address, and for each its inlined calls with their depth. An answer is
+// then a search, and a look at the calls of one function.
+#include "symbol/inlined.h"
+
+#include "base/array.h"
+#include "base/memory.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <string.h>
+
+enum { DEEPEST = 200, MOST_CALLS = 1 << 22 };
+
+struct call {
+	uint64_t begin, end;
+	const char *name;
+	uint32_t depth;
+};
+
+struct function {
+	uint64_t begin, end;
+	size_t first_call, call_count;
+};
+
+struct unit {
+	uint64_t begin, end;
+	Dwarf_Off die;
+	uint32_t loaded; // one more than the index of its functions; 0: not yet
+};
+
+struct loaded_unit {
+	ARRAY(struct function) functions;
+	ARRAY(struct call) calls;
+};
+
+struct inlined_table {
+	Dwarf *dwarf;
+	ARRAY(struct unit) units; // a unit once for each of its ranges, in order of address
+	ARRAY(struct loaded_unit) loaded;
+};
+
+// ---- one unit ----
+
+static const char *name_of(Dwarf_Die *die) {
+	static const int attributes[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name};
+	for (size_t i = 0; i < ARRAY_SIZE(attributes); i++) {
+		Dwarf_Attribute attribute;
+		const char *name = dwarf_formstring(dwarf_attr_integrate(die, (unsigned)attributes[i], &attribute));
+		if (name && *name)
+			return name;
+	}
+	return "(inlined)";
+}
+
+static void add_calls(struct loaded_unit *unit, Dwarf_Die *die, uint32_t depth) {
+	const char *name = name_of(die);
+	Dwarf_Addr base, begin, end;
+	for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &begin, &end)) > 0;)
+		if (begin < end && unit->calls.count < MOST_CALLS)
+			array_push(&unit->calls, (struct call){begin, end, name, depth});
+}
+
+// A function's ranges (a cold part is one of its own) share its calls.
+static void add_functions(struct loaded_unit *unit, Dwarf_Die *die, size_t first_call) {
+	Dwarf_Addr base, begin, end;
+	for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &begin, &end)) > 0;)
+		if (begin < end)
+			array_push(&unit->functions,
+				   (struct function){begin, end, first_call, unit->calls.count - first_call});
+}
+
+// What is inlined below a DIE: blocks nest, calls nest deeper.
+static void walk_calls(struct loaded_unit *unit, Dwarf_Die *die, uint32_t depth, unsigned level) {
+	Dwarf_Die child;
+	if (level == DEEPEST || dwarf_child(die, &child) != 0)
+		return;
+	do {
+		int tag = dwarf_tag(&child);
+		if (tag == DW_TAG_inlined_subroutine) {
+			add_calls(unit, &child, depth);
+			walk_calls(unit, &child, depth + 1, level + 1);
+		} else if (tag == DW_TAG_lexical_block) {
+			walk_calls(unit, &child, depth, level + 1);
+		}
+	} while (dwarf_siblingof(&child, &child) == 0);
+}
+
+static void walk_unit(struct loaded_unit *unit, Dwarf_Die *die, unsigned level) {
+	Dwarf_Die child;
+	if (level == DEEPEST || dwarf_child(die, &child) != 0)
+		return;
+	do {
+		int tag = dwarf_tag(&child);
+		if (tag == DW_TAG_subprogram) {
+			size_t first_call = unit->calls.count;
+			walk_calls(unit, &child, 0, level + 1);
+			add_functions(unit, &child, first_call);
+		}
+		// Functions are also inside namespaces and types, in Rust inside functions.
+		if (tag == DW_TAG_namespace || tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
+		    tag == DW_TAG_union_type || tag == DW_TAG_enumeration_type || tag == DW_TAG_module || tag == DW_TAG_subprogram)
+			walk_unit(unit, &child, level + 1);
+	} while (dwarf_siblingof(&child, &child) == 0);
+}
+
+static int compare_functions(const void *left, const void *right) {
+	const struct function *a = left, *b = right;
+	return a->begin < b->begin ? -1 : a->begin > b->begin;
+}
+
+static void load_unit(struct inlined_table *table, Dwarf_Off offset) {
+	struct loaded_unit unit = {0};
+	Dwarf_Die die;
+	if (dwarf_offdie(table->dwarf, offset, &die))
+		walk_unit(&unit, &die, 0);
+	if (unit.functions.count)
+		qsort(unit.functions.items, unit.functions.count, sizeof(struct function), compare_functions);
+	array_push(&table->loaded, unit);
+	for (size_t i = 0; i < table->units.count; i++)
+		if (table->units.items[i].die == offset)
+			table->units.items[i].loaded = (uint32_t)table->loaded.count;
+}
+
+// ---- the table ----
+
+static int compare_units(const void *left, const void *right) {
+	const struct unit *a = left, *b = right;
+	return a->begin < b->begin ? -1 : a->begin > b->begin;
+}
+
+static void list_units(struct inlined_table *table) {
+	Dwarf_CU *unit = NULL;
+	Dwarf_Die die;
+	while (dwarf_get_units(table->dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0) {
+		Dwarf_Addr base, begin, end;
+		for (ptrdiff_t at = 0; (at = dwarf_ranges(&die, at, &base, &begin, &end)) > 0;)
+			if (begin < end)
+				array_push(&table->units, (struct unit){begin, end, dwarf_dieoffset(&die), 0});
+	}
+	if (table->units.count)
+		qsort(table->units.items, table->units.count, sizeof(struct unit), compare_units);
+}
+
+struct inlined_table *inlined_table_new(struct elf_object *object) {
+	// A separate debug file has what the stripped one lacks.
+	Dwarf *dwarf = NULL;
+	for (int i = 1; i >= 0 && !dwarf; i--)
+		if (object->handles[i])
+			dwarf = dwarf_begin_elf(object->handles[i], DWARF_C_READ, NULL);
+	if (!dwarf)
+		return NULL;
+	struct inlined_table *table = memory_alloc(sizeof(*table));
+	table->dwarf = dwarf;
+	list_units(table);
+	return table;
+}
+
+void inlined_table_free(struct inlined_table *table) {
+	if (!table)
+		return;
+	for (size_t i = 0; i < table->loaded.count; i++) {
+		array_free(&table->loaded.items[i].functions);
+		array_free(&table->loaded.items[i].calls);
+	}
+	array_free(&table->loaded);
+	array_free(&table->units);
+	dwarf_end(table->dwarf);
+	free(table);
+}
+
+static struct unit *unit_at(struct inlined_table *table, uint64_t address) {
+	size_t low = 0, high = table->units.count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (table->units.items[middle].begin <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && address < table->units.items[low - 1].end ? &table->units.items[low - 1] : NULL;
+}
+
+static const struct function *function_at(const struct loaded_unit *unit, uint64_t address) {
+	size_t low = 0, high = unit->functions.count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (unit->functions.items[middle].begin <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && address < unit->functions.items[low - 1].end ? &unit->functions.items[low - 1] : NULL;
+}
+
+size_t inlined_at(struct inlined_table *table, uint64_t address, const char **names, size_t room) {
+	struct unit *unit = unit_at(table, address);
+	if (!unit)
+		return 0;
+	if (!unit->loaded)
+		load_unit(table, unit->die);
+	const struct loaded_unit *loaded = &table->loaded.items[unit->loaded - 1];
+	const struct function *function = function_at(loaded, address);
+	size_t count = 0;
+	// Calls stand in the order of the walk: an outer one before those inside it.
+	for (size_t i = 0; function && i < function->call_count; i++) {
+		const struct call *call = &loaded->calls.items[function->first_call + i];
+		if (address >= call->begin && address < call->end && call->depth == count && count < room)
+			names[count++] = call->name;
+	}
+	for (size_t i = 0; i < count / 2; i++) {
+		const char *swap = names[i];
+		names[i] = names[count - 1 - i];
+		names[count - 1 - i] = swap;
+	}
+	return count;
+}

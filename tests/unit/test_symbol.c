@@ -1,0 +1,138 @@
+#include "unit.h"
+
+#include "base/memory.h"
+#include "symbol/demangle.h"
+#include "symbol/elf.h"
+#include "symbol/symbolizer.h"
+#include "symbol/unwind.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+
+static void test_names_of_each_language(void **state) {
+	static const char *const cases[][2] = {
+		{"_ZN3foo3barEi", "foo::bar"},
+		{"_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vector<int, std::allocator<int> >::push_back"},
+		{"_ZZ4mainENKUliE_clEi", "main::{lambda(int)#1}::operator()"},
+		{"_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write"},
+		{"_RNvCs1234_7mycrate3foo", "mycrate::foo"},
+		{"_RNvMNtCs1234_7mycrate3modNtB2_4Type6method", "<mycrate::mod::Type>::method"},
+		{"_ZN3foo3barEi.cold", "foo::bar"},
+		{"_ZN3foo3barEi@@VERS_1", "foo::bar"},
+		{"_D3std5stdio7writelnFZv", "std.stdio.writeln()"},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char *name = demangle(cases[i][0]);
+		assert_non_null(name);
+		assert_string_equal(cases[i][1], name);
+		free(name);
+	}
+}
+
+static void test_other_names_are_left_alone(void **state) {
+	static const char *const names[] = {"main", "_start", "_Z", "_R", "__libc_start_main", "_ZThis is not one", ""};
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		assert_null(demangle(names[i]));
+}
+
+static void test_a_name_without_end_is_refused(void **state) {
+	char *name = memory_alloc(100001);
+	memset(name, 'N', 100000);
+	memcpy(name, "_Z", 2);
+	assert_null(demangle(name));
+	free(name);
+}
+
+__attribute__((noinline)) int function_with_a_name(int value);
+int function_with_a_name(int value) {
+	volatile int other = value;
+	return other + 1;
+}
+
+// The address as the file has it: without where it was loaded to.
+static uint64_t address_in_file(void *function) {
+	struct link_map *map;
+	Dl_info info;
+	assert_int_not_equal(0, dladdr1(function, &info, (void **)&map, RTLD_DL_LINKMAP));
+	return (uint64_t)(uintptr_t)function - map->l_addr;
+}
+
+static void test_this_program_s_own_symbols(void **state) {
+	struct elf_object *object = elf_open("/proc/self/exe", "");
+	assert_non_null(object);
+	uint64_t address = address_in_file((void *)function_with_a_name);
+	struct elf_symbol *symbol = elf_symbol_at(object, address + 1);
+	assert_non_null(symbol);
+	assert_string_equal("function_with_a_name", symbol->name);
+	elf_close(object);
+}
+
+static void test_another_build_id_is_another_file(void **state) {
+	assert_null(elf_open("/proc/self/exe", "00112233445566778899aabbccddeeff00112233"));
+	assert_null(elf_open("/no/such/file", ""));
+}
+
+static void test_this_program_s_own_unwind_table(void **state) {
+	struct elf_object *object = elf_open("/proc/self/exe", "");
+	struct unwind_table *table = unwind_table_new(object->eh_frame, object->eh_frame_size, object->eh_frame_address);
+	assert_non_null(table);
+	assert_true(unwind_table_rows(table) > 100);
+	uint64_t address = address_in_file((void *)function_with_a_name);
+	const struct unwind_row *row = unwind_row_at(table, address);
+	assert_non_null(row); // at its first instruction nothing has been pushed
+	assert_int_equal(CFA_REGISTER, row->cfa);
+#ifdef __x86_64__
+	assert_int_equal(7, row->cfa_register);
+	assert_int_equal(8, row->cfa_offset);
+	assert_int_equal(-1, row->return_offset);
+#endif
+	assert_null(unwind_row_at(table, UINT64_MAX));
+	unwind_table_free(table);
+	elf_close(object);
+}
+
+#ifdef __x86_64__
+// Two frames by hand: the inner one has pushed the frame pointer, the outer one is the last.
+static const struct unwind_row *two_rows(void *context, uint64_t pc, bool *stop) {
+	static const struct unwind_row inner = {.cfa = CFA_REGISTER, .cfa_register = 7, .cfa_offset = 16, .return_offset = -1, .frame_offset = -2, .registers = UNWIND_RETURN_SAVED | UNWIND_FRAME_SAVED};
+	static const struct unwind_row outer = {.cfa = CFA_REGISTER, .cfa_register = 6, .cfa_offset = 16, .registers = UNWIND_OUTERMOST};
+	uint64_t *seen = context;
+	seen[++seen[0]] = pc;
+	return pc < 0x2000 ? &inner : &outer;
+}
+
+static bool found(void *context, uint64_t address, struct frame *frame) {
+	return true;
+}
+
+static void test_a_stack_is_walked_to_its_end(void **state) {
+	uint64_t stack[] = {0x7000, 0x2005, 0, 0}, seen[8] = {0};
+	struct user_state user = {.machine = MACHINE_X86_64, .valid = ~UINT64_C(0), .stack = (uint8_t *)stack, .stack_size = sizeof(stack), .find = found};
+	user.registers[7] = 0x6ff0; // sp
+	user.registers[8] = 0x1003; // ip
+	assert_true(unwind_stack(&user, two_rows, seen));
+	assert_int_equal(2, seen[0]);
+	assert_int_equal(0x1003, seen[1]);
+	assert_int_equal(0x2004, seen[2]); // the call, not where it returns to
+	user.stack_size = 8;               // the return address was not copied
+	seen[0] = 0;
+	assert_false(unwind_stack(&user, two_rows, seen));
+	assert_int_equal(1, seen[0]);
+}
+#endif
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names_of_each_language),
+		cmocka_unit_test(test_other_names_are_left_alone),
+		cmocka_unit_test(test_a_name_without_end_is_refused),
+		cmocka_unit_test(test_this_program_s_own_symbols),
+		cmocka_unit_test(test_another_build_id_is_another_file),
+		cmocka_unit_test(test_this_program_s_own_unwind_table),
+#ifdef __x86_64__
+		cmocka_unit_test(test_a_stack_is_walked_to_its_end),
+#endif
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
