@@ -162,6 +162,16 @@ static void describe_irq(struct describer *describer, const struct event *event)
 		add_string(describer, "handler", event->irq.name);
 }
 
+static void describe_mapping(struct describer *describer, const struct event *event) {
+	array_push(&describer->fields,
+		   (struct event_field){.name = "start", .type = FIELD_HEX, .uint = event->mapping.start});
+	add_uint(describer, "size", event->mapping.size);
+	add_uint(describer, "offset", event->mapping.offset);
+	add_string(describer, "file", event->mapping.file);
+	if (event->mapping.build_id)
+		add_string(describer, "build_id", event->mapping.build_id);
+}
+
 static void describe_sample(struct describer *describer, const struct event *event) {
 	const struct stack *leaf = stacks_get(describer->tables->stacks, event->sample.stack);
 	const struct frame *frame = leaf ? stacks_frame(describer->tables->stacks, leaf->frame) : NULL;
@@ -215,6 +225,7 @@ static const struct {
 	[EVENT_IRQ_EXIT] = {"irq", "exit", describe_irq},
 	[EVENT_SOFTIRQ_ENTRY] = {"softirq", "entry", describe_irq},
 	[EVENT_SOFTIRQ_EXIT] = {"softirq", "exit", describe_irq},
+	[EVENT_MAPPING] = {"task", "mapping", describe_mapping},
 	[EVENT_SAMPLE] = {"sample", "", describe_sample},
 	[EVENT_MARK] = {"mark", "mark", describe_mark},
 	[EVENT_LOST] = {"trace", "lost", describe_lost},

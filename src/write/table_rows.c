@@ -193,7 +193,25 @@ static void take_pdb(struct table *table, const struct event *event) {
 	*map_put(&table->pdbs, hash_u64(field_number(event, "ImageBase")) ^ pid) = pdb << 32 | id;
 }
 
+// What other systems than Windows map: its build id stands where the PDB's id would.
+static void take_mapping(struct table *table, const struct event *event) {
+	struct cell *row = table->row;
+	if (!event->mapping.size)
+		return; // an address space that is new
+	row[0] = cell_uint(event->pid);
+	row[1] = process_of(table, event->pid);
+	row[2] = cell_hex(event->mapping.start);
+	row[3] = cell_uint(event->mapping.size);
+	row[4] = cell_text(event->mapping.file);
+	row[5] = since_start(table, event->time);
+	if (event->mapping.build_id)
+		row[8] = cell_text(event->mapping.build_id);
+	table_row(table);
+}
+
 static void take_images(struct table *table, const struct event *event) {
+	if (event->kind == EVENT_MAPPING)
+		take_mapping(table, event);
 	if (is_generic(table, event, "ImageID/DbgID_"))
 		take_pdb(table, event);
 	if (!is_generic(table, event, "Image/") || !field(event, "ImageSize"))
