@@ -34,6 +34,11 @@ static void know(struct describer *describer, uint32_t tid, uint32_t pid, uint32
 
 void describer_learn(struct describer *describer, const struct event *event) {
 	const struct known_task *forker;
+	bool begins = (event->kind == EVENT_START && event->time) || event->kind > EVENT_TASK;
+	if (begins && !describer->started) {
+		describer->start = event->time;
+		describer->started = true;
+	}
 	switch (event->kind) {
 	case EVENT_TASK:
 		know(describer, event->tid, event->pid, event->task.name);
@@ -188,14 +193,16 @@ static void describe_sample(struct describer *describer, const struct event *eve
 
 static void describe_mark(struct describer *describer, const struct event *event) {
 	static const char *const types[MARK_TYPE_COUNT] = {
-		[MARK_INSTANT] = "instant", [MARK_SLICE_BEGIN] = "slice begin", [MARK_SLICE_END] = "slice end",
-		[MARK_COUNTER] = "counter", [MARK_TEST_BEGIN] = "test begin",   [MARK_TEST_END] = "test end"};
+		[MARK_INSTANT] = "instant",       [MARK_SLICE_BEGIN] = "slice begin",
+		[MARK_SLICE_END] = "slice end",   [MARK_COUNTER] = "counter",
+		[MARK_TEST_BEGIN] = "test begin", [MARK_TEST_END] = "test end"};
 	add_text(describer, "type", types[event->mark.type], strlen(types[event->mark.type]));
 	if (event->mark.name)
 		add_string(describer, "text", event->mark.name);
 	if (event->mark.type == MARK_COUNTER || event->mark.type == MARK_TEST_END)
-		array_push(&describer->fields,
-			   (struct event_field){.name = "value", .type = FIELD_DOUBLE, .real = event->mark.value});
+		array_push(&describer->fields, (struct event_field){.name = "value",
+								    .type = FIELD_DOUBLE,
+								    .real = event->mark.value});
 }
 
 static void describe_lost(struct describer *describer, const struct event *event) {

@@ -15,7 +15,7 @@ static struct cell process_of(struct table *table, uint32_t pid) {
 }
 
 static struct cell since_start(const struct table *table, uint64_t time) {
-	return (struct cell){.type = CELL_SECONDS, .number = time > table->start ? time - table->start : 0};
+	return (struct cell){.type = CELL_SECONDS, .number = describer_since(&table->describer, time)};
 }
 
 static struct cell microseconds(uint64_t nanoseconds) {
@@ -223,7 +223,8 @@ static void take_images(struct table *table, const struct event *event) {
 	uint64_t *known = map_put(&table->images, hash_u64(base) ^ pid);
 	if (*known && !load) {
 		if (unload && !table->group_count)
-			table->cells.items[(*known - 1) * table->column_count + 6] = since_start(table, event->time);
+			table->cells.items[(*known - 1) * table->column_count + 6] = since_start(table,
+												 event->time);
 		return;
 	}
 	struct cell *row = table->row;

@@ -389,8 +389,7 @@ static void test_events_that_nobody_describes_keep_their_bytes(void **state) {
 static void test_a_manifest_of_the_user_describes_events(void **state) {
 	static const char text[] =
 		"<?xml version=\"1.0\"?><instrumentationManifest><instrumentation><events><provider "
-		"name=\"Mine\" guid=\"{" SAMPLE_MANIFEST
-		"}\"><events><event value=\"3\" symbol=\"Beef\" "
+		"name=\"Mine\" guid=\"{" SAMPLE_MANIFEST "}\"><events><event value=\"3\" symbol=\"Beef\" "
 		"template=\"T\"/></events><templates><template tid=\"T\">"
 		"<data name=\"code\" inType=\"win:UInt32\" "
 		"outType=\"win:HexInt32\"/></template></templates></provider></events>"
