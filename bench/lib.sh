@@ -3,6 +3,7 @@
 # A bench prints what it saw, then a line per floor: "ok" or "MISS". It fails if
 # a floor was missed. Peers are measured in the same run, in turn with us.
 set -euo pipefail
+unset CI # passed or not, the traces are what is measured
 export LC_ALL=C
 bench=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export TRACELET=${TRACELET:-$bench/../build/tracelet}

@@ -32,8 +32,9 @@ _tracelet_value() {
 	--event-filter | --title | --subtitle | --countname | --factor | --bgcolors | --min-width | --width | \
 		--height | --fontsize | --fonttype | --limit | --function | --fail-above) ;;
 	--output-dir | --trace-dir) _tracelet_files -d ;;
-	--name | --duration | --buffer-size | --ring-size | --ring-seconds | --min-size | --pid | --jobs | -j | \
-		--filter | --select) ;;
+	--keep) _tracelet_offer "always failed never" ;;
+	--name | --duration | --timeout | --grace | --timeout-status | --core-limit | --max-total-size | --max-age | \
+		--buffer-size | --ring-size | --ring-seconds | --min-size | --pid | --jobs | -j | --filter | --select) ;;
 	--json)
 		[ "$verb" = run ] || return 1
 		_tracelet_files -f
@@ -68,6 +69,7 @@ _tracelet() {
 		for ((i = 2; i < COMP_CWORD; i++)); do
 			case ${COMP_WORDS[i]} in
 			-j | --jobs | --filter | --framework | --select | --junit | --enabled | --name | --output-dir | --profile | --scope | --type | --ring-size | --ring-seconds | --duration | --json | \
+				--timeout | --grace | --timeout-status | --core-limit | --keep | --max-total-size | --max-age | \
 				--attachments | --buffer-size)
 				((i++)) # its value, whatever that looks like
 				;;
@@ -90,7 +92,8 @@ _tracelet() {
 	fi
 	_tracelet_value "$previous" && return
 
-	local of_run="--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --sample --duration --wait-tree --strict --quiet --verbose
+	local of_run="--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --sample --duration --wait-tree
+			--timeout --grace --timeout-status --core --core-limit --keep --max-total-size --max-age --strict --quiet --verbose
 			--json --attachments --buffer-size --keep-spool --help --"
 	case $verb:$current in
 	run:*) _tracelet_offer "$of_run" ;;

@@ -3,6 +3,7 @@
 // stop, close, and has one door: it appends to the spool.
 #pragma once
 
+#include "base/array.h"
 #include "capture/spool.h"
 
 #include <stdbool.h>
@@ -26,6 +27,16 @@ struct capture_totals {
 	bool program_estimated;            // and were on for a part of the time: program_ns is scaled up
 };
 
+// The processes that crashed: the newest ones, as far as the backend can see them.
+struct capture_crash {
+	uint64_t time;
+	struct buffer record; // struct record_crash and what is behind it
+};
+
+struct capture_crashes {
+	ARRAY(struct capture_crash) list;
+};
+
 struct capture;
 
 struct capture_backend {
@@ -39,6 +50,7 @@ struct capture_backend {
 	// As drain, and everything that has happened by now is in the spool afterwards.
 	void (*sync)(struct capture *capture, struct spool *spool);
 	void (*stop)(struct capture *capture, struct spool *spool, struct capture_totals *totals);
+	const struct capture_crashes *(*crashes)(const struct capture *capture); // NULL: it sees none
 	void (*close)(struct capture *capture);
 	const char *missing; // what this backend cannot see, for the summary; NULL: nothing
 };

@@ -7,7 +7,9 @@
 const enum setting_id verb_run_flags[] = {
 	SETTING_ENABLED, SETTING_NAME, SETTING_OUTPUT_DIR, SETTING_PROFILE, SETTING_SCOPE, SETTING_TYPE,
 	SETTING_RING_SIZE, SETTING_RING_SECONDS, SETTING_SAMPLE, SETTING_DURATION,
-	SETTING_WAIT_TREE, SETTING_BUFFER_SIZE, SETTING_JSON, SETTING_ATTACHMENTS, SETTING_KEEP_SPOOL, SETTING_STRICT, SETTING_QUIET,
+	SETTING_WAIT_TREE, SETTING_TIMEOUT, SETTING_GRACE, SETTING_TIMEOUT_STATUS, SETTING_CORE, SETTING_CORE_LIMIT,
+	SETTING_KEEP, SETTING_MAX_TOTAL_SIZE, SETTING_MAX_AGE,
+	SETTING_BUFFER_SIZE, SETTING_JSON, SETTING_ATTACHMENTS, SETTING_KEEP_SPOOL, SETTING_STRICT, SETTING_QUIET,
 	SETTING_VERBOSE,
 };
 
@@ -47,6 +49,14 @@ const struct verb verb_run = {
 		"  --sample[=HZ]       CPU samples with stacks (999 a second), and a flame graph of them\n"
 		"  --duration SECONDS  stop recording then; COMMAND goes on\n"
 		"  --wait-tree[=SECS]  record until the whole process tree has ended (at most SECS)\n"
+		"  --timeout SECONDS   then save all stacks, end COMMAND and all it started: exit 124\n"
+		"  --grace SECONDS     from SIGTERM to SIGKILL then (default: 5)\n"
+		"  --timeout-status N  exit with N instead of 124\n"
+		"  --core              save a core then, too\n"
+		"  --core-limit SIZE   of at most this size (default: 1G)\n"
+		"  --keep WHEN         always (default), failed (default where CI is set) or never\n"
+		"  --max-total-size SIZE  delete old artifacts of DIR beyond this, failed tests' last\n"
+		"  --max-age TIME      delete those that are older, as in 7d\n"
 		"  --buffer-size SIZE  bytes between kernel and tracer, as in 64M (default: by CPUs)\n"
 		"  --json FD|FILE      the summary as JSON there\n"
 		"  --attachments WHEN  tell the CI of artifacts: yes, no, auto (default): where it listens\n"
@@ -57,8 +67,8 @@ const struct verb verb_run = {
 		"  --help              this text\n\n"
 		"Each option may also be given as a variable (TRACELET_OUTPUT_DIR) or in tracelet.ini;\n"
 		"'tracelet settings' shows what is in force.\n\n"
-		"Exit status: COMMAND's; 128+N if signal N ended it; 127 not found; 126 not\n"
-		"executable; 2 bad options.\n\n"
+		"Exit status: COMMAND's; 128+N if signal N ended it; 124 timed out; 127 not found;\n"
+		"126 not executable; 2 bad options.\n\n"
 		"Example: tracelet run --name parser -- ./unit_tests parser\n",
 	.run = run,
 };

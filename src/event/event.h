@@ -30,6 +30,8 @@ enum event_kind {
 	EVENT_MAPPING, // code that a process got into its address space; size 0: it is new and empty
 	EVENT_SAMPLE,  // where a task was when it was sampled
 	EVENT_GENERIC, // an event with fields of its own
+	EVENT_CRASH,   // a signal that ends the process, in the thread that caused it
+	EVENT_CRASH_STACK, // found out afterwards
 	EVENT_MARK,    // what the test itself says about its phases
 	EVENT_LOST, // events that are missing here, and how many
 	EVENT_COUNTER, // the value of something that is counted or measured
@@ -194,6 +196,17 @@ struct event {
 			uint64_t duration; // it took so long and ended at the event's time; 0: an instant
 			uint32_t stack;    // where it happened; 0: not known
 		} generic;
+		struct {
+			uint64_t address; // of the fault; who sent the signal, if code <= 0
+			uint64_t instruction;
+			uint32_t signal;
+			int32_t code; // siginfo's si_code
+			uint32_t name; // of the thread
+		} crash;
+		struct {
+			uint64_t crash_time;
+			uint32_t text; // a line for each frame
+		} crash_stack;
 		struct {
 			double value;  // of a counter; of a case's end its result: 0 passed, 77 skipped, else failed
 			uint32_t name; // or text

@@ -33,6 +33,7 @@ enum record_kind {
 	RECORD_SOFTIRQ_EXIT,
 	RECORD_MARK,
 	RECORD_SAMPLE,
+	RECORD_CRASH,
 	RECORD_KIND_COUNT
 };
 
@@ -137,6 +138,41 @@ struct record_exit {
 	uint32_t tid, pid;
 	int32_t code;
 	uint32_t unused;
+};
+
+// ---- crash ----
+
+enum {
+	CRASH_REGISTERS = 34, // room for those of any machine
+	CRASH_MODULES = 64,
+	CRASH_MODULE_NAME = 120,
+	CRASH_PROGRAM_SIZE = 256,
+	CRASH_STACK_SIZE = 32768,
+	CRASH_STACK_PIECE = 4096, // the stack is read in such pieces, up to the first that is not there
+};
+
+struct crash_module {
+	uint64_t bias; // from the addresses in the file to those in memory
+	char name[CRASH_MODULE_NAME];
+};
+
+// Behind it: `stack_size` bytes of the stack from `stack_base` on, which with the registers
+// and the modules is what an unwinder needs when the process is gone.
+struct record_crash {
+	struct record head;
+	uint32_t tid, pid;
+	uint32_t signal;
+	int32_t code;      // siginfo's si_code
+	uint64_t address;  // siginfo's si_addr; the sender's pid if code <= 0
+	uint64_t instruction;
+	uint64_t entry, interpreter; // AT_ENTRY, AT_BASE
+	uint64_t registers[CRASH_REGISTERS]; // the machine's struct pt_regs
+	uint64_t stack_base;
+	uint32_t stack_size;
+	uint32_t module_count; // 0: not dynamically linked, or not yet
+	char name[RECORD_NAME_SIZE];
+	char program[CRASH_PROGRAM_SIZE]; // AT_EXECFN
+	struct crash_module modules[CRASH_MODULES]; // as the dynamic linker lists them; the program itself has no name
 };
 
 // ---- irq ----

@@ -24,6 +24,12 @@ enum spool_block_type {
 	SPOOL_LOST,       // struct spool_lost: the totals, at the end
 	SPOOL_MAPPING,    // struct spool_mapping, path, NUL
 	SPOOL_FORGOTTEN,  // struct spool_lost: of the totals, what happened before this spool begins
+	SPOOL_CRASH,      // struct spool_crash, the stack as text, NUL
+};
+
+struct spool_crash {
+	uint64_t time; // of the RECORD_CRASH
+	uint32_t tid, unused;
 };
 
 struct spool_block {

@@ -27,7 +27,7 @@ static int push(struct sink *sink, const struct event *event) {
 		follow_cpu(tally, event);
 	if (event->kind == EVENT_SAMPLE)
 		tally->broken += !!(event->sample.flags & SAMPLE_BROKEN);
-	if (event->kind > EVENT_TASK && event->kind != EVENT_LOST) {
+	if (event->kind > EVENT_TASK && event->kind != EVENT_LOST && event->kind != EVENT_CRASH_STACK) {
 		tally->first = tally->events ? MIN(tally->first, event->time) : event->time;
 		tally->last = MAX(tally->last, event->time);
 		tally->events++;

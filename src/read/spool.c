@@ -149,6 +149,21 @@ static bool decode_exit(struct decoder *decoder, struct cursor *in, const struct
 	return !in->failed && is_task(event->tid) && is_task(event->pid);
 }
 
+static bool decode_crash(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
+	struct record_crash record = {0};
+	size_t size = offsetof(struct record_crash, modules) - sizeof(struct record);
+	cursor_copy(in, (char *)&record + sizeof(struct record), size);
+	event->kind = EVENT_CRASH;
+	event->tid = record.tid;
+	event->pid = record.pid;
+	event->crash.address = record.address;
+	event->crash.instruction = record.instruction;
+	event->crash.signal = record.signal;
+	event->crash.code = record.code;
+	event->crash.name = name_string(decoder, record.name);
+	return !in->failed && is_task(event->tid) && is_task(event->pid);
+}
+
 // ---- irq ----
 
 static bool decode_irq(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
@@ -245,6 +260,7 @@ static bool (*const record_decoders[RECORD_KIND_COUNT])(struct decoder *, struct
 	[RECORD_SOFTIRQ_ENTRY] = decode_irq,  [RECORD_SOFTIRQ_EXIT] = decode_irq,
 	[RECORD_MARK] = decode_mark,
 	[RECORD_SAMPLE] = decode_sample,
+	[RECORD_CRASH] = decode_crash,
 };
 
 // ---- blocks ----
@@ -391,11 +407,24 @@ static int decode_forgotten(struct decoder *decoder, struct cursor *in) {
 	return 0;
 }
 
+static int decode_crash_stack(struct decoder *decoder, struct cursor *in) {
+	struct spool_crash crash;
+	cursor_copy(in, &crash, sizeof(crash));
+	const char *text = cursor_string(in);
+	if (in->failed || !is_task(crash.tid) || !is_time(crash.time + 1))
+		return bad_record(decoder);
+	// Behind the crash, whatever the order of CPUs.
+	struct event event = {.kind = EVENT_CRASH_STACK, .cpu = CPU_NONE, .time = MAX(decoder->time, crash.time) + 1, .tid = crash.tid,
+			      .crash_stack = {.crash_time = crash.time, .text = strings_add(decoder->strings, text)}};
+	return sink_push(decoder->sink, &event);
+}
+
 static int (*const block_decoders[])(struct decoder *, struct cursor *) = {
 	[SPOOL_BATCH] = decode_batch, [SPOOL_WATERMARK] = decode_watermark, [SPOOL_CLOCK] = decode_clock,
 	[SPOOL_META] = decode_meta,   [SPOOL_TASK] = decode_task,           [SPOOL_LOST] = decode_lost,
 	[SPOOL_FORGOTTEN] = decode_forgotten,
 	[SPOOL_MAPPING] = decode_mapping,
+	[SPOOL_CRASH] = decode_crash_stack,
 };
 
 static bool spool_probe(const uint8_t *head, size_t size) {

@@ -62,6 +62,10 @@ static bool name_is_free(const char *stem, const char *extension) {
 	return lstat(path, &status) != 0; // if it is for another reason, creating the file will tell
 }
 
+static bool names_are_free(const char *stem) {
+	return name_is_free(stem, ".pb") && name_is_free(stem, ".stacks.txt");
+}
+
 int artifact_reserve(const char *dir, const char *name, char **stem) {
 	char when[32];
 	time_t now = time(NULL);
@@ -73,11 +77,11 @@ int artifact_reserve(const char *dir, const char *name, char **stem) {
 			snprintf(suffix, sizeof(suffix), "_%u", number);
 		*stem = memory_format("%s/%s_%s%s", dir, name, when, suffix);
 		CLEANUP_FREE char *spool = memory_format("%s.spool", *stem);
-		if (name_is_free(*stem, ".pb")) {
+		if (names_are_free(*stem)) {
 			int fd = open(spool, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
 			if (fd >= 0) {
 				// Another run may have finished with this very stem in between.
-				if (name_is_free(*stem, ".pb"))
+				if (names_are_free(*stem))
 					return fd;
 				close(fd);
 				unlink(spool);

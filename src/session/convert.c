@@ -50,7 +50,6 @@ static int run_pipeline(const struct conversion *conversion, const struct reader
 	tables.symbolizer = symbolizer_new(true);
 	struct sink *writer = conversion->writer->open(output, &tables);
 	struct sink *counted = tally_init(&result->tally, writer);
-	tables.symbolizer = symbolizer_new(true);
 	struct sink *located = locate_new(&tables, counted);
 	struct sink *order = reader->ordered ? NULL : order_new(located);
 	struct progress progress = {

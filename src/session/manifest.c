@@ -7,18 +7,36 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int manifest_append(const char *dir, const struct buffer *line) {
+int manifest_lock(const char *dir) {
 	CLEANUP_FREE char *path = memory_format("%s/manifest.jsonl", dir);
-	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
+	int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
 	if (fd < 0)
 		return -errno;
-	struct stat before;
-	int error = flock(fd, LOCK_EX) || fstat(fd, &before) ? -errno : 0;
-	if (!error) {
-		error = file_write_all(fd, line->data, line->size);
-		if (error && ftruncate(fd, before.st_size))
-			error = -errno; // a full disk that cannot even be made emptier
+	int error = 0;
+	while (flock(fd, LOCK_EX) && (error = -errno) == -EINTR)
+		error = 0;
+	if (error) {
+		close(fd);
+		return error;
 	}
+	return fd;
+}
+
+int manifest_append_locked(int fd, const struct buffer *line) {
+	struct stat before;
+	if (fstat(fd, &before))
+		return -errno;
+	int error = file_write_all(fd, line->data, line->size);
+	if (error && ftruncate(fd, before.st_size))
+		error = -errno; // a full disk that cannot even be made emptier
+	return error;
+}
+
+int manifest_append(const char *dir, const struct buffer *line) {
+	int fd = manifest_lock(dir);
+	if (fd < 0)
+		return fd;
+	int error = manifest_append_locked(fd, line);
 	close(fd);
 	return error;
 }

@@ -5,3 +5,8 @@
 
 // Appends a line whole or not at all, also when runs end at the same time.
 int manifest_append(const char *dir, const struct buffer *line);
+
+// The same in steps, for whoever has to read before he writes: nobody else does
+// meanwhile. The descriptor, to be closed, or -errno.
+int manifest_lock(const char *dir);
+int manifest_append_locked(int fd, const struct buffer *line);

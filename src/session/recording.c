@@ -5,10 +5,12 @@
 #include "session/artifact.h"
 #include "session/convert.h"
 #include "session/manifest.h"
+#include "session/retention.h"
 #include "symbol/kernel.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
@@ -189,6 +191,7 @@ bool recording_begin(struct recording *recording, const pid_t *processes, size_t
 	recording->begun = recording->synced = clock_boot_now();
 	recording->deadline =
 		settings->duration > 0 ? recording->synced + (uint64_t)(settings->duration * 1e9) : UINT64_MAX;
+	recording->pid = processes[0];
 	recording->active = true;
 	return true;
 }
@@ -267,20 +270,23 @@ static void write_result(struct recording *recording, const struct test_end *end
 	if (end->operation)
 		return;
 	char words[128];
-	summary_result_words(end->wait_status, words, sizeof(words));
+	summary_end_words(end->wait_status, end->timed_out ? recording->settings->timeout : 0, words, sizeof(words));
 	spool_meta(&recording->spool, "result", words);
 	char number[32];
 	snprintf(number, sizeof(number), "%d", end->wait_status >> 8 & 0xff);
 	spool_meta(&recording->spool, "exit-status", end->wait_status & 0x7f ? "none" : number);
 	snprintf(number, sizeof(number), "%.6f", end->wall_seconds);
 	spool_meta(&recording->spool, "wall-seconds", number);
+	if (end->timed_out) {
+		snprintf(number, sizeof(number), "%" PRIu64, end->time_over);
+		spool_meta(&recording->spool, "time-limit-over", number);
+	}
 }
 
 // The trace from the spool; NULL if that failed (and was said).
 static char *make_trace(const char *spool, const char *stem, struct conversion_result *result) {
 	for (unsigned number = 0; number < 1000; number++) {
-		char *path = number ? memory_format("%s_%u.pb", stem, number)
-				    : memory_format("%s.pb", stem);
+		char *path = number ? memory_format("%s_%u.pb", stem, number) : memory_format("%s.pb", stem);
 		struct conversion conversion = {.input = spool,
 						.output = path,
 						.reader = &spool_reader,
@@ -315,6 +321,28 @@ static void add_to_manifest(struct recording *recording, const struct summary *s
 	buffer_free(&line);
 }
 
+// The folder's limits; they may cost us the trace that was just made.
+static void keep_limits(struct recording *recording, struct summary *summary) {
+	const struct settings *settings = recording->settings;
+	struct retention retention = {
+		.max_total_size = settings->max_total_size, .max_age = settings->max_age, .now = time(NULL)};
+	if (!retention.max_total_size && retention.max_age <= 0)
+		return;
+	int deleted = retention_apply(settings->output_dir, &retention);
+	if (deleted < 0)
+		log_warning("%s: cannot be kept within its limits: %s", settings->output_dir,
+			    strerror(-deleted));
+	else if (deleted > 0)
+		log_verbose("%s: deleted to keep its limits: %d files", settings->output_dir, deleted);
+	struct stat status;
+	if (summary->trace && lstat(summary->trace, &status) != 0) {
+		summary->trace = NULL;
+		summary->spool = NULL;
+		summary->file_count = 0;
+		summary->not_kept = "the folder's limits (--max-total-size, --max-age) have no room for it";
+	}
+}
+
 static void take_counts(struct summary *summary, const struct conversion_result *result) {
 	summary->events = result->tally.events;
 	memcpy(summary->lost, result->tally.lost, sizeof(summary->lost));
@@ -325,13 +353,39 @@ static void take_counts(struct summary *summary, const struct conversion_result 
 	summary->trace_size = result->size;
 }
 
+static uint64_t file_size(const char *path) {
+	struct stat status;
+	return lstat(path, &status) == 0 && S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
+}
+
+static void add_file(struct summary *summary, const char *kind, const char *path) {
+	if (!*path)
+		return;
+	struct summary_file *file = &summary->files[summary->file_count++];
+	*file = (struct summary_file){.kind = kind, .path = path, .size = file_size(path)};
+	artifact_sha256(path, file->sha256);
+}
+
+// NULL: there is to be a trace.
+static const char *why_not_kept(const struct recording *recording, const struct test_end *end) {
+	bool passed = !end->wait_status && !end->timed_out && !end->operation;
+	int keep = recording->settings->keep;
+	return keep == KEEP_NEVER              ? "--keep never"
+	       : passed && keep == KEEP_FAILED ? "the test passed (--keep failed)"
+	       : passed && recording->flight   ? "a flight recorder is saved when a test fails"
+					       : NULL;
+}
+
 // Ends the spool; false: there is nothing in it to make a trace of.
 static bool end_spool(struct recording *recording, const struct test_end *end) {
 	recording_stop(recording);
+	if (recording->backend->crashes)
+		crash_report_all(&recording->crashes, recording->backend->crashes(recording->capture), &recording->spool);
+	if (!end->operation && !end->timed_out)
+		crash_report_test(&recording->crashes, recording->pid, end->wait_status);
 	write_result(recording, end);
 	spool_flush(&recording->spool);
-	// A flight recorder is for tests that fail, and for whoever asks.
-	bool wanted = !recording->flight || end->wait_status || end->operation;
+	bool wanted = !why_not_kept(recording, end);
 	if (recording->flight && wanted)
 		recording->spool.error = flight_save(recording->flight, recording->spool.fd);
 	warn_of_full_disk(recording);
@@ -355,30 +409,41 @@ static void give_up_if_empty(struct recording *recording) {
 
 void recording_finish(struct recording *recording, const struct test_end *end, struct summary *summary) {
 	const struct settings *settings = recording->settings;
-	*summary = (struct summary){.settings = settings, .test = recording->name, .wait_status = end->wait_status,
-				    .operation = end->operation, .started = end->started,
-				    .wall_seconds = end->wall_seconds, .test_cpu_seconds = end->cpu_seconds};
+	*summary = (struct summary){.settings = settings,
+				    .test = recording->name,
+				    .wait_status = end->wait_status,
+				    .timed_out = end->timed_out,
+				    .operation = end->operation,
+				    .started = end->started,
+				    .wall_seconds = end->wall_seconds,
+				    .test_cpu_seconds = end->cpu_seconds};
+	add_file(summary, "stacks", end->stacks);
+	add_file(summary, "core", end->core);
 	give_up_if_empty(recording);
 	if (recording->backend) {
 		struct conversion_result result = {0};
 		if (end_spool(recording, end))
 			recording->trace = make_trace(recording->spool_path, recording->stem, &result);
+		summary->crashes = &recording->crashes;
 		summary->backend = recording->backend->name;
 		summary->missing = recording->backend->missing;
 		summary->totals = recording->totals;
 		summary->trace = recording->trace;
-		summary->not_kept = recording->flight && !end->wait_status && !end->operation;
+		summary->not_kept = why_not_kept(recording, end);
 		take_counts(summary, &result);
 		if (recording->trace)
 			artifact_sha256(recording->trace, summary->sha256);
-		if (summary->not_kept || (recording->trace && !settings->keep_spool))
+		if (summary->not_kept || (recording->trace && !settings->keep_spool)) {
 			unlink(recording->spool_path);
-		else
+		} else {
 			summary->spool = recording->spool_path;
+			summary->spool_size = file_size(recording->spool_path);
+		}
 	}
 	summary->tracer_cpu_seconds = cpu_seconds_of_self();
-	if (recording->backend)
+	if (recording->backend || summary->file_count)
 		add_to_manifest(recording, summary);
+	keep_limits(recording, summary);
 }
 
 // ---- a look in between ----
@@ -391,7 +456,8 @@ static int save_snapshot(struct recording *recording, const char *stem, int fd) 
 	if (error)
 		log_warning("no snapshot: %s: %s", spool, strerror(-error));
 	else
-		recording->trace = make_trace(recording->flight ? spool : recording->spool_path, stem, &result);
+		recording->trace = make_trace(recording->flight ? spool : recording->spool_path, stem,
+					      &result);
 	unlink(spool);
 	if (error || !recording->trace)
 		return 1;
@@ -437,6 +503,7 @@ void recording_close(struct recording *recording) {
 	if (recording->backend)
 		recording->backend->close(recording->capture);
 	flight_free(recording->flight);
+	crash_reports_free(&recording->crashes);
 	free(recording->stem);
 	free(recording->spool_path);
 	free(recording->trace);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "capture/marker/marker.h"
+#include "session/crash.h"
 #include "session/flight.h"
 #include "session/settings.h"
 #include "session/summary.h"
@@ -15,7 +16,10 @@ struct test_end {
 	int wait_status;
 	double wall_seconds, cpu_seconds;
 	struct timespec started;
-	bool operation; // no test: there is no status
+	bool operation;              // no test: there is no status
+	bool timed_out;              // the test was ended when its time was over
+	uint64_t time_over;          // when that was, CLOCK_BOOTTIME
+	char stacks[512], core[512]; // paths of what was saved then; "": nothing
 };
 
 struct recording {
@@ -31,6 +35,8 @@ struct recording {
 	struct flight *flight; // --type memory: the newest events, else NULL
 	char *stem, *spool_path;
 	char *trace; // when it has been made
+	struct crash_reports crashes;
+	pid_t pid; // the test's
 	struct timespec started;
 	uint64_t begun, deadline, synced;
 	bool active; // events come in

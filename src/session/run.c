@@ -7,6 +7,7 @@
 #include "session/artifact.h"
 #include "session/descriptors.h"
 #include "session/test.h"
+#include "session/timeout.h"
 #include "session/tracer.h"
 
 #include <errno.h>
@@ -64,10 +65,36 @@ static int say_not_started(const char *command, int error) {
 	return error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 }
 
+// Waits for the test and, if asked, for all it has started; ends them when the time is over.
+static void wait_for_end(const struct settings *settings, const char *name, struct test *test,
+			 const struct tracer *tracer, const struct tree *tree, const struct timespec *begin,
+			 struct test_end *end) {
+	struct rusage usage = {0};
+	bool ended = test_wait(test, settings->timeout, &end->wait_status, &usage);
+	end->wall_seconds = seconds_since(begin);
+	bool all_ended = ended;
+	if (ended && settings->wait_tree >= 0) {
+		double left = settings->timeout > 0 ? MAX(settings->timeout - end->wall_seconds, 1e-9) : 0;
+		bool limited = left > 0 && (settings->wait_tree == 0 || left < settings->wait_tree);
+		all_ended = test_wait_tree(test, limited ? left : settings->wait_tree, tracer->pid);
+		if (!all_ended && !(limited && seconds_since(begin) >= settings->timeout)) {
+			log_warning(
+				"processes of the test are still running; the trace ends here (--wait-tree)");
+			all_ended = true; // as far as we wait
+		}
+	}
+	if (!all_ended) {
+		timeout_end_test(settings, name, test, tracer, tree, ended, end, &usage);
+		end->wall_seconds = seconds_since(begin);
+	}
+	end->cpu_seconds = cpu_seconds(&usage);
+}
+
 // The test is there and waits; the tracer is there or is not.
-static int run_prepared(const struct settings *settings, struct test *test, struct tracer *tracer) {
+static int run_prepared(const struct settings *settings, const char *name, struct test *test,
+			struct tracer *tracer, const struct tree *tree) {
 	bool recording = tracer_attach(tracer, test->pid);
-	if (!recording && settings->strict) {
+	if (!recording && settings->strict && settings_enabled(settings)) {
 		kill(test->pid, SIGKILL);
 		tracer_cancel(tracer);
 		log_error("--strict: the test was not run");
@@ -82,15 +109,10 @@ static int run_prepared(const struct settings *settings, struct test *test, stru
 		tracer_cancel(tracer);
 		return say_not_started(settings->command[0], error);
 	}
-	struct rusage usage;
-	end.wait_status = test_wait(test, &usage);
-	end.wall_seconds = seconds_since(&begin);
-	end.cpu_seconds = cpu_seconds(&usage);
-	if (settings->wait_tree >= 0 && !test_wait_tree(test, settings->wait_tree, tracer->pid))
-		log_warning("processes of the test are still running; the trace ends here (--wait-tree)");
+	wait_for_end(settings, name, test, tracer, tree, &begin, &end);
 	if (!tracer_finish(tracer, &end) && recording)
 		log_warning("the tracer died; what it recorded: tracelet convert %s out.pb", tracer->spool);
-	return shell_status(end.wait_status);
+	return end.timed_out ? settings->timeout_status : shell_status(end.wait_status);
 }
 
 // Not wanted: the test takes our place, as if we had never been.
@@ -112,23 +134,32 @@ static void tell_test_of_marks(int marks, pid_t tracer) {
 
 int session_run(const struct settings *settings) {
 	char name[ARTIFACT_NAME_SIZE];
-	if (!settings_enabled(settings))
+	if (!settings_enabled(settings) && settings->timeout <= 0)
 		return run_plainly(settings->command);
-	struct tracer tracer;
+	struct tracer tracer = {.pid = -1, .socket = -1};
 	struct test test;
+	struct tree tree = {.tracer = -1};
 	descriptors_fill_gaps();
-	if (settings->wait_tree >= 0)
+	if (settings->timeout > 0)
+		tree_begin(&tree);
+	// Orphans of a stranger would come to us as well, and nobody could tell them from the test's.
+	bool adopts = settings->wait_tree >= 0 || (settings->timeout > 0 && !tree.strangers.list.count);
+	if (adopts)
 		test_adopt_orphans();
-	int marks = marker_create();
-	int error = tracer_spawn(&tracer, settings, test_name(settings, name), marks);
+	int marks = settings_enabled(settings) ? marker_create() : -1;
+	int error = settings_enabled(settings) ? tracer_spawn(&tracer, settings, test_name(settings, name), marks) : 0;
 	if (error)
 		log_warning("no trace: cannot start the tracer: %s", strerror(-error));
 	tell_test_of_marks(marks, tracer.pid);
-	error = test_prepare(&test, settings->command);
+	error = test_prepare(&test, settings->command, settings->timeout > 0);
 	if (error) {
 		tracer_cancel(&tracer);
 		return say_not_started(settings->command[0], -error);
 	}
+	tree.tracer = test.other = tracer.pid;
+	test.adopts = adopts;
 	descriptors_give_up((int[]){tracer.socket, test.gate, test.exec_error}, 3);
-	return run_prepared(settings, &test, &tracer);
+	int status = run_prepared(settings, test_name(settings, name), &test, &tracer, &tree);
+	tree_free(&tree);
+	return status;
 }

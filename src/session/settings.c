@@ -22,6 +22,7 @@ enum setting_type {
 	TYPE_TARGET,  // a file, or the number of a descriptor that is open
 	TYPE_SECONDS, // 1.5, 1.5s, 3m, 2h, 7d
 	TYPE_SIZE,    // 64M
+	TYPE_NUMBER,
 	TYPE_CHOICE,
 	TYPE_YES_NO,
 	TYPE_PROCESS,
@@ -32,7 +33,7 @@ struct setting {
 	const char *name;
 	enum setting_type type;
 	size_t offset;
-	double least, most;         // TYPE_SIZE
+	double least, most;         // TYPE_SIZE, TYPE_NUMBER
 	const char *const *choices; // TYPE_CHOICE: by value; ends with NULL
 	const char *bare;           // the value of the flag alone; NULL: it needs one
 	const char *wanted;         // "--x: 'y' is not ..."
@@ -57,6 +58,7 @@ static bool openvmm_folder(const char *text, const char **value) {
 }
 
 static const char *const enabled_choices[] = {"no", "yes", "auto", NULL};
+static const char *const keep_choices[] = {[KEEP_ALWAYS] = "always", [KEEP_FAILED] = "failed", [KEEP_NEVER] = "never", NULL};
 static const char *const scope_choices[] = {[SCOPE_TREE] = "tree", [SCOPE_SYSTEM] = "system", NULL};
 static const char *const type_choices[] = {[RECORD_TO_FILE] = "file", [RECORD_TO_MEMORY] = "memory", NULL};
 
@@ -80,6 +82,18 @@ static const struct setting table[SETTING_COUNT] = {
 	[SETTING_SAMPLE] = {"sample", TYPE_FREQUENCY, FIELD(sample), .bare = "999", .wanted = "a number from 1 to 20000, or 'no'"},
 	[SETTING_DURATION] = {"duration", TYPE_SECONDS, FIELD(duration), .wanted = "seconds"},
 	[SETTING_WAIT_TREE] = {"wait-tree", TYPE_SECONDS, FIELD(wait_tree), .bare = "0", .wanted = "seconds"},
+	[SETTING_TIMEOUT] = {"timeout", TYPE_SECONDS, FIELD(timeout), .wanted = "seconds"},
+	[SETTING_GRACE] = {"grace", TYPE_SECONDS, FIELD(grace), .wanted = "seconds"},
+	[SETTING_TIMEOUT_STATUS] = {"timeout-status", TYPE_NUMBER, FIELD(timeout_status), .least = 0, .most = 255,
+				    .wanted = "a number from 0 to 255"},
+	[SETTING_CORE] = {"core", TYPE_YES_NO, FIELD(core), .bare = "yes", .wanted = "'yes' or 'no'"},
+	[SETTING_CORE_LIMIT] = {"core-limit", TYPE_SIZE, FIELD(core_limit), .least = 4096, .most = 0x1p60,
+				.wanted = "a size from 4K on"},
+	[SETTING_KEEP] = {"keep", TYPE_CHOICE, FIELD(keep), .choices = keep_choices,
+			  .wanted = "'always', 'failed' or 'never'"},
+	[SETTING_MAX_TOTAL_SIZE] = {"max-total-size", TYPE_SIZE, FIELD(max_total_size), .most = 0x1p60,
+				    .wanted = "a size"},
+	[SETTING_MAX_AGE] = {"max-age", TYPE_SECONDS, FIELD(max_age), .wanted = "a time, as in 7d"},
 	[SETTING_BUFFER_SIZE] = {"buffer-size", TYPE_SIZE, FIELD(buffer_size), .least = 4096, .most = 1 << 30,
 				 .wanted = "a size from 4K to 1G"},
 	[SETTING_JSON] = {"json", TYPE_TARGET, FIELD(json), .wanted = "a file or an open descriptor"},
@@ -121,6 +135,13 @@ static bool parse_seconds(const char *text, double *seconds) {
 			known = true;
 		}
 	return end != text && known && *seconds >= 0 && *seconds < 1e9;
+}
+
+static bool parse_number(const struct setting *setting, const char *text, int *number) {
+	char *end;
+	long value = strtol(text, &end, 10);
+	*number = (int)value;
+	return isdigit(*text) && !*end && (double)value >= setting->least && (double)value <= setting->most;
 }
 
 // The yes and no that people write.
@@ -165,6 +186,8 @@ static bool parse(struct settings *settings, const struct setting *setting, cons
 	case TYPE_SIZE:
 		return parse_size(text, field) && (double)*(size_t *)field >= setting->least &&
 		       (double)*(size_t *)field <= setting->most;
+	case TYPE_NUMBER:
+		return parse_number(setting, text, field);
 	case TYPE_CHOICE:
 		return parse_choice(setting, text, field);
 	case TYPE_FREQUENCY:
@@ -306,9 +329,21 @@ static char *find_user_file(void) {
 
 // ---- all of them ----
 
+// Nobody looks at the traces of a build that went well.
+static void keep_by_ci(struct settings *settings) {
+	const char *ci = getenv("CI");
+	if (!ci || !*ci || yes_no(ci) == 0)
+		return;
+	settings->keep = KEEP_FAILED;
+	settings->origins[SETTING_KEEP] = FROM_ENVIRONMENT;
+	settings->variables[SETTING_KEEP] = "CI";
+}
+
 bool settings_load(struct settings *settings) {
 	*settings = (struct settings){.output_dir = "tracelet-out", .profile = "embedded", .enabled = ENABLED_YES,
-				      .attachments = ATTACHMENTS_AUTO, .scope = SCOPE_TREE, .ring_size = 16 << 20, .wait_tree = -1};
+				      .attachments = ATTACHMENTS_AUTO, .scope = SCOPE_TREE, .ring_size = 16 << 20, .wait_tree = -1, .grace = 5, .timeout_status = 124,
+				      .core_limit = (size_t)1 << 30, .keep = KEEP_ALWAYS};
+	keep_by_ci(settings);
 	settings->user_file = find_user_file();
 	settings->project_file = find_project_file();
 	if (settings->user_file && !take_file(settings, settings->user_file, FROM_USER_FILE))
@@ -395,6 +430,9 @@ void setting_value(const struct settings *settings, enum setting_id id, struct b
 	case TYPE_SIZE:
 		if (*(const size_t *)field)
 			size_value(*(const size_t *)field, text);
+		break;
+	case TYPE_NUMBER:
+		buffer_printf(text, "%d", *(const int *)field);
 		break;
 	case TYPE_CHOICE:
 		buffer_printf(text, "%s", setting->choices[*(const int *)field]);

@@ -22,6 +22,14 @@ enum setting_id {
 	SETTING_SAMPLE,
 	SETTING_DURATION,
 	SETTING_WAIT_TREE,
+	SETTING_TIMEOUT,
+	SETTING_GRACE,
+	SETTING_TIMEOUT_STATUS,
+	SETTING_CORE,
+	SETTING_CORE_LIMIT,
+	SETTING_KEEP,
+	SETTING_MAX_TOTAL_SIZE,
+	SETTING_MAX_AGE,
 	SETTING_BUFFER_SIZE,
 	SETTING_JSON,
 	SETTING_ATTACHMENTS,
@@ -34,6 +42,8 @@ enum setting_id {
 };
 
 enum setting_origin { FROM_DEFAULT, FROM_USER_FILE, FROM_PROJECT_FILE, FROM_ENVIRONMENT, FROM_FLAG };
+
+enum keep { KEEP_ALWAYS, KEEP_FAILED, KEEP_NEVER };
 
 enum enabled { ENABLED_NO, ENABLED_YES, ENABLED_AUTO }; // auto: only if the environment says yes
 
@@ -58,6 +68,14 @@ struct settings {
 	int sample;             // CPU samples in a second, 0: none
 	double duration;        // seconds after which recording stops, 0: with the test
 	double wait_tree;       // seconds to wait for the test's orphans, 0: for ever, negative: do not
+	double timeout;         // seconds the test may take, 0: without limit
+	double grace;           // seconds between SIGTERM and SIGKILL then
+	int timeout_status;     // and our exit status
+	bool core;              // save a core of a test that hangs
+	size_t core_limit;      // bytes
+	int keep;               // enum keep
+	size_t max_total_size;  // bytes of artifacts in the output folder, 0: any
+	double max_age;         // seconds they stay there, 0: for ever
 	int pid;                // of the process that an operation is about, 0: the caller
 	bool strict;            // no trace, no test
 	bool keep_spool;

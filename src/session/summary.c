@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "event/crash.h"
 #include "session/ci.h"
 #include "session/descriptors.h"
 
@@ -20,6 +21,17 @@ void summary_result_words(int wait_status, char *words, size_t size) {
 		snprintf(words, size, "failed: exit status %d", WEXITSTATUS(wait_status));
 	else
 		snprintf(words, size, "passed");
+}
+
+void summary_end_words(int wait_status, double limit, char *words, size_t size) {
+	if (limit > 0)
+		snprintf(words, size, "timed out: limit %g s", limit);
+	else
+		summary_result_words(wait_status, words, size);
+}
+
+static void result_words(const struct summary *summary, char *words, size_t size) {
+	summary_end_words(summary->wait_status, summary->timed_out ? summary->settings->timeout : 0, words, size);
 }
 
 static uint64_t lost_in_all(const struct summary *summary) {
@@ -95,23 +107,48 @@ static void describe_cost(const struct summary *summary, struct buffer *out) {
 	buffer_printf(out, "tracer %.0f ms of CPU", summary->tracer_cpu_seconds * 1e3);
 }
 
+// The last ones, and of their stacks what is on top.
+static void describe_crashes(const struct crash_reports *crashes, const char *faint, const char *plain, struct buffer *out) {
+	enum { MOST_SHOWN = 4, MOST_FRAMES = 8 };
+	char words[128];
+	size_t count = crashes ? crashes->list.count : 0;
+	for (size_t i = count > MOST_SHOWN ? count - MOST_SHOWN : 0; i < count; i++) {
+		const struct crash_report *crash = &crashes->list.items[i];
+		crash_words(crash->signal, crash->code, crash->address, crash->pid, words, sizeof(words));
+		buffer_printf(out, "  %scrash%s   %s, process %" PRIu32, faint, plain, words, crash->pid);
+		if (crash->time)
+			buffer_printf(out, ", thread %" PRIu32 " (%s)", crash->tid, crash->name);
+		buffer_printf(out, "\n");
+		const char *line = crash->stack;
+		for (int frame = 0; line && *line && frame < MOST_FRAMES; frame++) {
+			int length = (int)strcspn(line, "\n");
+			buffer_printf(out, "            %.*s\n", length, line);
+			line += length + (line[length] == '\n');
+		}
+	}
+}
+
 void summary_print(const struct summary *summary) {
 	bool colours = log_colours();
-	bool passed = summary->wait_status == 0;
+	bool passed = summary->wait_status == 0 && !summary->timed_out;
 	const char *plain = colours ? "\033[0m" : "", *faint = colours ? "\033[2m" : "";
 	const char *colour = !colours ? "" : passed ? "\033[1;32m" : "\033[1;31m";
 	char words[128], size[16], number[32];
 	struct buffer out = {0};
-	summary_result_words(summary->wait_status, words, sizeof(words));
+	result_words(summary, words, sizeof(words));
 	buffer_printf(&out, "tracelet: %s %s%s%s in %s s\n", summary->test, colour, words, plain,
 		      seconds_words(summary->wall_seconds, number));
+	describe_crashes(summary->crashes, faint, plain, &out);
 	if (summary->trace)
 		buffer_printf(&out, "  %strace%s   %s (%s)\n", faint, plain, summary->trace,
 			      file_size_words(summary->trace_size, size));
+	for (size_t i = 0; i < summary->file_count; i++)
+		buffer_printf(&out, "  %s%-6s%s  %s (%s)\n", faint, summary->files[i].kind, plain, summary->files[i].path,
+			      file_size_words(summary->files[i].size, size));
 	if (summary->spool)
 		buffer_printf(&out, "  %sspool%s   %s\n", faint, plain, summary->spool);
 	if (summary->not_kept)
-		buffer_printf(&out, "  %strace%s   not kept: a flight recorder is saved when a test fails\n", faint, plain);
+		buffer_printf(&out, "  %strace%s   not kept: %s\n", faint, plain, summary->not_kept);
 	if (summary->backend && !summary->not_kept) {
 		buffer_printf(&out, "  %sevents%s  ", faint, plain);
 		describe_events(summary, &out);
@@ -144,22 +181,25 @@ static void json_times(struct json *json, const struct summary *summary) {
 	json_double(json, "cpu_seconds", summary->test_cpu_seconds);
 }
 
+static void json_file(struct json *json, const char *kind, const char *path, uint64_t size, const char *sha256) {
+	json_object(json, NULL);
+	json_string(json, "kind", kind);
+	json_string(json, "path", path);
+	json_uint(json, "size", size);
+	if (*sha256)
+		json_string(json, "sha256", sha256);
+	json_close_object(json);
+}
+
 static void json_artifacts(struct json *json, const struct summary *summary) {
 	json_array(json, "artifacts");
-	if (summary->trace) {
-		json_object(json, NULL);
-		json_string(json, "kind", "perfetto");
-		json_string(json, "path", summary->trace);
-		json_uint(json, "size", summary->trace_size);
-		json_string(json, "sha256", summary->sha256);
-		json_close_object(json);
-	}
-	if (summary->spool) {
-		json_object(json, NULL);
-		json_string(json, "kind", "spool");
-		json_string(json, "path", summary->spool);
-		json_close_object(json);
-	}
+	if (summary->trace)
+		json_file(json, "perfetto", summary->trace, summary->trace_size, summary->sha256);
+	for (size_t i = 0; i < summary->file_count; i++)
+		json_file(json, summary->files[i].kind, summary->files[i].path, summary->files[i].size,
+			  summary->files[i].sha256);
+	if (summary->spool)
+		json_file(json, "spool", summary->spool, summary->spool_size, "");
 	json_close_array(json);
 }
 
@@ -183,6 +223,38 @@ static void json_counts(struct json *json, const struct summary *summary) {
 	json_uint(json, "late", summary->late);
 }
 
+static void json_crashes(struct json *json, const struct crash_reports *crashes) {
+	char number[32];
+	if (!crashes || !crashes->list.count)
+		return;
+	json_array(json, "crashes");
+	for (size_t i = 0; i < crashes->list.count; i++) {
+		const struct crash_report *crash = &crashes->list.items[i];
+		json_object(json, NULL);
+		json_uint(json, "signal", crash->signal);
+		json_string(json, "name", crash_signal_name(crash->signal));
+		json_uint(json, "pid", crash->pid);
+		if (crash->time) {
+			json_uint(json, "tid", crash->tid);
+			json_string(json, "thread", crash->name);
+			json_int(json, "code", crash->code);
+			snprintf(number, sizeof(number), "0x%" PRIx64, crash->address);
+			json_string(json, "address", number);
+			snprintf(number, sizeof(number), "0x%" PRIx64, crash->instruction);
+			json_string(json, "instruction", number);
+		}
+		json_array(json, "stack");
+		for (const char *line = crash->stack; line && *line;) {
+			size_t length = strcspn(line, "\n");
+			json_text(json, NULL, line, length);
+			line += length + (line[length] == '\n');
+		}
+		json_close_array(json);
+		json_close_object(json);
+	}
+	json_close_array(json);
+}
+
 static void json_cost(struct json *json, const struct summary *summary) {
 	json_object(json, "cost");
 	if (summary->totals.program_stats) {
@@ -201,8 +273,10 @@ static void json_result(struct json *json, const struct summary *summary) {
 		json_string(json, "result", "recorded");
 		return;
 	}
-	summary_result_words(summary->wait_status, words, sizeof(words));
+	result_words(summary, words, sizeof(words));
 	json_string(json, "result", words);
+	if (summary->timed_out)
+		json_double(json, "timed_out_after", summary->settings->timeout);
 	if (WIFSIGNALED(summary->wait_status))
 		json_int(json, "signal", WTERMSIG(summary->wait_status));
 	else
@@ -229,7 +303,10 @@ void summary_json(const struct summary *summary, struct buffer *line) {
 	json_string(&json, "scope", summary->settings->scope == SCOPE_SYSTEM ? "system" : "tree");
 	json_string(&json, "backend", summary->backend);
 	json_artifacts(&json, summary);
+	if (summary->not_kept)
+		json_string(&json, "not_kept", summary->not_kept);
 	json_counts(&json, summary);
+	json_crashes(&json, summary->crashes);
 	json_cost(&json, summary);
 	json_close_object(&json);
 	buffer_append(line, "\n", 1);
@@ -256,17 +333,19 @@ void summary_write_json(const struct summary *summary) {
 }
 
 void summary_publish(const struct summary *summary) {
-	struct ci_artifact artifacts[2];
+	struct ci_artifact artifacts[2 + ARRAY_SIZE(summary->files)];
 	size_t count = 0;
 	char words[128];
-	summary_result_words(summary->wait_status, words, sizeof(words));
+	result_words(summary, words, sizeof(words));
 	if (summary->trace)
 		artifacts[count++] = (struct ci_artifact){summary->trace, summary->trace_size};
+	for (size_t i = 0; i < summary->file_count; i++)
+		artifacts[count++] = (struct ci_artifact){summary->files[i].path, summary->files[i].size};
 	if (summary->spool)
-		artifacts[count++] = (struct ci_artifact){.path = summary->spool};
+		artifacts[count++] = (struct ci_artifact){summary->spool, summary->spool_size};
 	struct ci_test test = {.name = summary->test,
 			       .result = words,
-			       .passed = summary->wait_status == 0,
+			       .passed = summary->wait_status == 0 && !summary->timed_out,
 			       .seconds = summary->wall_seconds,
 			       .artifacts = artifacts,
 			       .artifact_count = count};

@@ -3,10 +3,18 @@
 #pragma once
 
 #include "event/event.h"
+#include "session/crash.h"
 #include "session/settings.h"
 
 #include <sys/resource.h>
 #include <time.h>
+
+// A file that the session leaves beside the trace.
+struct summary_file {
+	const char *kind, *path;
+	uint64_t size;
+	char sha256[65];
+};
 
 struct summary {
 	const struct settings *settings;
@@ -16,10 +24,14 @@ struct summary {
 	const char *trace;       // path of the trace, or NULL
 	const char *spool;       // path, when it was kept
 	char sha256[65];
-	uint64_t trace_size;
+	uint64_t trace_size, spool_size;
+	struct summary_file files[2]; // stacks, core
+	size_t file_count;
+	const struct crash_reports *crashes; // or NULL
 	int wait_status;         // the test's, as wait() gives it
+	bool timed_out;          // and its time was over
 	bool operation;          // there was no test
-	bool not_kept;           // a flight recorder, and the test passed
+	const char *not_kept;    // why there is no trace though there could be; NULL: it was kept
 	struct timespec started; // wall clock
 	double wall_seconds;
 	double test_cpu_seconds; // of the test and the children it waited for
@@ -35,8 +47,10 @@ struct summary {
 void summary_print(const struct summary *summary);
 void summary_json(const struct summary *summary, struct buffer *line); // one line, with its end
 
-// "passed", "failed: exit status 3", "killed by signal 11 (Segmentation fault)"
+// "passed", "failed: exit status 3", "killed by signal 11 (Segmentation fault)"; or,
+// if a time limit was over (0: it was not), "timed out: limit 3 s".
 void summary_result_words(int wait_status, char *words, size_t size);
+void summary_end_words(int wait_status, double limit, char *words, size_t size);
 
 // To the descriptor or file of --json. Failures are warnings.
 void summary_write_json(const struct summary *summary);

@@ -32,7 +32,7 @@ static void become_test(struct test *test, char **command, int gate, int report)
 	_exit(error == ENOENT ? 127 : 126);
 }
 
-int test_prepare(struct test *test, char **command) {
+int test_prepare(struct test *test, char **command, bool observable) {
 	int gate[2] = {-1, -1}, report[2] = {-1, -1};
 	*test = (struct test){.pid = -1, .gate = -1, .exec_error = -1};
 	sigemptyset(&test->signals);
@@ -47,6 +47,8 @@ int test_prepare(struct test *test, char **command) {
 	if (test->pid == 0) {
 		close(gate[1]);
 		close(report[0]);
+		if (observable)
+			prctl(PR_SET_PTRACER, getppid(), 0, 0, 0);
 		become_test(test, command, gate[0], report[1]);
 	}
 	int error = test->pid < 0 ? -errno : 0;
@@ -100,6 +102,8 @@ static void note_change(struct test *test, int status) {
 }
 
 static void pass_on(struct test *test, const siginfo_t *signal) {
+	if (test->over)
+		return;
 	// From the kernel: the terminal has sent it to the test as well.
 	if (signal->si_code <= 0)
 		kill(test->pid, signal->si_signo);
@@ -107,40 +111,66 @@ static void pass_on(struct test *test, const siginfo_t *signal) {
 		test->stop_typed = true;
 }
 
-int test_wait(struct test *test, struct rusage *usage) {
-	for (;;) {
-		int status;
-		pid_t changed = wait4(test->pid, &status, WNOHANG | WUNTRACED | WCONTINUED, usage);
-		if (changed == test->pid && !WIFSTOPPED(status) && !WIFCONTINUED(status))
-			return status;
-		if (changed == test->pid)
-			note_change(test, status);
-		stop_with_test(test);
-		siginfo_t signal;
-		if (sigwaitinfo(&test->signals, &signal) > 0 && signal.si_signo != SIGCHLD)
-			pass_on(test, &signal);
+double seconds_now(void) {
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static struct timespec time_of(double seconds) {
+	return (struct timespec){.tv_sec = (time_t)seconds,
+				 .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+}
+
+void test_wait_signal(struct test *test, double seconds) {
+	siginfo_t signal;
+	struct timespec limit = time_of(MAX(seconds, 0));
+	int got = seconds < 0 ? sigwaitinfo(&test->signals, &signal)
+			      : sigtimedwait(&test->signals, &signal, &limit);
+	if (got > 0 && got != SIGCHLD)
+		pass_on(test, &signal);
+}
+
+bool test_has_ended(struct test *test, int *wait_status, struct rusage *usage) {
+	int status;
+	while (wait4(test->pid, &status, WNOHANG | WUNTRACED | WCONTINUED, usage) == test->pid) {
+		if (!WIFSTOPPED(status) && !WIFCONTINUED(status)) {
+			*wait_status = status;
+			test->over = true;
+			return true;
+		}
+		note_change(test, status);
 	}
+	stop_with_test(test);
+	return false;
+}
+
+bool test_wait(struct test *test, double seconds, int *wait_status, struct rusage *usage) {
+	double before = seconds_now(), deadline = before + seconds;
+	while (!test_has_ended(test, wait_status, usage)) {
+		deadline += seconds_now() - before; // in which we were stopped together with the test
+		if (seconds > 0 && seconds_now() >= deadline)
+			return false;
+		test_reap_orphans(test);
+		test_wait_signal(test, seconds > 0 ? MAX(deadline - seconds_now(), 0) : -1);
+		before = seconds_now();
+	}
+	return true;
 }
 
 void test_adopt_orphans(void) {
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-static double seconds_now(void) {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-// Our children now are the test's orphans and `other`. Reaps what has ended.
-static bool orphans_left(pid_t other) {
+// Our children are the test, its orphans and `other`. Reaps the orphans that have ended.
+static bool orphans_left(pid_t test, pid_t other) {
 	CLEANUP_FREE char *path = memory_format("/proc/self/task/%d/children", (int)getpid());
 	FILE *file = fopen(path, "re");
 	bool left = false;
 	int child;
 	while (file && fscanf(file, "%d", &child) == 1) {
 		siginfo_t ended = {0};
-		if (child != other)
+		if (child != other && child != test)
 			left |= waitid(P_PID, (id_t)child, &ended, WEXITED | WNOHANG) == 0 &&
 				ended.si_pid == 0;
 	}
@@ -149,14 +179,18 @@ static bool orphans_left(pid_t other) {
 	return left;
 }
 
+void test_reap_orphans(const struct test *test) {
+	if (test->adopts)
+		orphans_left(test->pid, test->other);
+}
+
 bool test_wait_tree(struct test *test, double seconds, pid_t other) {
 	double deadline = seconds_now() + seconds;
-	while (orphans_left(other)) {
+	while (orphans_left(-1, other)) {
 		double left = seconds > 0 ? deadline - seconds_now() : 3600;
 		if (left <= 0)
 			return false;
-		struct timespec limit = {.tv_sec = (time_t)left,
-					 .tv_nsec = (long)((left - (double)(time_t)left) * 1e9)};
+		struct timespec limit = time_of(left);
 		siginfo_t signal;
 		if (sigtimedwait(&test->signals, &signal, &limit) > 0 && signal.si_signo != SIGCHLD &&
 		    signal.si_signo != SIGCONT && signal.si_signo != SIGWINCH)

@@ -14,17 +14,29 @@ struct test {
 	bool stopped, stop_typed; // the test has stopped; someone typed Ctrl-Z
 	sigset_t signals, mask_before;
 	struct sigaction child_before; // what SIGCHLD did
+	bool over;                     // it has ended and been waited for: its id may be another's
+	bool adopts;                   // orphans of the test are our children: they are reaped, but for
+	pid_t other;                   // this child, which is not the test's
 };
 
-// Forks the process that will become the test; it waits at the gate.
-int test_prepare(struct test *test, char **command);
+// Forks the process that will become the test; it waits at the gate. `observable`: programs
+// that we start may look into it, where the kernel's Yama would not let them.
+int test_prepare(struct test *test, char **command, bool observable);
 
 // Opens the gate. 0, or the errno of a failed exec (the process has ended).
 int test_begin(struct test *test);
 
-// Waits for its end, passing signals on. The wait status; `usage` is that of the
-// test and of the children it waited for.
-int test_wait(struct test *test, struct rusage *usage);
+// Waits for its end, passing signals on; `usage` is that of the test and of the
+// children it waited for. False: `seconds` (0: without limit) were over before; time
+// in which the terminal had stopped us does not count.
+bool test_wait(struct test *test, double seconds, int *wait_status, struct rusage *usage);
+
+// The parts of waiting, for those who have more than the test to wait for. Has it
+// ended? And: until a signal comes to us (which is passed on) or the time is over.
+bool test_has_ended(struct test *test, int *wait_status, struct rusage *usage);
+void test_wait_signal(struct test *test, double seconds);
+void test_reap_orphans(const struct test *test);
+double seconds_now(void); // of CLOCK_MONOTONIC
 
 // Waits up to `seconds` (0: without limit) until no orphan of the test is left;
 // `other` is a child of ours that is none. Needs test_adopt_orphans() before the

@@ -66,7 +66,7 @@ static void finish(struct recording *recording, const struct test_end *end) {
 	recording_finish(recording, end, &summary);
 	if (recording->settings->json)
 		summary_write_json(&summary);
-	if (!recording->settings->quiet && recording->backend)
+	if (!recording->settings->quiet && (recording->backend || end->timed_out))
 		summary_print(&summary);
 	if (recording->backend)
 		summary_publish(&summary);

@@ -191,6 +191,19 @@ static void describe_sample(struct describer *describer, const struct event *eve
 		add_string(describer, "module", frame->module);
 }
 
+static void describe_crash(struct describer *describer, const struct event *event) {
+	add_uint(describer, "signal", event->crash.signal);
+	add_int(describer, "code", event->crash.code);
+	array_push(&describer->fields,
+		   (struct event_field){.name = "address", .type = FIELD_HEX, .uint = event->crash.address});
+	array_push(&describer->fields,
+		   (struct event_field){.name = "instruction", .type = FIELD_HEX, .uint = event->crash.instruction});
+}
+
+static void describe_crash_stack(struct describer *describer, const struct event *event) {
+	add_string(describer, "stack", event->crash_stack.text);
+}
+
 static void describe_mark(struct describer *describer, const struct event *event) {
 	static const char *const types[MARK_TYPE_COUNT] = {
 		[MARK_INSTANT] = "instant",       [MARK_SLICE_BEGIN] = "slice begin",
@@ -234,6 +247,8 @@ static const struct {
 	[EVENT_SOFTIRQ_EXIT] = {"softirq", "exit", describe_irq},
 	[EVENT_MAPPING] = {"task", "mapping", describe_mapping},
 	[EVENT_SAMPLE] = {"sample", "", describe_sample},
+	[EVENT_CRASH] = {"task", "crash", describe_crash},
+	[EVENT_CRASH_STACK] = {"task", "crash_stack", describe_crash_stack},
 	[EVENT_MARK] = {"mark", "mark", describe_mark},
 	[EVENT_LOST] = {"trace", "lost", describe_lost},
 	[EVENT_COUNTER] = {"counter", "counter", describe_counter},

@@ -201,6 +201,18 @@ static int write_test_slice(struct perfetto *perfetto) {
 	return perfetto_end(perfetto, mark);
 }
 
+// The moment from which on the test was made to end.
+static int write_time_over(struct perfetto *perfetto) {
+	const char *time = fact(perfetto, "time-limit-over");
+	uint64_t over = time ? strtoull(time, NULL, 10) : 0;
+	if (over < perfetto->start || over > perfetto->end)
+		return 0;
+	size_t mark = perfetto_begin(perfetto, SEQUENCE_EVENTS, over);
+	size_t instant = track_event_begin(perfetto, TYPE_INSTANT, UUID_TEST, "time limit over");
+	proto_end(&perfetto->packet, instant);
+	return perfetto_end(perfetto, mark);
+}
+
 // ---- tasks ----
 
 struct task *perfetto_task(struct perfetto *perfetto, uint32_t tid) {
@@ -444,6 +456,8 @@ static int (*const handlers[EVENT_KIND_COUNT])(struct perfetto *, const struct e
 	[EVENT_IRQ_EXIT] = ftrace_irq,
 	[EVENT_SOFTIRQ_ENTRY] = ftrace_irq,
 	[EVENT_SOFTIRQ_EXIT] = ftrace_irq,
+	[EVENT_CRASH] = crash_take,
+	[EVENT_CRASH_STACK] = crash_take_stack,
 	[EVENT_SAMPLE] = events_sample,
 	[EVENT_GENERIC] = events_generic,
 	[EVENT_MARK] = marks_take,
@@ -478,9 +492,13 @@ static int finish(struct sink *sink) {
 	if (!error)
 		error = marks_finish(perfetto);
 	if (!error)
+		error = crash_finish(perfetto);
+	if (!error)
 		error = ftrace_finish(perfetto);
 	if (!error)
 		error = write_attributes(perfetto);
+	if (!error)
+		error = write_time_over(perfetto);
 	return error ? error : write_test_slice(perfetto);
 }
 
@@ -491,6 +509,7 @@ static void destroy(struct sink *sink) {
 	events_destroy(perfetto->more);
 	buffer_free(&perfetto->packet);
 	array_free(&perfetto->facts);
+	array_free(&perfetto->crashes);
 	array_free(&perfetto->pool);
 	array_free(&perfetto->free_tasks);
 	map_free(&perfetto->tasks);

@@ -38,6 +38,12 @@ struct task {
 	bool gone;        // and has left its CPU for the last time
 };
 
+struct crash {
+	struct event event;
+	uint64_t track;
+	uint32_t stack; // string; 0: not known
+};
+
 enum {
 	COLUMN_SWITCH_TIMESTAMP,
 	COLUMN_SWITCH_PREV_STATE,
@@ -86,6 +92,7 @@ struct perfetto {
 	struct map outsiders; // tid to name: tasks outside the test that woke one of it
 	ARRAY(struct cpu *) cpus;
 	uint64_t tracks; // made so far
+	ARRAY(struct crash) crashes;
 	uint32_t outside_name, lost_name;
 	struct more_events *more; // perfetto_events.c's own
 	struct map mark_names, mark_counters; // perfetto_marks.c: what has been written
@@ -113,6 +120,12 @@ int ftrace_irq(struct perfetto *perfetto, const struct event *event);
 void ftrace_lost(struct perfetto *perfetto, const struct event *event);
 int ftrace_finish(struct perfetto *perfetto); // what is left, and the losses per CPU
 void ftrace_destroy(struct perfetto *perfetto);
+
+// ---- perfetto_crash.c ----
+
+int crash_take(struct perfetto *perfetto, const struct event *event);
+int crash_take_stack(struct perfetto *perfetto, const struct event *event);
+int crash_finish(struct perfetto *perfetto);
 
 // ---- perfetto_events.c ----
 

@@ -15,6 +15,7 @@
 
 set -u
 export LC_ALL=C
+unset CI # the tests say themselves when they mean to be in one
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 TRACELET=$(realpath -m "${TRACELET:-$source/build/tracelet}")
 export TRACELET

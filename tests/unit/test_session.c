@@ -284,10 +284,10 @@ static void test_what_is_missing_without_being_lost_is_in_the_summary_too(void *
 	assert_null(strstr(lossy, "did not report"));
 }
 
-static void test_a_flight_recorder_that_was_not_needed_says_so(void **state) {
+static void test_a_trace_that_was_not_kept_says_why(void **state) {
 	struct summary summary = passed();
 	summary.trace = NULL;
-	summary.not_kept = true;
+	summary.not_kept = "a flight recorder is saved when a test fails";
 	CLEANUP_FREE char *text = printed(&summary);
 	assert_non_null(strstr(text, "not kept: a flight recorder is saved when a test fails\n"));
 	assert_null(strstr(text, "events"));
@@ -504,7 +504,7 @@ int main(void) {
 		cmocka_unit_test(test_a_summary_says_what_there_is_and_what_to_do),
 		cmocka_unit_test(test_losses_are_in_the_summary),
 		cmocka_unit_test(test_what_is_missing_without_being_lost_is_in_the_summary_too),
-		cmocka_unit_test(test_a_flight_recorder_that_was_not_needed_says_so),
+		cmocka_unit_test(test_a_trace_that_was_not_kept_says_why),
 		cmocka_unit_test(test_without_a_trace_the_spool_is_what_to_go_on_with),
 		cmocka_unit_test(test_times_have_no_exponent),
 		cmocka_unit_test(test_the_summary_is_one_line_of_json),

@@ -13,7 +13,9 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -44,8 +46,10 @@ struct capture {
 	unsigned sample_frequency; // 0: no samples
 	struct sampling *sampling;
 	struct statistics statistics;
+	struct capture_crashes crashes;
 };
 
+enum { MOST_CRASHES = 16 };
 enum { SLOT = 1, STATISTICS_TURN_NS = 90000000 }; // one run is one session
 
 // ---- libbpf's own words: kept, and shown with --verbose or when loading fails ----
@@ -100,6 +104,19 @@ static uint64_t boot_offset(void) {
 	return offset;
 }
 
+// Where the kernel puts an entry into the auxiliary vector: for us as for everybody.
+static uint32_t auxiliary_index(uint64_t key) {
+	uint64_t entries[2 * 64] = {0};
+	int fd = open("/proc/self/auxv", O_RDONLY | O_CLOEXEC);
+	ssize_t size = fd < 0 ? 0 : read(fd, entries, sizeof(entries));
+	if (fd >= 0)
+		close(fd);
+	for (uint32_t i = 0; size > 0 && i < (size_t)size / 16; i++)
+		if (entries[2 * i] == key)
+			return i;
+	return 0;
+}
+
 static int load(struct capture *capture, const struct capture_options *options, bool switch_has_state) {
 	capture->programs = tracelet__open();
 	if (!capture->programs)
@@ -121,6 +138,11 @@ static int load(struct capture *capture, const struct capture_options *options, 
 	programs->rodata->cpu_count = capture->cpu_count;
 	programs->rodata->boot_offset = boot_offset();
 	programs->rodata->system_slot = options->scope == SCOPE_SYSTEM ? SLOT : NO_SLOT;
+	programs->rodata->has_loop = kernel_at_least(5, 17);
+	programs->rodata->auxiliary_headers = auxiliary_index(AT_PHDR);
+	programs->rodata->auxiliary_name = auxiliary_index(AT_EXECFN);
+	programs->rodata->auxiliary_base = auxiliary_index(AT_BASE);
+	programs->rodata->auxiliary_entry = auxiliary_index(AT_ENTRY);
 	programs->rodata->switch_has_state = switch_has_state;
 	programs->rodata->preemptible = kernel_at_least(6, 19); // before, tracepoints ran with preemption off
 	int error = tracelet__load(programs);
@@ -141,12 +163,32 @@ static size_t ring_size(const struct capture *capture, size_t wanted) {
 	return power;
 }
 
+// A crash comes in a batch of its own.
+static void note_crash(struct capture *capture, const struct batch *batch) {
+	struct record_crash head;
+	if (batch->size < sizeof(head))
+		return;
+	memcpy(&head, batch + 1, sizeof(head.head));
+	if (head.head.kind != RECORD_CRASH)
+		return;
+	struct capture_crashes *crashes = &capture->crashes;
+	if (crashes->list.count == MOST_CRASHES) {
+		buffer_free(&crashes->list.items[0].record);
+		memmove(crashes->list.items, crashes->list.items + 1, --crashes->list.count * sizeof(*crashes->list.items));
+	}
+	struct capture_crash crash = {.time = batch->base};
+	buffer_append(&crash.record, batch + 1, batch->size);
+	array_push(&crashes->list, crash);
+}
+
 static int take_batch(void *context, void *data, size_t size) {
 	struct capture *capture = context;
 	const struct batch *batch = data;
 	// An exec's room in the ring is larger than what it used.
-	if (size >= sizeof(*batch) && batch->size <= size - sizeof(*batch))
+	if (size >= sizeof(*batch) && batch->size <= size - sizeof(*batch)) {
 		spool_append(capture->spool, SPOOL_BATCH, batch, sizeof(*batch) + batch->size);
+		note_crash(capture, batch);
+	}
 	return 0;
 }
 
@@ -184,6 +226,9 @@ static int map_lanes(struct capture *capture) {
 static void bpf_close(struct capture *capture) {
 	if (!capture)
 		return;
+	for (size_t i = 0; i < capture->crashes.list.count; i++)
+		buffer_free(&capture->crashes.list.items[i].record);
+	array_free(&capture->crashes.list);
 	sampling_stop(capture->sampling, NULL);
 	ring_buffer__free(capture->ring);
 	if (capture->slot)
@@ -367,6 +412,10 @@ static void bpf_stop(struct capture *capture, struct spool *spool, struct captur
 	say_program_times(capture);
 }
 
+static const struct capture_crashes *bpf_crashes(const struct capture *capture) {
+	return &capture->crashes;
+}
+
 const struct capture_backend capture_bpf = {
 	.name = "bpf",
 	.open = bpf_open,
@@ -376,5 +425,6 @@ const struct capture_backend capture_bpf = {
 	.drain = bpf_drain,
 	.sync = bpf_sync,
 	.stop = bpf_stop,
+	.crashes = bpf_crashes,
 	.close = bpf_close,
 };

@@ -21,6 +21,7 @@ struct thread_info {
 
 struct mm_struct {
 	unsigned long arg_start, arg_end;
+	unsigned long saved_auxv[1];
 } KERNEL_TYPE;
 
 typedef struct {
