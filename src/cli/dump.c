@@ -58,7 +58,7 @@ static int dump_file(const char *path, struct arguments *arguments) {
 	if (!error)
 		error = output_open(&output, "-", OUTPUT_REPLACE);
 	if (!error) {
-		arguments->dump.only_generic = look.reader->read_with != NULL;
+		arguments->dump.only_generic = look.reader->has_records;
 		error = look_read(&look, &options, &tables, dump_new(&output, &tables, &arguments->dump));
 		int written = output_commit(&output);
 		if (written == -EPIPE)

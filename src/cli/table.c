@@ -51,7 +51,8 @@ static int print_table(const char *path, struct arguments *arguments) {
 	struct output output;
 	struct tables tables = tables_new();
 	array_push(&arguments->manifests, NULL);
-	struct read_options options = {.manifests = arguments->manifests.items, .images = true};
+	struct read_options options = {.manifests = arguments->manifests.items,
+				       .images = strcmp(arguments->table.name, "images") == 0};
 	int error = output_open(&output, "-", OUTPUT_REPLACE);
 	struct sink *table = table_new(&output, &tables, &arguments->table);
 	if (!table)

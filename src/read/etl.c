@@ -28,4 +28,5 @@ const struct reader etl_reader = {
 	.read_with = read_with,
 	.describe = describe,
 	.ordered = true,
+	.has_records = true,
 };

@@ -452,7 +452,8 @@ static int take_record(struct etl_events *events, const struct etl_record *recor
 	case ROLE_PMU:
 		return take_pmu(events, record, type);
 	default:
-		if (only_state(record, role) && !(events->options->images && role == ROLE_IMAGE))
+		bool image = role == ROLE_IMAGE || role == ROLE_IMAGE_ID;
+		if (only_state(record, role) && !(events->options->images && image))
 			return 0;
 		return take_generic(events, record, type);
 	}

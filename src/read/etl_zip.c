@@ -214,4 +214,5 @@ const struct reader etl_zip_reader = {
 	.read_with = read_with,
 	.describe = describe,
 	.ordered = true,
+	.has_records = true,
 };

@@ -28,6 +28,7 @@ struct reader {
 	int (*describe)(struct stream *input, const char *name, const struct read_options *options,
 			struct buffer *out);
 	bool ordered; // pushes its events in the order of time
+	bool has_records; // knows the option `records`
 };
 
 extern const struct reader spool_reader, etl_reader, folded_reader, perf_script_reader, perf_data_reader, etl_zip_reader;

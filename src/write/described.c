@@ -34,6 +34,11 @@ static void know(struct describer *describer, uint32_t tid, uint32_t pid, uint32
 
 void describer_learn(struct describer *describer, const struct event *event) {
 	const struct known_task *forker;
+	bool begins = (event->kind == EVENT_START && event->time) || event->kind > EVENT_TASK;
+	if (begins && !describer->started) {
+		describer->start = event->time;
+		describer->started = true;
+	}
 	switch (event->kind) {
 	case EVENT_TASK:
 		know(describer, event->tid, event->pid, event->task.name);
@@ -162,6 +167,16 @@ static void describe_irq(struct describer *describer, const struct event *event)
 		add_string(describer, "handler", event->irq.name);
 }
 
+static void describe_mapping(struct describer *describer, const struct event *event) {
+	array_push(&describer->fields,
+		   (struct event_field){.name = "start", .type = FIELD_HEX, .uint = event->mapping.start});
+	add_uint(describer, "size", event->mapping.size);
+	add_uint(describer, "offset", event->mapping.offset);
+	add_string(describer, "file", event->mapping.file);
+	if (event->mapping.build_id)
+		add_string(describer, "build_id", event->mapping.build_id);
+}
+
 static void describe_sample(struct describer *describer, const struct event *event) {
 	const struct stack *leaf = stacks_get(describer->tables->stacks, event->sample.stack);
 	const struct frame *frame = leaf ? stacks_frame(describer->tables->stacks, leaf->frame) : NULL;
@@ -191,14 +206,16 @@ static void describe_crash_stack(struct describer *describer, const struct event
 
 static void describe_mark(struct describer *describer, const struct event *event) {
 	static const char *const types[MARK_TYPE_COUNT] = {
-		[MARK_INSTANT] = "instant", [MARK_SLICE_BEGIN] = "slice begin", [MARK_SLICE_END] = "slice end",
-		[MARK_COUNTER] = "counter", [MARK_TEST_BEGIN] = "test begin",   [MARK_TEST_END] = "test end"};
+		[MARK_INSTANT] = "instant",       [MARK_SLICE_BEGIN] = "slice begin",
+		[MARK_SLICE_END] = "slice end",   [MARK_COUNTER] = "counter",
+		[MARK_TEST_BEGIN] = "test begin", [MARK_TEST_END] = "test end"};
 	add_text(describer, "type", types[event->mark.type], strlen(types[event->mark.type]));
 	if (event->mark.name)
 		add_string(describer, "text", event->mark.name);
 	if (event->mark.type == MARK_COUNTER || event->mark.type == MARK_TEST_END)
-		array_push(&describer->fields,
-			   (struct event_field){.name = "value", .type = FIELD_DOUBLE, .real = event->mark.value});
+		array_push(&describer->fields, (struct event_field){.name = "value",
+								    .type = FIELD_DOUBLE,
+								    .real = event->mark.value});
 }
 
 static void describe_lost(struct describer *describer, const struct event *event) {
@@ -228,6 +245,7 @@ static const struct {
 	[EVENT_IRQ_EXIT] = {"irq", "exit", describe_irq},
 	[EVENT_SOFTIRQ_ENTRY] = {"softirq", "entry", describe_irq},
 	[EVENT_SOFTIRQ_EXIT] = {"softirq", "exit", describe_irq},
+	[EVENT_MAPPING] = {"task", "mapping", describe_mapping},
 	[EVENT_SAMPLE] = {"sample", "", describe_sample},
 	[EVENT_CRASH] = {"task", "crash", describe_crash},
 	[EVENT_CRASH_STACK] = {"task", "crash_stack", describe_crash_stack},

@@ -13,6 +13,8 @@ struct describer {
 	struct map tasks; // tid to index + 1
 	ARRAY(struct known_task) list;
 	ARRAY(struct event_field) fields; // of the event described last
+	uint64_t start;                   // of the recording: as it says, or its first event
+	bool started;
 };
 
 struct described {
@@ -28,6 +30,11 @@ void describer_free(struct describer *describer);
 
 // Remembers what the event tells about tasks; before describe().
 void describer_learn(struct describer *describer, const struct event *event);
+// Nanoseconds since the recording began.
+static inline uint64_t describer_since(const struct describer *describer, uint64_t time) {
+	return time > describer->start ? time - describer->start : 0;
+}
+
 const char *describer_process(const struct describer *describer, uint32_t pid);
 const char *describer_thread(const struct describer *describer, uint32_t tid);
 uint32_t describer_pid(const struct describer *describer, uint32_t tid); // 0: not known

@@ -12,8 +12,8 @@ struct dump {
 	struct dump_options options;
 	struct describer describer;
 	struct buffer line;
-	uint64_t start, shown;
-	bool started, heading_written;
+	uint64_t shown;
+	bool heading_written;
 };
 
 // ---- values ----
@@ -185,12 +185,8 @@ static int push(struct sink *sink, const struct event *event) {
 		[DUMP_TEXT] = line_text, [DUMP_JSON] = line_json, [DUMP_CSV] = line_csv};
 	struct dump *dump = CONTAINER_OF(sink, struct dump, sink);
 	struct described described;
-	if (event->kind == EVENT_START && !dump->started) {
-		dump->start = event->time;
-		dump->started = true;
-	}
 	describer_learn(&dump->describer, event);
-	uint64_t time = event->time > dump->start ? event->time - dump->start : 0;
+	uint64_t time = describer_since(&dump->describer, event->time);
 	if ((dump->options.only_generic && event->kind != EVENT_GENERIC && event->kind != EVENT_LOST) ||
 	    !describe(&dump->describer, event, &described) || !wanted(dump, &described, time))
 		return 0;

@@ -333,16 +333,10 @@ static void write_json(struct table *table, const struct sorted_row *rows, size_
 
 static int push(struct sink *sink, const struct event *event) {
 	struct table *table = CONTAINER_OF(sink, struct table, sink);
-	if (event->kind == EVENT_START && !table->started) {
-		table->start = event->time;
-		table->started = true;
-	}
 	if (event->kind == EVENT_META &&
 	    strcmp(strings_get(table->tables->strings, event->meta.key), "system") == 0)
 		table->windows = strcmp(strings_get(table->tables->strings, event->meta.value), "Windows") ==
 				 0;
-	if (event->kind > EVENT_TASK)
-		table->end = MAX(table->end, event->time);
 	describer_learn(&table->describer, event);
 	table->definition->take(table, event);
 	return 0;
@@ -372,6 +366,7 @@ static void destroy(struct sink *sink) {
 	map_free(&table->groups);
 	map_free(&table->task_index);
 	map_free(&table->images);
+	map_free(&table->pdbs);
 	buffer_free(&table->text);
 	free(table);
 }

@@ -77,8 +77,6 @@ struct table {
 	struct table_options options;
 	struct describer describer;
 	size_t column_count;
-	uint64_t start, end;
-	bool started;
 	bool windows;             // the recording is of Windows
 	ARRAY(struct cell) cells; // rows one after another
 	size_t row_count;
@@ -93,6 +91,7 @@ struct table {
 	ARRAY(uint32_t) running;   // of each CPU: index + 1 in `tasks`; 0: not known
 	ARRAY(uint64_t) irq_begin; // of each CPU and level
 	struct map images;         // (pid, base) to row + 1
+	struct map pdbs;           // the same to the strings of its PDB and id
 	struct buffer text;
 };
 

@@ -15,7 +15,7 @@ static struct cell process_of(struct table *table, uint32_t pid) {
 }
 
 static struct cell since_start(const struct table *table, uint64_t time) {
-	return (struct cell){.type = CELL_SECONDS, .number = time > table->start ? time - table->start : 0};
+	return (struct cell){.type = CELL_SECONDS, .number = describer_since(&table->describer, time)};
 }
 
 static struct cell microseconds(uint64_t nanoseconds) {
@@ -179,20 +179,53 @@ static void finish_threads(struct table *table) {
 
 // ---- images ----
 
+// Which PDB an image has comes in an event of its own, before or after the image's.
+static void take_pdb(struct table *table, const struct event *event) {
+	uint32_t pid = (uint32_t)field_number(event, "ProcessId");
+	const struct event_field *guid = field(event, "GuidSig");
+	struct buffer *text = &table->text;
+	text->size = 0;
+	if (guid && guid->type == FIELD_TEXT)
+		buffer_append(text, guid->text, guid->size);
+	buffer_printf(text, "-%u", (unsigned)field_number(event, "Age"));
+	uint64_t pdb = field_cell(table, event, "PdbFileName").text;
+	uint64_t id = strings_add_bytes(table->tables->strings, text->data, text->size);
+	*map_put(&table->pdbs, hash_u64(field_number(event, "ImageBase")) ^ pid) = pdb << 32 | id;
+}
+
+// What other systems than Windows map: its build id stands where the PDB's id would.
+static void take_mapping(struct table *table, const struct event *event) {
+	struct cell *row = table->row;
+	if (!event->mapping.size)
+		return; // an address space that is new
+	row[0] = cell_uint(event->pid);
+	row[1] = process_of(table, event->pid);
+	row[2] = cell_hex(event->mapping.start);
+	row[3] = cell_uint(event->mapping.size);
+	row[4] = cell_text(event->mapping.file);
+	row[5] = since_start(table, event->time);
+	if (event->mapping.build_id)
+		row[8] = cell_text(event->mapping.build_id);
+	table_row(table);
+}
+
 static void take_images(struct table *table, const struct event *event) {
+	if (event->kind == EVENT_MAPPING)
+		take_mapping(table, event);
+	if (is_generic(table, event, "ImageID/DbgID_"))
+		take_pdb(table, event);
 	if (!is_generic(table, event, "Image/") || !field(event, "ImageSize"))
 		return;
 	const char *name = strings_get(table->tables->strings, event->generic.name);
 	uint32_t pid = (uint32_t)field_number(event, "ProcessId");
 	uint64_t base = field_number(event, "ImageBase");
-	bool unload = strcmp(name, "Image/Unload") == 0;
+	bool unload = strcmp(name, "Image/Unload") == 0, load = strcmp(name, "Image/Load") == 0;
 	uint64_t *known = map_put(&table->images, hash_u64(base) ^ pid);
-	if (*known && !table->group_count) {
-		struct cell *row = &table->cells.items[(*known - 1) * table->column_count];
-		if (unload)
-			row[6] = since_start(table, event->time);
-		if (strcmp(name, "Image/Load") != 0)
-			return;
+	if (*known && !load) {
+		if (unload && !table->group_count)
+			table->cells.items[(*known - 1) * table->column_count + 6] = since_start(table,
+												 event->time);
+		return;
 	}
 	struct cell *row = table->row;
 	row[0] = cell_uint(pid);
@@ -200,12 +233,23 @@ static void take_images(struct table *table, const struct event *event) {
 	row[2] = cell_hex(base);
 	row[3] = cell_uint(field_number(event, "ImageSize"));
 	row[4] = field_cell(table, event, "FileName");
-	if (strcmp(name, "Image/Load") == 0)
+	if (load)
 		row[5] = since_start(table, event->time);
 	if (unload)
 		row[6] = since_start(table, event->time);
 	table_row(table);
 	*known = table->row_count;
+}
+
+static void finish_images(struct table *table) {
+	for (size_t i = 0; i < table->row_count && !table->group_count; i++) {
+		struct cell *row = &table->cells.items[i * table->column_count];
+		const uint64_t *pdb = map_get(&table->pdbs, hash_u64(row[2].number) ^ row[0].number);
+		if (!pdb)
+			continue;
+		row[7] = cell_text((uint32_t)(*pdb >> 32));
+		row[8] = cell_text((uint32_t)*pdb);
+	}
 }
 
 // ---- samples ----
@@ -516,12 +560,14 @@ const struct table_definition table_definitions[] = {
 	  {"size", CELL_UINT},
 	  {"file", CELL_TEXT},
 	  {"load", CELL_SECONDS},
-	  {"unload", CELL_SECONDS}},
+	  {"unload", CELL_SECONDS},
+	  {"pdb", CELL_TEXT},
+	  {"pdb_id", CELL_TEXT}},
 	 NULL,
 	 NULL,
 	 NULL,
 	 take_images,
-	 NULL},
+	 finish_images},
 	{"cpu-usage", "CPU time by samples: process, module, function", SAMPLE_COLUMNS,
 	 "process,module,function", "weight_ms", "weight_ms", take_sampled, NULL},
 	{"cpu-samples", "the samples one by one", SAMPLE_COLUMNS, NULL, NULL, NULL, take_sampled, NULL},

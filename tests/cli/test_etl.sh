@@ -34,7 +34,8 @@ if [ -d "$corpus" ]; then
 				join stack_profile_callsite c on s.callsite_id = c.id join stack_profile_frame f on c.frame_id = f.id
 				where f.name not like '%+0x%' and f.name != '') || '|' ||
 				(select count(*) from process where pid != 0 and cmdline is not null) || '|' ||
-				(select count(distinct tid) from thread where tid not in (select pid from process))")"
+				(select count(distinct tid) from thread where tid != 0 and name is not null and
+				tid not in (select pid from process where cmdline is not null))")"
 	else
 		skip "Perfetto's importer agrees" "the importer is not to be had, or found trouble"
 	fi
@@ -74,6 +75,8 @@ check_equal "context switches with ready and wait time" '0.000080000,0,44,app.ex
 	"$(table context-switches | sed -n 3p)"
 check_equal "processes" '60,40,child.exe,0.000100000,0.000139500,3,child.exe' "$(table processes | sed -n 3p)"
 check_equal "threads" '44,40,app.exe,main loop,,,40.000' "$(table threads | sed -n 2p)"
+check_equal "images with their PDB" '40,app.exe,0x140000000,65536,\Device\HarddiskVolume1\app.exe,,,app.pdb,01020304-0506-0708-090a-0b0c0d0e0f10-2' \
+	"$(table images | sed -n 3p)"
 check_equal "interrupts" '0.000059000,1,ISR,ntoskrnl.exe+0x234,1.000' "$(table dpc-isr | sed -n 2p)"
 check_equal "disk" '0.000130000,40,app.exe,Read,0,4096,65536,30.000,\Device\HarddiskVolume1\data.bin' "$(table disk-io | sed -n 2p)"
 check_equal "page faults" '0.000110000,40,app.exe,44,DemandZeroFault,0x7ff00000,0x140000100' "$(table page-faults | sed -n 2p)"

@@ -75,5 +75,9 @@ int main(int argc, char **argv) {
 	struct rusage usage;
 	getrusage(RUSAGE_SELF, &usage);
 	printf("%d files, largest memory %ld MB\n", argc - 1, usage.ru_maxrss / 1024);
+#ifdef __SANITIZE_ADDRESS__
+	return 0; // which keeps what was freed
+#else
 	return usage.ru_maxrss > 600 * 1024 ? 2 : 0;
+#endif
 }

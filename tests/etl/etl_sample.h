@@ -81,6 +81,17 @@ static void sample_image(struct etl_writer *writer, uint32_t pid, uint64_t base,
 	buffer_free(&p);
 }
 
+static void sample_image_id(struct etl_writer *writer, uint32_t pid, uint64_t base, uint64_t time) {
+	struct buffer p = {0};
+	put_pointer(writer, &p, base);
+	put32(&p, pid);
+	put_guid(&p, "01020304-0506-0708-090a-0b0c0d0e0f10");
+	put32(&p, 2);
+	buffer_append(&p, "app.pdb", 8);
+	etl_full(writer, false, "b3e675d7-2554-4f18-830b-2762732560de", 36, 2, APP_MAIN, pid, time, &p);
+	buffer_free(&p);
+}
+
 static void sample_switch(struct etl_writer *writer, uint32_t from, uint32_t to, uint8_t state,
 			  uint8_t reason, uint64_t time) {
 	struct buffer p = {0};
@@ -312,6 +323,7 @@ static void sample_etl(struct etl_writer *writer) {
 	sample_thread(writer, 3, 100, 4, APP, APP_WORKER, NULL, 1012);
 	sample_image(writer, 0, SAMPLE_KERNEL_BASE, "\\SystemRoot\\system32\\ntoskrnl.exe", 1013);
 	sample_image(writer, APP, SAMPLE_APP_BASE, "\\Device\\HarddiskVolume1\\app.exe", 1014);
+	sample_image_id(writer, APP, SAMPLE_APP_BASE, 1014);
 	sample_method(writer, 0x20000, "Hand.Made", "Run", 1020);
 	sample_switch(writer, APP_MAIN, 0, 5, 6, 1400);
 	sample_switch(writer, 0, APP_MAIN, 1, 0, 1800);
