@@ -54,8 +54,7 @@ void perf_space_add(struct perf_space *space, const struct perf_map *map) {
 		}
 		first++;
 	}
-	for (behind = first; behind < space->maps.count && space->maps.items[behind].end <= map->end;
-	     behind++)
+	for (behind = first; behind < space->maps.count && space->maps.items[behind].end <= map->end; behind++)
 		;
 	if (behind < space->maps.count && space->maps.items[behind].begin < map->end) {
 		struct perf_map *cut = &space->maps.items[behind];

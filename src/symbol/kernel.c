@@ -17,8 +17,7 @@ static void read_build_id(char *text) {
 		uint32_t name_size = cursor_u32(&in), size = cursor_u32(&in), type = cursor_u32(&in);
 		const uint8_t *name = cursor_take(&in, (name_size + 3u) & ~3u);
 		const uint8_t *content = cursor_take(&in, (size + 3u) & ~3u);
-		if (in.failed || type != NT_GNU_BUILD_ID || name_size != 4 || memcmp(name, "GNU", 4) != 0 ||
-		    size > 20)
+		if (in.failed || type != NT_GNU_BUILD_ID || name_size != 4 || memcmp(name, "GNU", 4) != 0 || size > 20)
 			continue;
 		for (uint32_t i = 0; i < size; i++)
 			snprintf(text + 2 * i, 3, "%02x", content[i]);
@@ -30,18 +29,6 @@ static void read_build_id(char *text) {
 static int compare_addresses(const void *left, const void *right) {
 	const struct elf_symbol *a = left, *b = right;
 	return a->address < b->address ? -1 : a->address > b->address;
-}
-
-// The kernel's own come in order, those of modules behind them do not.
-static void sort_symbols(struct elf_symbol *symbols, size_t count) {
-	size_t sorted = 1;
-	while (sorted < count && symbols[sorted - 1].address <= symbols[sorted].address)
-		sorted++;
-	if (sorted >= count)
-		return;
-	qsort(symbols + sorted, count - sorted, sizeof(*symbols), compare_addresses);
-	if (symbols[sorted].address < symbols[sorted - 1].address)
-		qsort(symbols, count, sizeof(*symbols), compare_addresses);
 }
 
 // "ffffffff81000000 T _text\t[module]", only code.
@@ -82,7 +69,7 @@ struct kernel_symbols *kernel_symbols_open(void) {
 		kernel_symbols_close(kernel);
 		return NULL;
 	}
-	sort_symbols(kernel->symbols, kernel->count);
+	qsort(kernel->symbols, kernel->count, sizeof(*kernel->symbols), compare_addresses);
 	read_build_id(kernel->build_id);
 	return kernel;
 }
