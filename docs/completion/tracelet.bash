@@ -14,20 +14,26 @@ _tracelet_files() {
 
 # _tracelet_value OPTION: completes the value of an option; fails if it has none.
 _tracelet_value() {
+	case $verb:$1 in
+	dump:--from | dump:--to | dump:--provider | dump:--event | table:--group-by | table:--sum | table:--sort) return ;;
+	esac
 	case $1 in
-	--enabled) _tracelet_offer "yes no auto" ;;
+	--manifest) _tracelet_files -f -X '!*.man' ;;
+	--enabled | --attachments) _tracelet_offer "yes no auto" ;;
+	--framework) _tracelet_offer "gtest catch2 catch2-3 doctest cmocka libtest go pytest ctest meson tap" ;;
 	--profile) _tracelet_offer "embedded" ;;
 	--type) _tracelet_offer "file memory" ;;
 	--scope) _tracelet_offer "tree system" ;;
-	--from) _tracelet_offer "spool etl perf-data perf-script folded" ;;
+	--from) _tracelet_offer "spool etl etl.zip perf-data folded perf-script" ;;
 	--to) _tracelet_offer "perfetto folded svg html speedscope pprof" ;;
 	--colors) _tracelet_offer "hot mem io red green blue aqua yellow purple orange kind module difference" ;;
 	--sort) _tracelet_offer "self total" ;;
-	--output | --diff | --palette | -o) _tracelet_files -f ;;
+	--junit | --manifest | --output | --diff | --palette | -o) _tracelet_files -f ;;
 	--event-filter | --title | --subtitle | --countname | --factor | --bgcolors | --min-width | --width | \
 		--height | --fontsize | --fonttype | --limit | --function | --fail-above) ;;
-	--output-dir) _tracelet_files -d ;;
-	--name | --duration | --buffer-size | --ring-size | --ring-seconds | --min-size | --pid) ;;
+	--output-dir | --trace-dir) _tracelet_files -d ;;
+	--name | --duration | --buffer-size | --ring-size | --ring-seconds | --min-size | --pid | --jobs | -j | \
+		--filter | --select) ;;
 	--json)
 		[ "$verb" = run ] || return 1
 		_tracelet_files -f
@@ -48,18 +54,21 @@ _tracelet_command() {
 }
 
 _tracelet() {
+	local verbs="run each run-test start stop cancel status current snapshot mark convert info dump table fold flame top
+		diff check junit settings doctor"
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]} i
 	local profile_options="--pid --tid --kernel --jit --all --addrs --event-filter --all-events --no-inline --from --quiet --help"
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		_tracelet_offer "run start stop cancel status current snapshot convert fold flame top diff check settings doctor help --help --version"
+		_tracelet_offer "$verbs help --help --version"
 		return
 	fi
 
-	if [ "$verb" = run ]; then
+	if [ "$verb" = run ] || [ "$verb" = each ]; then
 		for ((i = 2; i < COMP_CWORD; i++)); do
 			case ${COMP_WORDS[i]} in
-			--enabled | --name | --output-dir | --profile | --scope | --type | --ring-size | --ring-seconds | --duration | --json | --buffer-size)
+			-j | --jobs | --filter | --framework | --select | --junit | --enabled | --name | --output-dir | --profile | --scope | --type | --ring-size | --ring-seconds | --duration | --json | \
+				--attachments | --buffer-size)
 				((i++)) # its value, whatever that looks like
 				;;
 			--)
@@ -81,12 +90,28 @@ _tracelet() {
 	fi
 	_tracelet_value "$previous" && return
 
+	local of_run="--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --sample --duration --wait-tree --strict --quiet --verbose
+			--json --attachments --buffer-size --keep-spool --help --"
 	case $verb:$current in
-	run:*)
-		_tracelet_offer "--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --duration --wait-tree --strict --quiet --verbose
-			--json --buffer-size --keep-spool --help --"
+	run:*) _tracelet_offer "$of_run" ;;
+	each:*) _tracelet_offer "--jobs --filter --list --junit --framework --select $of_run" ;;
+	run-test:-*) _tracelet_offer "--trace --trace-dir $of_run" ;;
+	run-test:*) _tracelet_files -f ;;
+	junit:-*) _tracelet_offer "--output --manifest --quiet --help" ;;
+	junit:*) _tracelet_files -f ;;
+	convert:-*) _tracelet_offer "--from --to --manifest --help" ;;
+	info:-*) _tracelet_offer "--json --manifest --help" ;;
+	dump:-*) _tracelet_offer "--text --json --csv --provider --event --pid --from --to --manifest --help" ;;
+	table:-*)
+		_tracelet_offer "--list --text --csv --json --group-by --sum --sort --reverse --limit --manifest --help"
 		;;
-	convert:-*) _tracelet_offer "--from --to --help" ;;
+	table:*)
+		if [ "$COMP_CWORD" -gt 2 ] && [ -e "$previous" ]; then
+			_tracelet_offer "$(tracelet table --list 2>/dev/null | cut -d ' ' -f 1)"
+		else
+			_tracelet_files -f
+		fi
+		;;
 	check:-*) _tracelet_offer "--quiet --json --min-size --help" ;;
 	start:-*)
 		_tracelet_offer "--output-dir --profile --scope --type --ring-size --ring-seconds --duration
@@ -95,7 +120,8 @@ _tracelet() {
 	stop:-* | cancel:-*) _tracelet_offer "--all --help" ;;
 	stop:* | cancel:* | current:* | snapshot:*) _tracelet_offer "$(tracelet status 2>/dev/null | cut -d ' ' -f 1)" ;;
 	settings:* | status:* | doctor:*) _tracelet_offer "--json --help" ;;
-	help:*) _tracelet_offer "run start stop cancel status current snapshot convert fold flame top diff check settings doctor" ;;
+	help:*) _tracelet_offer "$verbs" ;;
+	mark:-*) _tracelet_offer "--help" ;;
 	fold:-*) _tracelet_offer "--output $profile_options" ;;
 	flame:-*)
 		_tracelet_offer "--output --html --diff --normalize --negate --title --subtitle --countname --factor
@@ -104,7 +130,7 @@ _tracelet() {
 		;;
 	top:-*) _tracelet_offer "--sort --limit --function --json $profile_options" ;;
 	diff:-*) _tracelet_offer "--output --normalize --limit --fail-above --json $profile_options" ;;
-	convert:* | fold:* | flame:* | top:* | diff:*) _tracelet_files -f ;;
+	convert:* | info:* | dump:* | fold:* | flame:* | top:* | diff:*) _tracelet_files -f ;;
 	check:*)
 		_tracelet_files -f -X '!*.pb'
 		local traces=("${COMPREPLY[@]}")

@@ -22,20 +22,25 @@ bool log_colours(void) {
 	return isatty(STDERR_FILENO) && !getenv("NO_COLOR") && terminal && strcmp(terminal, "dumb") != 0;
 }
 
-// One write per line, so that lines of parallel runs do not mix. A name in the
-// message may hold anything: what would break the line or steer the terminal is
-// shown as '?'.
+// A name in a message may hold anything: what would break the line or steer the
+// terminal is shown as '?'.
+static int format_line(char *line, int room, const char *format, va_list arguments) {
+	int length = vsnprintf(line, (size_t)room, format, arguments);
+	length = length < 0 ? 0 : length < room ? length : room - 1;
+	for (int i = 0; i < length; i++)
+		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
+			line[i] = '?';
+	return length;
+}
+
+// One write per line, so that lines of parallel runs do not mix.
 static void say(const char *colour, const char *word, const char *format, va_list arguments) {
 	static const char plain[] = "\033[0m";
 	char line[4096];
 	bool colours = log_colours();
 	int size = snprintf(line, sizeof(line), "%stracelet: %s%s%s", progress_shown ? "\r\033[K" : "",
 			    colours ? colour : "", word, colours && *word ? plain : "");
-	int room = (int)(sizeof(line) - sizeof(plain)) - size - 1;
-	int length = vsnprintf(line + size, (size_t)room, format, arguments);
-	for (int end = size + (length < 0 ? 0 : length < room ? length : room - 1); size < end; size++)
-		if ((unsigned char)line[size] < 0x20 || line[size] == 0x7f)
-			line[size] = '?';
+	size += format_line(line + size, (int)(sizeof(line) - sizeof(plain)) - size - 1, format, arguments);
 	size += snprintf(line + size, sizeof(line) - (size_t)size, "%s\n", colours && !*word ? plain : "");
 	progress_shown = false;
 	fflush(stderr);
@@ -70,10 +75,12 @@ void log_progress(const char *format, ...) {
 	fputs("\r\033[K", stderr);
 	progress_shown = format != NULL;
 	if (format) {
+		char line[512];
 		va_list arguments;
 		va_start(arguments, format);
-		vfprintf(stderr, format, arguments);
+		format_line(line, sizeof(line), format, arguments);
 		va_end(arguments);
+		fputs(line, stderr);
 	}
 	fflush(stderr);
 }

@@ -1,6 +1,8 @@
 #include "base/map.h"
 
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 static size_t slot_of(const struct map *map, uint64_t key) {
 	return hash_u64(key) & (map->capacity - 1);
@@ -67,9 +69,16 @@ void map_free(struct map *map) {
 	*map = (struct map){0};
 }
 
+uint64_t hash_seed;
+
+// Before main(), so that no thread sees it change.
+__attribute__((constructor)) static void choose_seed(void) {
+	hash_seed = hash_u64((uint64_t)(uintptr_t)&hash_seed ^ (uint64_t)time(NULL) << 32 ^ (uint64_t)getpid());
+}
+
 uint64_t hash_bytes(const void *bytes, size_t size) {
 	const uint8_t *at = bytes;
-	uint64_t hash = size * 0x9e3779b97f4a7c15u;
+	uint64_t hash = size * 0x9e3779b97f4a7c15u ^ hash_seed;
 	for (; size >= 8; at += 8, size -= 8) {
 		uint64_t word;
 		memcpy(&word, at, 8);

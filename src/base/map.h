@@ -30,4 +30,7 @@ static inline uint64_t hash_u64(uint64_t key) {
 	return key ^ key >> 32;
 }
 
+// Differs from process to process: nobody can prepare a file of names that all
+// have one hash, which would make each lookup as long as the file.
 uint64_t hash_bytes(const void *bytes, size_t size);
+extern uint64_t hash_seed;

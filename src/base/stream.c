@@ -88,38 +88,6 @@ const uint8_t *stream_need(struct stream *stream, size_t size) {
 	return stream_available(stream) < size ? NULL : stream->data + stream->begin;
 }
 
-const uint8_t *stream_map(struct stream *stream, size_t *size) {
-#ifndef _WIN32
-	if (stream->fd >= 0 && stream->total && !stream->mapped && stream->total < SIZE_MAX) {
-		void *data = mmap(NULL, (size_t)stream->total, PROT_READ, MAP_PRIVATE, stream->fd, 0);
-		if (data != MAP_FAILED) {
-			stream->mapped = data;
-			stream->mapped_size = (size_t)stream->total;
-		}
-	}
-	if (stream->mapped && stream->offset <= stream->mapped_size) {
-		*size = stream->mapped_size - (size_t)stream->offset;
-		return (const uint8_t *)stream->mapped + stream->offset;
-	}
-#endif
-	read_more(stream, SIZE_MAX);
-	*size = stream_available(stream);
-	static const uint8_t nothing[1];
-	return stream->error ? NULL : *size ? stream->data + stream->begin : nothing;
-}
-
-void stream_forget(struct stream *stream, const uint8_t *pointer) {
-#ifndef _WIN32
-	enum { PIECE = 16 << 20 };
-	const uint8_t *begin = stream->mapped;
-	if (!begin || pointer < begin || (size_t)(pointer - begin) < stream->forgotten + PIECE)
-		return;
-	size_t size = (size_t)(pointer - begin - stream->forgotten) / PIECE * PIECE;
-	madvise((char *)stream->mapped + stream->forgotten, size, MADV_DONTNEED);
-	stream->forgotten += size;
-#endif
-}
-
 int stream_make_random(struct stream *stream) {
 	struct stat status;
 	bool regular = stream->fd >= 0 && fstat(stream->fd, &status) == 0 && S_ISREG(status.st_mode);
@@ -159,4 +127,36 @@ bool stream_read_at(struct stream *stream, uint64_t offset, void *out, size_t si
 		size -= (size_t)got;
 	}
 	return true;
+}
+
+const uint8_t *stream_map(struct stream *stream, size_t *size) {
+#ifndef _WIN32
+	if (stream->fd >= 0 && stream->total && !stream->mapped && stream->total < SIZE_MAX) {
+		void *data = mmap(NULL, (size_t)stream->total, PROT_READ, MAP_PRIVATE, stream->fd, 0);
+		if (data != MAP_FAILED) {
+			stream->mapped = data;
+			stream->mapped_size = (size_t)stream->total;
+		}
+	}
+	if (stream->mapped && stream->offset <= stream->mapped_size) {
+		*size = stream->mapped_size - (size_t)stream->offset;
+		return (const uint8_t *)stream->mapped + stream->offset;
+	}
+#endif
+	read_more(stream, SIZE_MAX);
+	*size = stream_available(stream);
+	static const uint8_t nothing[1];
+	return stream->error ? NULL : *size ? stream->data + stream->begin : nothing;
+}
+
+void stream_forget(struct stream *stream, const uint8_t *pointer) {
+#ifndef _WIN32
+	enum { PIECE = 16 << 20 };
+	const uint8_t *begin = stream->mapped;
+	if (!begin || pointer < begin || (size_t)(pointer - begin) < stream->forgotten + PIECE)
+		return;
+	size_t size = (size_t)(pointer - begin - stream->forgotten) / PIECE * PIECE;
+	madvise((char *)stream->mapped + stream->forgotten, size, MADV_DONTNEED);
+	stream->forgotten += size;
+#endif
 }

@@ -14,6 +14,7 @@ struct capture_options {
 	enum capture_scope scope;
 	size_t buffer_size; // bytes of ring, 0: sized to the machine
 	bool sources[RECORD_SOURCE_COUNT];
+	unsigned sample_frequency; // of each CPU in a second
 };
 
 // What the capture cost and missed, known after stop.
@@ -43,3 +44,4 @@ struct capture_backend {
 };
 
 extern const struct capture_backend capture_bpf, capture_perf;
+extern const struct capture_backend capture_marks; // where nothing else works: the test's own marks remain

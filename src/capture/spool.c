@@ -83,5 +83,7 @@ void spool_clock(struct spool *spool) {
 }
 
 void spool_watermark(struct spool *spool, uint64_t time) {
+	if (spool->watermark_limit)
+		time = MIN(time, spool->watermark_limit);
 	spool_append(spool, SPOOL_WATERMARK, &time, sizeof(time));
 }

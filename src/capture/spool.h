@@ -9,6 +9,7 @@
 struct spool {
 	struct buffer pending;
 	uint64_t written;
+	uint64_t watermark_limit; // 0, or no watermark is later: a source has not handed over all before
 	int fd;
 	int error;
 	// Where bytes go; NULL: to the descriptor. 0 or -errno.

@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { MOST_MANIFESTS = 64 };
+
 // One line: what is wrong, and what there is.
 static int refuse_format(const char *text, const char *name, bool reading) {
 	struct buffer names = {0};
@@ -26,11 +28,13 @@ static int run(int argc, char **argv, const struct verb *verb) {
 	static const struct option options[] = {
 		{"from", required_argument, NULL, 'f'},
 		{"to", required_argument, NULL, 't'},
+		{"manifest", required_argument, NULL, 'm'},
 		{"quiet", no_argument, NULL, 'q'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	const char *from = NULL, *to = NULL;
+	const char *from = NULL, *to = NULL, *manifests[MOST_MANIFESTS + 1] = {0};
+	size_t manifest_count = 0;
 	for (int option; (option = getopt_long(argc, argv, "qh", options, NULL)) != -1;) {
 		switch (option) {
 		case 'f':
@@ -38,6 +42,10 @@ static int run(int argc, char **argv, const struct verb *verb) {
 			break;
 		case 't':
 			to = optarg;
+			break;
+		case 'm':
+			if (manifest_count < MOST_MANIFESTS)
+				manifests[manifest_count++] = optarg;
 			break;
 		case 'q':
 			log_set_level(LOG_QUIET);
@@ -52,7 +60,8 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		log_error("convert needs an input and an output");
 		return verb_bad_usage(verb);
 	}
-	struct conversion conversion = {.input = argv[optind], .output = argv[optind + 1], .progress = true};
+	struct conversion conversion = {.input = argv[optind], .output = argv[optind + 1], .manifests = manifests,
+					.progress = true};
 	if (from && !(conversion.reader = reader_by_name(from)))
 		return refuse_format("there is no such input format", from, true);
 	conversion.writer = to ? writer_by_name(to) : writer_by_extension(conversion.output);
@@ -80,10 +89,11 @@ const struct verb verb_convert = {
 	.help = "Usage: tracelet convert [OPTIONS] INPUT OUTPUT\n\n"
 		"Reads a recording and writes it in another format. INPUT is told by its content,\n"
 		"OUTPUT by its extension; '-' is standard input or output.\n\n"
-		"  --from FORMAT  the input's format: spool, etl, perf-data, perf-script, folded\n"
-		"  --to FORMAT    the output's format: perfetto, folded, svg, html, speedscope, pprof\n"
-		"  --quiet        no progress line\n"
-		"  --help         this text\n\n"
+		"  --from FORMAT    the input's format: spool, etl, etl.zip, perf-data, folded, perf-script\n"
+		"  --to FORMAT      the output's format: perfetto, folded, svg, html, speedscope, pprof\n"
+		"  --manifest FILE  a .man file that describes events (ETL); may be repeated\n"
+		"  --quiet          no progress line\n"
+		"  --help           this text\n\n"
 		"Example: a run whose tracer was killed left its spool:\n"
 		"  tracelet convert tracelet-out/test_20260102_030405.spool test.pb\n",
 	.run = run,

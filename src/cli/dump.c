@@ -41,7 +41,8 @@ static int take_option(struct arguments *arguments, int option, const char *valu
 	case 't':
 		if (parse_time(value, option == 'f' ? &arguments->dump.from : &arguments->dump.to))
 			return 0;
-		log_error("--%s: '%s' is not a time (seconds, or with ms, us, ns)", option == 'f' ? "from" : "to", value);
+		log_error("--%s: '%s' is not a time (seconds, or with ms, us, ns)",
+			  option == 'f' ? "from" : "to", value);
 		return -EINVAL;
 	}
 	return -EINVAL;

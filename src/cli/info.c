@@ -1,22 +1,38 @@
 #include "base/file.h"
 #include "base/log.h"
+#include "cli/look.h"
 #include "cli/verb.h"
-#include "read/reader.h"
+#include "write/info.h"
 
 #include <getopt.h>
 #include <string.h>
 #include <unistd.h>
 
-static int describe(struct stream *input, const char *path, const struct read_options *options, struct buffer *out) {
-	const struct reader *reader = reader_by_content(input);
-	if (!reader) {
-		if (input->error)
-			log_error("%s: cannot be read: %s", path, strerror(-input->error));
-		else
-			log_error("%s: %s", path, stream_available(input) ? "of no format that tracelet reads" : "is empty");
+static int describe_any(struct look *look, const struct read_options *options, struct buffer *out) {
+	struct tables tables = tables_new();
+	struct info info;
+	uint64_t size = look->input.total;
+	int error = look_read(look, options, &tables, info_init(&info, &tables));
+	if (!error)
+		info_write(&info, look->path, look->reader->name, size ? size : look->input.offset,
+			   options->json, out);
+	info_free(&info);
+	tables_free(&tables);
+	return error;
+}
+
+static int tell(const char *path, const struct read_options *options) {
+	struct look look;
+	struct buffer out = {0};
+	if (look_open(&look, path))
 		return EXIT_USAGE;
-	}
-	return reader->describe(input, path, options, out) ? EXIT_USAGE : 0;
+	int error = look.reader->describe ? look.reader->describe(&look.input, path, options, &out)
+					  : describe_any(&look, options, &out);
+	look_close(&look);
+	if (!error && (error = file_write_all(STDOUT_FILENO, out.data, out.size)))
+		log_error("standard output: cannot be written: %s", strerror(-error));
+	buffer_free(&out);
+	return error ? EXIT_USAGE : 0;
 }
 
 static int run(int argc, char **argv, const struct verb *verb) {
@@ -37,32 +53,22 @@ static int run(int argc, char **argv, const struct verb *verb) {
 			array_push(&manifests, optarg);
 			break;
 		case 'h':
+			array_free(&manifests);
 			return verb_print_help(verb);
 		default:
+			array_free(&manifests);
 			return verb_bad_usage(verb);
 		}
 	}
 	if (argc - optind != 1) {
 		log_error("info needs one file");
+		array_free(&manifests);
 		return verb_bad_usage(verb);
 	}
 	array_push(&manifests, NULL);
 	options.manifests = manifests.items;
-	struct stream input;
-	struct buffer out = {0};
-	const char *path = argv[optind];
-	int error = stream_open(&input, path);
-	if (error) {
-		log_error("%s: cannot be read: %s", path, strerror(-error));
-		array_free(&manifests);
-		return EXIT_USAGE;
-	}
-	int status = describe(&input, path, &options, &out);
-	stream_close(&input);
+	int status = tell(argv[optind], &options);
 	array_free(&manifests);
-	if (!status && file_write_all(STDOUT_FILENO, out.data, out.size))
-		status = EXIT_USAGE;
-	buffer_free(&out);
 	return status;
 }
 

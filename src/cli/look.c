@@ -3,7 +3,10 @@
 #include "event/order.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 int look_open(struct look *look, const char *path) {
 	*look = (struct look){.path = path};
@@ -28,12 +31,50 @@ void look_close(struct look *look) {
 	stream_close(&look->input);
 }
 
+// ---- a sink that shows how far the input has been read ----
+
+struct progress {
+	struct sink sink;
+	struct sink *next;
+	const struct look *look;
+	time_t begun;
+	uint64_t pushed;
+};
+
+enum { PROGRESS_EVERY = 1 << 16 };
+
+static int progress_push(struct sink *sink, const struct event *event) {
+	struct progress *progress = CONTAINER_OF(sink, struct progress, sink);
+	const struct stream *input = &progress->look->input;
+	if (++progress->pushed % PROGRESS_EVERY == 0 && input->total && time(NULL) - progress->begun > 1)
+		log_progress("reading %s: %" PRIu64 " %%", progress->look->path,
+			     input->offset * 100 / input->total);
+	return sink_push(progress->next, event);
+}
+
+static int progress_finish(struct sink *sink) {
+	log_progress(NULL);
+	return sink_finish(CONTAINER_OF(sink, struct progress, sink)->next);
+}
+
+static void progress_destroy(struct sink *sink) {
+	sink_destroy(CONTAINER_OF(sink, struct progress, sink)->next);
+}
+
 int look_read(struct look *look, const struct read_options *options, struct tables *tables,
-		   struct sink *sink) {
-	struct sink *first = look->reader->ordered ? sink : order_new(sink);
+	      struct sink *sink) {
+	struct progress progress = {
+		.sink = {.push = progress_push, .finish = progress_finish, .destroy = progress_destroy},
+		.next = look->reader->ordered ? sink : order_new(sink),
+		.look = look,
+		.begun = time(NULL),
+	};
+	// A progress line among lines of output helps nobody.
+	struct sink *first = isatty(STDOUT_FILENO) ? progress.next : &progress.sink;
 	int error = reader_read(look->reader, &look->input, look->path, options, tables, first);
 	if (!error)
 		error = sink_finish(first);
+	log_progress(NULL);
 	sink_destroy(first);
 	return error;
 }

@@ -15,7 +15,7 @@ void look_close(struct look *look);
 
 // Pushes all events, in the order of time, into `sink` and finishes it. Takes over the sink.
 int look_read(struct look *look, const struct read_options *options, struct tables *tables,
-		   struct sink *sink);
+	      struct sink *sink);
 
 // A time as people write it: 1.5 or 1.5s, 20ms, 7us, 100ns; into nanoseconds. False: it is none.
 bool parse_time(const char *text, uint64_t *nanoseconds);

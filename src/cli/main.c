@@ -8,6 +8,8 @@
 
 static const struct verb *const verbs[] = {
 	&verb_run,
+	&verb_each,
+	&verb_run_test,
 	&verb_start,
 	&verb_stop,
 	&verb_cancel,
@@ -17,11 +19,14 @@ static const struct verb *const verbs[] = {
 	&verb_convert,
 	&verb_info,
 	&verb_dump,
+	&verb_table,
 	&verb_fold,
 	&verb_flame,
 	&verb_top,
 	&verb_diff,
 	&verb_check,
+	&verb_mark,
+	&verb_junit,
 	&verb_settings_show,
 	&verb_doctor,
 };
@@ -36,30 +41,51 @@ int verb_bad_usage(const struct verb *verb) {
 	return EXIT_USAGE;
 }
 
-static int take_flags(int argc, char **argv, const struct verb *verb, const enum setting_id *flags, size_t count,
-		      struct settings *settings) {
-	CLEANUP_FREE struct option *options = settings_options(flags, count);
+// The settings' options and then the verb's own.
+static struct option *all_options(const enum setting_id *flags, size_t count, const struct verb_options *own) {
+	size_t more = 0;
+	while (own && own->options[more].name)
+		more++;
+	struct option *options = settings_options(flags, count);
+	options = memory_resize_items(options, count + more + 2, sizeof(*options));
+	for (size_t i = 0; i <= more; i++)
+		options[count + 1 + i] = i < more ? own->options[i] : (struct option){0};
+	return options;
+}
+
+// An exit status to end with, or -1.
+static int take_options(int argc, char **argv, const struct verb *verb, const struct option *options,
+			const struct verb_options *own, struct settings *settings) {
 	// The "+": what follows the first other word is not ours.
-	for (int option; (option = getopt_long(argc, argv, "+qvh", options, NULL)) != -1;) {
+	CLEANUP_FREE char *letters = memory_format("+qvh%s", own && own->short_options ? own->short_options : "");
+	for (int option; (option = getopt_long(argc, argv, letters, options, NULL)) != -1;) {
 		if (option == 'h')
 			return verb_print_help(verb);
 		if (option == '?')
 			return verb_bad_usage(verb);
-		if (option < SETTING_FLAG)
+		if (option == 'q' || option == 'v')
 			option = SETTING_FLAG + (option == 'q' ? SETTING_QUIET : SETTING_VERBOSE);
-		if (!settings_take_flag(settings, option, optarg))
+		if (option < SETTING_FLAG ? !own->take(option, optarg, own->context)
+					  : !settings_take_flag(settings, option, optarg))
 			return EXIT_USAGE;
 	}
-	log_set_level(settings->quiet ? LOG_QUIET : settings->verbose ? LOG_VERBOSE : LOG_NORMAL);
 	return -1;
+}
+
+int verb_settings_and(int argc, char **argv, const struct verb *verb, const enum setting_id *flags, size_t count,
+		      const struct verb_options *own, struct settings *settings) {
+	CLEANUP_FREE struct option *options = all_options(flags, count, own);
+	int status = settings_load(settings) ? take_options(argc, argv, verb, options, own, settings) : EXIT_USAGE;
+	if (status >= 0)
+		settings_free(settings);
+	else
+		log_set_level(settings->quiet ? LOG_QUIET : settings->verbose ? LOG_VERBOSE : LOG_NORMAL);
+	return status;
 }
 
 int verb_settings(int argc, char **argv, const struct verb *verb, const enum setting_id *flags, size_t count,
 		  struct settings *settings) {
-	int status = settings_load(settings) ? take_flags(argc, argv, verb, flags, count, settings) : EXIT_USAGE;
-	if (status >= 0)
-		settings_free(settings);
-	return status;
+	return verb_settings_and(argc, argv, verb, flags, count, NULL, settings);
 }
 
 static void print_help(FILE *out) {

@@ -4,16 +4,18 @@
 
 #include <stdlib.h>
 
-static const enum setting_id flags[] = {
+const enum setting_id verb_run_flags[] = {
 	SETTING_ENABLED, SETTING_NAME, SETTING_OUTPUT_DIR, SETTING_PROFILE, SETTING_SCOPE, SETTING_TYPE,
-	SETTING_RING_SIZE, SETTING_RING_SECONDS, SETTING_DURATION,
-	SETTING_WAIT_TREE, SETTING_BUFFER_SIZE, SETTING_JSON, SETTING_KEEP_SPOOL, SETTING_STRICT, SETTING_QUIET,
+	SETTING_RING_SIZE, SETTING_RING_SECONDS, SETTING_SAMPLE, SETTING_DURATION,
+	SETTING_WAIT_TREE, SETTING_BUFFER_SIZE, SETTING_JSON, SETTING_ATTACHMENTS, SETTING_KEEP_SPOOL, SETTING_STRICT, SETTING_QUIET,
 	SETTING_VERBOSE,
 };
 
+const size_t verb_run_flag_count = sizeof(verb_run_flags) / sizeof(*verb_run_flags);
+
 static int run(int argc, char **argv, const struct verb *verb) {
 	struct settings settings;
-	int status = verb_settings(argc, argv, verb, flags, sizeof(flags) / sizeof(*flags), &settings);
+	int status = verb_settings(argc, argv, verb, verb_run_flags, verb_run_flag_count, &settings);
 	if (status >= 0)
 		return status;
 	if (optind == argc) {
@@ -42,10 +44,12 @@ const struct verb verb_run = {
 		"                      saved when COMMAND fails or on 'tracelet snapshot'\n"
 		"  --ring-size SIZE    how much a flight recorder holds (default: 16M)\n"
 		"  --ring-seconds SECS and for how long (default: as long as there is room)\n"
+		"  --sample[=HZ]       CPU samples with stacks (999 a second), and a flame graph of them\n"
 		"  --duration SECONDS  stop recording then; COMMAND goes on\n"
 		"  --wait-tree[=SECS]  record until the whole process tree has ended (at most SECS)\n"
 		"  --buffer-size SIZE  bytes between kernel and tracer, as in 64M (default: by CPUs)\n"
 		"  --json FD|FILE      the summary as JSON there\n"
+		"  --attachments WHEN  tell the CI of artifacts: yes, no, auto (default): where it listens\n"
 		"  --keep-spool        keep the raw recording beside the trace\n"
 		"  --strict            without a trace do not run COMMAND: exit 125\n"
 		"  --quiet             no summary; warnings stay\n"

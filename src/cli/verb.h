@@ -20,12 +20,15 @@ struct verb {
 };
 
 extern const struct verb verb_run;
+extern const struct verb verb_each;
+extern const struct verb verb_run_test;
 extern const struct verb verb_start;
 extern const struct verb verb_stop;
 extern const struct verb verb_cancel;
 extern const struct verb verb_status;
 extern const struct verb verb_current;
 extern const struct verb verb_snapshot;
+extern const struct verb verb_mark;
 extern const struct verb verb_convert;
 extern const struct verb verb_fold;
 extern const struct verb verb_flame;
@@ -33,7 +36,9 @@ extern const struct verb verb_top;
 extern const struct verb verb_diff;
 extern const struct verb verb_info;
 extern const struct verb verb_dump;
+extern const struct verb verb_table;
 extern const struct verb verb_check;
+extern const struct verb verb_junit;
 extern const struct verb verb_settings_show;
 extern const struct verb verb_doctor;
 
@@ -45,3 +50,17 @@ int verb_bad_usage(const struct verb *verb);  // after getopt's own line; return
 // Returns an exit status to end with (there are no settings then), or -1 to go on.
 int verb_settings(int argc, char **argv, const struct verb *verb, const enum setting_id *flags, size_t count,
 		  struct settings *settings);
+
+// The settings that are flags of 'run', and of what runs it.
+extern const enum setting_id verb_run_flags[];
+extern const size_t verb_run_flag_count;
+
+// Options of a verb's own, beside the settings.
+struct verb_options {
+	const struct option *options; // ends with zeros; their val is below SETTING_FLAG
+	const char *short_options;    // as for getopt(), NULL: none
+	bool (*take)(int option, const char *value, void *context); // false: bad, as was said
+	void *context;
+};
+int verb_settings_and(int argc, char **argv, const struct verb *verb, const enum setting_id *flags, size_t count,
+		      const struct verb_options *own, struct settings *settings);

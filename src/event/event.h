@@ -27,15 +27,25 @@ enum event_kind {
 	EVENT_IRQ_EXIT,
 	EVENT_SOFTIRQ_ENTRY,
 	EVENT_SOFTIRQ_EXIT,
+	EVENT_MAPPING, // code that a process got into its address space; size 0: it is new and empty
 	EVENT_SAMPLE,  // where a task was when it was sampled
 	EVENT_GENERIC, // an event with fields of its own
+	EVENT_MARK,    // what the test itself says about its phases
 	EVENT_LOST, // events that are missing here, and how many
 	EVENT_COUNTER, // the value of something that is counted or measured
 	EVENT_KIND_COUNT
 };
 
 // Where an event comes from, for counting losses.
-enum event_source { SOURCE_SCHED, SOURCE_PROCESS, SOURCE_IRQ, SOURCE_TRACE, SOURCE_COUNT }; // TRACE: of whatever kind
+enum event_source {
+	SOURCE_SCHED,
+	SOURCE_PROCESS,
+	SOURCE_IRQ,
+	SOURCE_MARKER,
+	SOURCE_SAMPLE,
+	SOURCE_TRACE, // of whatever kind
+	SOURCE_COUNT
+};
 extern const char *const event_source_names[SOURCE_COUNT];
 
 enum {
@@ -66,7 +76,31 @@ enum { CONTEXT_HARDIRQ = 0x08, CONTEXT_SOFTIRQ = 0x10 };
 
 // What the source of a sample does not say; and a sample of the profile that
 // this one is compared with.
-enum { SAMPLE_NO_PID = 1, SAMPLE_NO_TASK = 2, SAMPLE_BASELINE = 4 };
+enum {
+	SAMPLE_NO_PID = 1,
+	SAMPLE_NO_TASK = 2,
+	SAMPLE_BASELINE = 4,
+	SAMPLE_RAW = 8,    // its frames are addresses in the process, and nothing else is known of them yet
+	SAMPLE_BROKEN = 16 // the walk up its stack did not reach the outermost function
+};
+
+// What a test may say (enum tl_mark_type of tracelet/mark.h has the same numbers).
+enum mark_type {
+	MARK_INSTANT = 1,
+	MARK_SLICE_BEGIN,
+	MARK_SLICE_END, // of the innermost open one of its thread
+	MARK_COUNTER,
+	MARK_TEST_BEGIN, // a case of a test program; its end closes what is open inside
+	MARK_TEST_END,
+	MARK_TYPE_COUNT
+};
+
+// The top of a stack, to be walked when all is known. Lives as long as the push.
+struct sample_copy {
+	uint64_t pc, stack, frame;
+	const uint8_t *bytes;
+	size_t size;
+};
 
 // A field of a generic event. Strings are not interned: most occur once.
 struct event_field {
@@ -142,11 +176,16 @@ struct event {
 			int32_t result;  // at exit: 1 handled
 		} irq;
 		struct {
+			uint64_t start, size, offset;
+			uint32_t file, build_id; // strings
+		} mapping;
+		struct {
 			uint64_t weight; // period, or nanoseconds
 			uint32_t stack;
 			uint32_t name; // the sampled event's
 			uint32_t comm; // the task's name then; 0: as known, or none
 			uint32_t flags; // SAMPLE_ bits
+			const struct sample_copy *copy; // of a raw sample, or NULL
 		} sample;
 		struct { // the fields live as long as the push
 			uint32_t provider, name;
@@ -155,6 +194,13 @@ struct event {
 			uint64_t duration; // it took so long and ended at the event's time; 0: an instant
 			uint32_t stack;    // where it happened; 0: not known
 		} generic;
+		struct {
+			double value;  // of a counter; of a case's end its result: 0 passed, 77 skipped, else failed
+			uint32_t name; // or text
+			uint16_t type; // enum mark_type
+			bool no_task;  // is about the test as a whole
+			bool cut;      // the text was longer
+		} mark;
 		struct {
 			uint64_t count;
 			uint16_t source; // enum event_source

@@ -56,15 +56,27 @@ static const struct event_field *copy_fields(const struct event *event) {
 	return copy;
 }
 
+// The same for the copy of a stack.
+static const struct sample_copy *copy_stack(const struct sample_copy *given) {
+	struct sample_copy *copy = memory_alloc(sizeof(*copy) + given->size);
+	*copy = *given;
+	copy->bytes = memcpy(copy + 1, given->bytes, given->size);
+	return copy;
+}
+
 static void free_fields(const struct event *event) {
 	if (event->kind == EVENT_GENERIC)
 		free((void *)(uintptr_t)event->generic.fields);
+	else if (event->kind == EVENT_SAMPLE)
+		free((void *)(uintptr_t)event->sample.copy);
 }
 
 static void queue_insert(struct queue *queue, const struct event *given) {
 	struct event copied = *given, *event = &copied;
 	if (event->kind == EVENT_GENERIC)
 		event->generic.fields = copy_fields(given);
+	else if (event->kind == EVENT_SAMPLE && given->sample.copy)
+		event->sample.copy = copy_stack(given->sample.copy);
 	array_push(&queue->events, *event);
 	struct event *events = queue->events.items;
 	size_t last = queue->events.count - 1;

@@ -14,6 +14,8 @@ typedef __u32 uint32_t;
 typedef __u64 uint64_t;
 typedef __s16 int16_t;
 typedef __s32 int32_t;
+typedef __s64 int64_t;
+typedef __s8 int8_t;
 #else
 #include <stdint.h>
 #endif
@@ -29,11 +31,22 @@ enum record_kind {
 	RECORD_IRQ_EXIT,
 	RECORD_SOFTIRQ_ENTRY,
 	RECORD_SOFTIRQ_EXIT,
+	RECORD_MARK,
+	RECORD_SAMPLE,
 	RECORD_KIND_COUNT
 };
 
 // Losses are counted for each of these (enum event_source has the same order).
-enum { RECORD_SOURCE_SCHED, RECORD_SOURCE_PROCESS, RECORD_SOURCE_IRQ, RECORD_SOURCE_COUNT };
+enum {
+	RECORD_SOURCE_SCHED,
+	RECORD_SOURCE_PROCESS,
+	RECORD_SOURCE_IRQ,
+	RECORD_SOURCE_MARKER,
+	RECORD_SOURCE_SAMPLE,
+	RECORD_SOURCE_COUNT
+};
+
+#define BATCH_NO_CPU 0xffffffffu // records that are of no CPU
 
 enum { RECORD_NAME_SIZE = 16 }; // the kernel's TASK_COMM_LEN
 
@@ -43,6 +56,7 @@ struct batch {
 	uint32_t size;                        // bytes of records behind this header
 	uint32_t lost[RECORD_SOURCE_COUNT];   // since the batch before, on this CPU
 	uint32_t sequence;                    // of batches of this CPU; nested ones have 0
+	uint32_t unused;                      // the size is a multiple of 8
 };
 
 struct record {
@@ -142,6 +156,49 @@ struct record_irq_exit {
 struct record_irq_named {
 	struct record_irq base;
 	char name[RECORD_NAME_SIZE]; // of the handler
+};
+
+// ---- marker: what the test says itself ----
+
+enum { MARK_CUT = 1, MARK_NO_TASK = 2 }; // the text was longer; of the test as a whole
+
+// Behind it: the text, then zeros up to 8 bytes.
+struct record_mark {
+	struct record head;
+	uint32_t tid, pid;
+	uint64_t value; // the bits of a double
+	uint16_t text_size;
+	uint8_t type; // enum tl_mark_type of tracelet/mark.h, which enum mark_type follows
+	uint8_t unused[5];
+};
+
+// ---- samples ----
+
+enum { SAMPLE_MOST_FRAMES = 127 }; // of each half
+
+// How the walk up the user's stack ended, and what it went by.
+enum {
+	SAMPLE_STACK_COMPLETE = 1, // at the outermost function
+	SAMPLE_STACK_GUESSED = 2,  // by the frame pointer, for want of a table, at least once
+	SAMPLE_STACK_CUT = 4,      // there were more frames than room
+	SAMPLE_STACK_COPIED = 8,   // a copy comes along, to be walked later
+};
+
+enum { SAMPLE_ADDRESSES = 256, SAMPLE_COPY_PAGE = 4096, SAMPLE_COPY_PAGES = 4 };
+
+// What a copied sample has behind SAMPLE_ADDRESSES addresses, used or not; then the bytes.
+struct sample_copied {
+	uint64_t pc, stack, frame;
+	uint32_t size;
+	uint32_t unused;
+};
+
+// Behind it: addresses of 8 bytes, the kernel's and then the user's, each from the innermost on.
+struct record_sample {
+	struct record head;
+	uint32_t tid, pid;
+	uint32_t period; // nanoseconds that it stands for
+	uint16_t kernel_frames, user_frames;
 };
 
 // Room for any record of fixed size: what the programs fill in and hand over.

@@ -6,7 +6,7 @@
 #include "event/record.h"
 
 #define SPOOL_MAGIC "tracelet spool\n" // and its NUL: 16 bytes
-enum { SPOOL_VERSION = 1, SPOOL_LARGEST_BLOCK = 1 << 20 };
+enum { SPOOL_VERSION = 2, SPOOL_LARGEST_BLOCK = 1 << 20 };
 
 struct spool_header {
 	char magic[16];
@@ -22,6 +22,7 @@ enum spool_block_type {
 	SPOOL_META,       // key, NUL, value, NUL
 	SPOOL_TASK,       // struct spool_task, name, NUL, command line (arguments with NULs)
 	SPOOL_LOST,       // struct spool_lost: the totals, at the end
+	SPOOL_MAPPING,    // struct spool_mapping, path, NUL
 	SPOOL_FORGOTTEN,  // struct spool_lost: of the totals, what happened before this spool begins
 };
 
@@ -36,6 +37,14 @@ struct spool_clock {
 
 struct spool_task {
 	uint32_t tid, pid, parent_pid, unused;
+};
+
+// Code that a process got into its address space. A size of 0: the space is new and empty.
+struct spool_mapping {
+	uint64_t time, start, size, offset;
+	uint32_t pid;
+	uint8_t build_id_size, build_id[20];
+	uint8_t unused[7];
 };
 
 struct spool_lost {

@@ -89,11 +89,11 @@ struct etl_header {
 
 struct etl_buffer {
 	uint64_t offset;
-	uint64_t time;      // of its header
-	uint32_t stored;    // bytes in the file, with the header
-	uint32_t size;      // bytes with the header when decompressed, as far as they are filled
+	uint64_t time;   // of its header
+	uint32_t stored; // bytes in the file, with the header
+	uint32_t size;   // bytes with the header when decompressed, as far as they are filled
 	uint32_t cpu;
-	uint32_t next;      // of the same CPU, by time; ETL_NONE at the end
+	uint32_t next; // of the same CPU, by time; ETL_NONE at the end
 	uint16_t flags, type;
 	uint32_t state;
 };
@@ -109,9 +109,9 @@ struct etl_file {
 	ARRAY(struct etl_buffer) buffers; // in the order of the file
 	uint64_t damaged_bytes;           // of the file, in no buffer
 	uint64_t damaged_places;
-	bool cut_off;                     // ends inside a buffer
-	int compression;                  // the one that the last compressed buffer had
-	double nanoseconds;               // of a tick
+	bool cut_off;       // ends inside a buffer
+	int compression;    // the one that the last compressed buffer had
+	double nanoseconds; // of a tick
 };
 
 // Reads the header and finds all buffers. A failure has been said in one line.
@@ -159,7 +159,8 @@ enum {
 
 // ---- compression: 0 when exactly `out_size` bytes came out, and all input was used up ----
 
-size_t etl_decompress(enum etl_compression scheme, const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size);
+size_t etl_decompress(enum etl_compression scheme, const uint8_t *in, size_t in_size, uint8_t *out,
+		      size_t out_size);
 
 // ---- all records in the order of time ----
 
@@ -169,7 +170,8 @@ struct etl_walk {
 	struct etl_file *file;
 	ARRAY(struct etl_lane *) lanes; // a heap: the one with the earliest record first
 	bool first_taken;               // the record of the first lane has been given out
-	uint64_t records, skipped, unreadable; // so far: skipped bytes in buffers, bytes that could not be decompressed
+	uint64_t records, skipped,
+		unreadable; // so far: skipped bytes in buffers, bytes that could not be decompressed
 };
 
 void etl_walk_begin(struct etl_walk *walk, struct etl_file *file);

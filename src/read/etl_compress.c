@@ -74,7 +74,8 @@ static bool take_length(struct lz *lz, const uint8_t **half, uint32_t *length) {
 		if (!take_byte(lz, length))
 			return false;
 		if (*length == 255) {
-			if (!take_bytes(lz, 2, length) || (*length == 0 && !take_bytes(lz, 4, length)) || *length < 15 + 7)
+			if (!take_bytes(lz, 2, length) || (*length == 0 && !take_bytes(lz, 4, length)) ||
+			    *length < 15 + 7)
 				return false;
 			*length -= 15 + 7;
 		}
@@ -224,7 +225,8 @@ static bool huffman_length(struct lz *lz, uint32_t *length) {
 		if (!take_byte(lz, length))
 			return false;
 		if (*length == 255) {
-			if (!take_bytes(lz, 2, length) || (*length == 0 && !take_bytes(lz, 4, length)) || *length < 15)
+			if (!take_bytes(lz, 2, length) || (*length == 0 && !take_bytes(lz, 4, length)) ||
+			    *length < 15)
 				return false;
 			*length -= 15;
 		}
@@ -252,7 +254,8 @@ static bool huffman_block(struct lz *lz, const struct huffman *code) {
 		unsigned offset_bits = symbol >> 4 & 15;
 		if (!huffman_length(lz, &length))
 			return false;
-		size_t offset = ((size_t)1 << offset_bits) + (offset_bits ? bits.next >> (32 - offset_bits) : 0);
+		size_t offset = ((size_t)1 << offset_bits) +
+				(offset_bits ? bits.next >> (32 - offset_bits) : 0);
 		bits_drop(lz, &bits, offset_bits);
 		if (!copy_match(lz, offset, length))
 			return false;
@@ -268,13 +271,15 @@ static size_t decompress_huffman(struct lz *lz) {
 	return produced(lz);
 }
 
-size_t etl_decompress(enum etl_compression scheme, const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size) {
+size_t etl_decompress(enum etl_compression scheme, const uint8_t *in, size_t in_size, uint8_t *out,
+		      size_t out_size) {
 	static size_t (*const schemes[ETL_COMPRESSION_COUNT])(struct lz *) = {
 		[ETL_XPRESS] = decompress_xpress,
 		[ETL_LZNT1] = decompress_lznt1,
 		[ETL_XPRESS_HUFFMAN] = decompress_huffman,
 	};
-	struct lz lz = {.in = in, .in_end = in + in_size, .out = out, .out_begin = out, .out_end = out + out_size};
+	struct lz lz = {
+		.in = in, .in_end = in + in_size, .out = out, .out_begin = out, .out_end = out + out_size};
 	size_t size = schemes[scheme](&lz);
 	// All that came out is right only if nothing is left over (but for an end mark or padding).
 	return size == out_size && lz.in_end - lz.in > 8 ? 0 : size;

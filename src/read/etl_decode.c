@@ -153,16 +153,18 @@ static struct value take_integer(struct decoding *decoding, const struct etl_fie
 		uint8_t size;
 		bool sign;
 	} integers[] = {
-		[IN_INT8] = {1, true},    [IN_UINT8] = {1, false},  [IN_INT16] = {2, true},   [IN_UINT16] = {2, false},
-		[IN_INT32] = {4, true},   [IN_UINT32] = {4, false}, [IN_INT64] = {8, true},   [IN_UINT64] = {8, false},
-		[IN_BOOLEAN] = {4, false}, [IN_HEX32] = {4, false}, [IN_HEX64] = {8, false},
+		[IN_INT8] = {1, true},    [IN_UINT8] = {1, false},  [IN_INT16] = {2, true},
+		[IN_UINT16] = {2, false}, [IN_INT32] = {4, true},   [IN_UINT32] = {4, false},
+		[IN_INT64] = {8, true},   [IN_UINT64] = {8, false}, [IN_BOOLEAN] = {4, false},
+		[IN_HEX32] = {4, false},  [IN_HEX64] = {8, false},
 	};
 	uint64_t number = 0;
 	unsigned size = integers[field->in].size;
 	cursor_copy(&decoding->in, &number, size);
 	if (integers[field->in].sign) {
 		unsigned shift = 64 - 8 * size;
-		return (struct value){.type = VALUE_INT, .number = (uint64_t)((int64_t)(number << shift) >> shift)};
+		return (struct value){.type = VALUE_INT,
+				      .number = (uint64_t)((int64_t)(number << shift) >> shift)};
 	}
 	if (field->out == OUT_PORT && size == 2)
 		return uint_value((number & 0xff) << 8 | number >> 8);
@@ -172,6 +174,10 @@ static struct value take_integer(struct decoding *decoding, const struct etl_fie
 	}
 	if (decoding->decoder->plain)
 		return uint_value(number);
+	if (field->out == OUT_STRING && size <= 2 && number) { // a character
+		format_utf16(&decoding->decoder->text, (const uint8_t *)&number, 1);
+		return text_value();
+	}
 	if (field->in == IN_BOOLEAN || field->out == OUT_BOOLEAN)
 		return (struct value){.type = VALUE_BOOL, .number = number};
 	if (field->out == OUT_DATETIME && size == 8) {
@@ -180,13 +186,15 @@ static struct value take_integer(struct decoding *decoding, const struct etl_fie
 	}
 	bool hex = field->in == IN_HEX32 || field->in == IN_HEX64 ||
 		   (field->out >= OUT_HEX_FIRST && field->out <= OUT_HEX_LAST) ||
-		   (field->out >= OUT_ERROR_FIRST && field->out <= OUT_ERROR_LAST) || field->out == OUT_CODE_POINTER;
+		   (field->out >= OUT_ERROR_FIRST && field->out <= OUT_ERROR_LAST) ||
+		   field->out == OUT_CODE_POINTER;
 	return hex ? hex_value(number) : uint_value(number);
 }
 
 static size_t length_of(const struct decoding *decoding, const struct etl_field *field) {
 	return field->length_field >= 0 && (size_t)field->length_field < decoding->decoder->numbers.count
-		       ? (size_t)MIN(decoding->decoder->numbers.items[field->length_field], (uint64_t)UINT32_MAX)
+		       ? (size_t)MIN(decoding->decoder->numbers.items[field->length_field],
+				     (uint64_t)UINT32_MAX)
 		       : field->length;
 }
 
@@ -203,7 +211,7 @@ static struct value take_string(struct decoding *decoding, const struct etl_fiel
 	case IN_ANSI:
 		length = length_of(decoding, field);
 		return length || field->length_field >= 0 ? take_ansi(decoding, MIN(length, left))
-							   : take_ansi_terminated(decoding);
+							  : take_ansi_terminated(decoding);
 	case IN_COUNTED_UTF16:
 	case IN_OLD_COUNTED_UTF16:
 		return take_utf16(decoding, cursor_u16(&decoding->in) / 2u);
@@ -234,7 +242,8 @@ static struct value take_value(struct decoding *decoding, const struct etl_field
 	case IN_HEX64:
 		return take_integer(decoding, field);
 	case IN_POINTER:
-		return decoding->decoder->plain ? uint_value(take_pointer(decoding)) : hex_value(take_pointer(decoding));
+		return decoding->decoder->plain ? uint_value(take_pointer(decoding))
+						: hex_value(take_pointer(decoding));
 	case IN_OLD_SIZE:
 		return uint_value(take_pointer(decoding));
 	case IN_FLOAT:
@@ -276,7 +285,8 @@ static bool append_map(struct buffer *text, const struct etl_map *map, uint64_t 
 	size_t begin = text->size;
 	for (size_t i = 0; i < map->entries.count; i++) {
 		const struct etl_map_entry *entry = &map->entries.items[i];
-		bool set = map->bits ? entry->value && (number & entry->value) == entry->value : number == entry->value;
+		bool set = map->bits ? entry->value && (number & entry->value) == entry->value
+				     : number == entry->value;
 		if (!set)
 			continue;
 		if (text->size > begin)
@@ -320,15 +330,18 @@ static void append_value(struct buffer *text, const struct value *value) {
 
 // Until the end of the record a text is where it begins in the buffer.
 static void push_text(struct etl_decoder *decoder, char *name, size_t begin) {
-	array_push(&decoder->fields, (struct event_field){.name = name, .type = FIELD_TEXT,
+	array_push(&decoder->fields, (struct event_field){.name = name,
+							  .type = FIELD_TEXT,
 							  .text = (const char *)(uintptr_t)begin,
 							  .size = decoder->text.size - begin});
 }
 
-static void push_value(struct etl_decoder *decoder, const struct etl_field *field, const struct value *value, size_t begin) {
+static void push_value(struct etl_decoder *decoder, const struct etl_field *field, const struct value *value,
+		       size_t begin) {
 	struct event_field out = {.name = field->name, .uint = value->number};
 	bool number = value->type == VALUE_UINT || value->type == VALUE_INT || value->type == VALUE_HEX;
-	if (number && field->map && !decoder->plain && append_map(&decoder->text, field->map, value->number)) {
+	if (number && field->map && !decoder->plain &&
+	    append_map(&decoder->text, field->map, value->number)) {
 		push_text(decoder, field->name, begin);
 		return;
 	}
@@ -363,16 +376,19 @@ static size_t items_of(struct decoding *decoding, const struct etl_field *field)
 	if (field->flags & FIELD_PREFIXED)
 		count = cursor_u16(&decoding->in);
 	else if (field->count_field >= 0 && (size_t)field->count_field < decoding->decoder->numbers.count)
-		count = (size_t)MIN(decoding->decoder->numbers.items[field->count_field], (uint64_t)MOST_ITEMS);
+		count = (size_t)MIN(decoding->decoder->numbers.items[field->count_field],
+				    (uint64_t)MOST_ITEMS);
 	else if (field->flags & FIELD_TO_END)
 		count = MOST_ITEMS;
 	return count;
 }
 
-static void append_struct(struct decoding *decoding, const struct etl_schema *schema, size_t index, unsigned depth);
+static void append_struct(struct decoding *decoding, const struct etl_schema *schema, size_t index,
+			  unsigned depth);
 
 // One item of a list, as text.
-static void append_item(struct decoding *decoding, const struct etl_schema *schema, size_t index, unsigned depth) {
+static void append_item(struct decoding *decoding, const struct etl_schema *schema, size_t index,
+			unsigned depth) {
 	const struct etl_field *field = &schema->fields.items[index];
 	struct buffer *text = &decoding->decoder->text;
 	if (field->in == IN_STRUCT) {
@@ -383,14 +399,17 @@ static void append_item(struct decoding *decoding, const struct etl_schema *sche
 	if (value.type < VALUE_REAL)
 		decoding->decoder->numbers.items[index] = value.number;
 	bool number = value.type == VALUE_UINT || value.type == VALUE_INT || value.type == VALUE_HEX;
-	if (!(number && field->map && !decoding->decoder->plain && append_map(text, field->map, value.number)))
+	if (!(number && field->map && !decoding->decoder->plain &&
+	      append_map(text, field->map, value.number)))
 		append_value(text, &value);
 }
 
-static void append_list(struct decoding *decoding, const struct etl_schema *schema, size_t index, unsigned depth) {
+static void append_list(struct decoding *decoding, const struct etl_schema *schema, size_t index,
+			unsigned depth) {
 	const struct etl_field *field = &schema->fields.items[index];
 	size_t count = items_of(decoding, field);
-	for (size_t i = 0; i < count && !decoding->in.failed && (cursor_left(&decoding->in) || !(field->flags & FIELD_TO_END));
+	for (size_t i = 0; i < count && !decoding->in.failed &&
+			   (cursor_left(&decoding->in) || !(field->flags & FIELD_TO_END));
 	     i++) {
 		// Whatever has no size (an empty struct) could repeat without end.
 		const uint8_t *before = decoding->in.at;
@@ -413,11 +432,14 @@ static size_t skip_members(const struct etl_schema *schema, size_t index) {
 	return index;
 }
 
-static void append_struct(struct decoding *decoding, const struct etl_schema *schema, size_t index, unsigned depth) {
+static void append_struct(struct decoding *decoding, const struct etl_schema *schema, size_t index,
+			  unsigned depth) {
 	struct buffer *text = &decoding->decoder->text;
 	size_t members = schema->fields.items[index].members, at = index + 1;
 	buffer_append(text, "{", 1);
-	for (size_t i = 0; i < members && at < schema->fields.count && depth < DEEPEST_STRUCT && !decoding->in.failed; i++) {
+	for (size_t i = 0;
+	     i < members && at < schema->fields.count && depth < DEEPEST_STRUCT && !decoding->in.failed;
+	     i++) {
 		const struct etl_field *member = &schema->fields.items[at];
 		buffer_printf(text, "%s%s=", i ? " " : "", member->name);
 		if (member->flags & FIELD_IS_ARRAY)
@@ -455,13 +477,15 @@ static void fix_texts(struct etl_decoder *decoder) {
 	buffer_room(&decoder->text, 1); // so that there is a place even for no text
 	for (size_t i = 0; i < decoder->fields.count; i++)
 		if (decoder->fields.items[i].type == FIELD_TEXT)
-			decoder->fields.items[i].text =
-				(const char *)decoder->text.data + (uintptr_t)decoder->fields.items[i].text;
+			decoder->fields.items[i].text = (const char *)decoder->text.data +
+							(uintptr_t)decoder->fields.items[i].text;
 }
 
-void etl_decode(struct etl_decoder *decoder, const struct etl_record *record, const struct etl_schema *schema) {
+void etl_decode(struct etl_decoder *decoder, const struct etl_record *record,
+		const struct etl_schema *schema) {
 	static char payload_name[] = "Payload";
-	struct decoding decoding = {.decoder = decoder, .in = cursor_of(record->payload, record->size),
+	struct decoding decoding = {.decoder = decoder,
+				    .in = cursor_of(record->payload, record->size),
 				    .pointer = record->pointer};
 	decoder->fields.count = 0;
 	decoder->text.size = 0;

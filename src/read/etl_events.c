@@ -15,7 +15,8 @@ static int push(struct etl_events *events, const struct event *event) {
 	return sink_push(events->sink, event);
 }
 
-static struct event event_of(const struct etl_events *events, const struct etl_record *record, enum event_kind kind) {
+static struct event event_of(const struct etl_events *events, const struct etl_record *record,
+			     enum event_kind kind) {
 	struct event event = {.time = events->time, .cpu = record->cpu, .kind = kind};
 	event.tid = record->tid == ETL_NONE ? 0 : record->tid;
 	event.pid = record->pid == ETL_NONE ? 0 : record->pid;
@@ -40,14 +41,13 @@ static uint32_t thread_name(struct etl_events *events, uint32_t tid, uint32_t pi
 // ---- generic events ----
 
 static void name_type(struct etl_events *events, struct etl_type *type) {
-	struct buffer *text = &events->text;
-	text->size = 0;
-	etl_type_provider(&events->schemas, type, text);
-	type->provider_string = strings_add_bytes(events->tables->strings, text->data, text->size);
-	text->size = 0;
-	etl_type_title(&events->schemas, type, text);
-	type->name_string = strings_add_bytes(events->tables->strings, text->data, text->size);
-	text->size = 0;
+	struct buffer text = {0};
+	etl_type_provider(&events->schemas, type, &text);
+	type->provider_string = strings_add_bytes(events->tables->strings, text.data, text.size);
+	text.size = 0;
+	etl_type_title(&events->schemas, type, &text);
+	type->name_string = strings_add_bytes(events->tables->strings, text.data, text.size);
+	buffer_free(&text);
 }
 
 static void add_text_field(struct etl_events *events, const char *name, const void *text, size_t size) {
@@ -64,17 +64,39 @@ static uint32_t own_stack(struct etl_events *events, const struct etl_record *re
 	size_t width = wide ? 8 : 4, match = 8; // before the addresses stands an id that matches two halves
 	if (item.size <= match)
 		return 0;
-	return etl_stacks_add(&events->stacks, 0, record->pid, item.data + match, (item.size - match) / width, (unsigned)width);
+	return etl_stacks_add(&events->stacks, 0, record->pid, item.data + match, (item.size - match) / width,
+			      (unsigned)width);
 }
 
-static int push_generic(struct etl_events *events, const struct etl_record *record, struct etl_type *type, uint64_t ticks) {
+// Records of the processor's own kind do not say who ran: a field does, or the switches before.
+static void attribute(struct etl_events *events, const struct etl_record *record, const struct etl_type *type,
+		      struct event *event) {
+	static const char *const fields[] = {"ThreadId", "StackThread", "IssuingThreadId"};
+	uint64_t number;
+	bool found = type->role == ROLE_HARD_FAULT &&
+		     etl_decoded_number(&events->decoder, "TThreadId", &number);
+	for (size_t i = 0; !found && i < ARRAY_SIZE(fields); i++)
+		found = etl_decoded_number(&events->decoder, fields[i], &number);
+	bool known = record->cpu < events->running.count && events->running.items[record->cpu] != ETL_NONE;
+	if (!found && !known)
+		return;
+	event->tid = found ? (uint32_t)number : events->running.items[record->cpu];
+	event->pid = pid_of(events, event->tid);
+}
+
+static int push_generic(struct etl_events *events, const struct etl_record *record, struct etl_type *type,
+			uint64_t ticks) {
 	struct event event = event_of(events, record, EVENT_GENERIC);
 	if (!type->name_string)
 		name_type(events, type);
-	// Records of the processor's own kind do not say who ran: the switches before do.
-	if (record->tid == ETL_NONE && record->cpu < events->running.count && events->running.items[record->cpu] != ETL_NONE) {
-		event.tid = events->running.items[record->cpu];
-		event.pid = pid_of(events, event.tid);
+	if (record->tid == ETL_NONE)
+		attribute(events, record, type, &event);
+	// Network events name their process and are recorded by whoever ran.
+	uint64_t pid;
+	if (record->tid == ETL_NONE && (record->group == 6 || record->group == 8) &&
+	    etl_decoded_number(&events->decoder, "PID", &pid)) {
+		event.tid = 0;
+		event.pid = (uint32_t)pid;
 	}
 	event.generic.provider = type->provider_string;
 	event.generic.name = type->name_string;
@@ -105,7 +127,9 @@ static int take_process(struct etl_events *events, const struct etl_record *reco
 	const struct event_field *image = etl_decoded_field(&events->decoder, "ImageFileName");
 	const struct event_field *command = etl_decoded_field(&events->decoder, "CommandLine");
 	struct strings *strings = events->tables->strings;
-	uint32_t name = image && image->type == FIELD_TEXT ? strings_add_bytes(strings, image->text, image->size) : 0;
+	uint32_t name = image && image->type == FIELD_TEXT
+				? strings_add_bytes(strings, image->text, image->size)
+				: 0;
 	if (record->opcode == LIFE_STOP) {
 		struct event event = event_of(events, record, EVENT_EXIT);
 		event.tid = event.pid = (uint32_t)pid;
@@ -126,6 +150,7 @@ static int take_process(struct etl_events *events, const struct etl_record *reco
 	if (error)
 		return error;
 	event = event_of(events, record, EVENT_EXEC);
+	event.time++; // the birth comes first, whoever sorts
 	event.tid = event.pid = event.exec.old_tid = (uint32_t)pid;
 	event.exec.name = event.exec.file = name;
 	if (command && command->type == FIELD_TEXT)
@@ -175,9 +200,13 @@ static int push_tasks(struct etl_events *events) {
 		const struct etl_process *process = &events->state.processes.items[i];
 		if (process->begin || !process->pid)
 			continue;
-		error = push(events, &(struct event){.kind = EVENT_TASK, .time = events->time, .cpu = CPU_NONE, .tid = process->pid,
+		error = push(events, &(struct event){.kind = EVENT_TASK,
+						     .time = events->time,
+						     .cpu = CPU_NONE,
+						     .tid = process->pid,
 						     .pid = process->pid,
-						     .task = {.parent_pid = process->parent, .name = process->name,
+						     .task = {.parent_pid = process->parent,
+							      .name = process->name,
 							      .command_line = process->command_line}});
 	}
 	for (size_t i = 0; !error && i < events->state.at_start.count; i++) {
@@ -185,14 +214,24 @@ static int push_tasks(struct etl_events *events) {
 		if (!thread->tid)
 			continue;
 		*map_put(&events->threads, thread->tid) = (uint64_t)thread->pid + 1;
-		error = push(events, &(struct event){.kind = EVENT_TASK, .time = events->time, .cpu = CPU_NONE, .tid = thread->tid,
+		error = push(events, &(struct event){.kind = EVENT_TASK,
+						     .time = events->time,
+						     .cpu = CPU_NONE,
+						     .tid = thread->tid,
 						     .pid = thread->pid,
-						     .task = {.name = thread_name(events, thread->tid, thread->pid)}});
+						     .task = {.name = thread_name(events, thread->tid,
+										  thread->pid)}});
 	}
 	return error;
 }
 
 // ---- scheduling ----
+
+static void set_running(struct etl_events *events, const struct etl_record *record, uint32_t tid) {
+	while (events->running.count <= record->cpu)
+		array_push(&events->running, ETL_NONE);
+	events->running.items[record->cpu] = tid;
+}
 
 static int take_switch(struct etl_events *events, const struct etl_record *record) {
 	enum { WAITING = 5, TERMINATED = 4 };
@@ -211,10 +250,8 @@ static int take_switch(struct etl_events *events, const struct etl_record *recor
 		return 0;
 	event.switched.state = state == WAITING      ? STATE_SLEEPING
 			       : state == TERMINATED ? STATE_DEAD
-						     : STATE_PREEMPTED;
-	while (events->running.count <= record->cpu)
-		array_push(&events->running, ETL_NONE);
-	events->running.items[record->cpu] = event.switched.next_tid;
+						     : STATE_RUNNING; // ready: it was taken from the CPU
+	set_running(events, record, event.switched.next_tid);
 	return push(events, &event);
 }
 
@@ -235,7 +272,8 @@ static int take_ready(struct etl_events *events, const struct etl_record *record
 
 static int take_sample(struct etl_events *events, const struct etl_record *record) {
 	struct etl_sample sample;
-	if (!etl_sample_take(record, &sample) || (!sample.tid && !(sample.flags & (SAMPLE_IN_DPC | SAMPLE_IN_ISR))))
+	if (!etl_sample_take(record, &sample) ||
+	    (!sample.tid && !(sample.flags & (SAMPLE_IN_DPC | SAMPLE_IN_ISR))))
 		return 0; // the idle thread
 	struct event event = event_of(events, record, EVENT_SAMPLE);
 	event.tid = sample.tid;
@@ -244,7 +282,8 @@ static int take_sample(struct etl_events *events, const struct etl_record *recor
 	event.sample.weight = events->state.interval * 100 * MAX(sample.count, 1);
 	event.sample.stack = etl_stacks_of(&events->stacks, record->time, sample.tid);
 	if (!event.sample.stack)
-		event.sample.stack = etl_stacks_single(&events->stacks, event.pid, sample.address, record->pointer);
+		event.sample.stack = etl_stacks_single(&events->stacks, event.pid, sample.address,
+						       record->pointer);
 	return push(events, &event);
 }
 
@@ -269,38 +308,31 @@ static int take_pmc_sample(struct etl_events *events, const struct etl_record *r
 
 // ---- what took time ----
 
-static int take_disk(struct etl_events *events, const struct etl_record *record, struct etl_type *type) {
-	uint64_t object = 0, ticks = 0, tid;
-	etl_decode(&events->decoder, record, type->schema);
-	etl_decoded_number(&events->decoder, "HighResResponseTime", &ticks);
+// The name of the file that an event is about, where it is known.
+static void add_file_name(struct etl_events *events) {
+	uint64_t object = 0;
 	etl_decoded_number(&events->decoder, "FileObject", &object);
 	const uint64_t *name = map_get(&events->state.files, object);
 	if (name)
 		add_text_field(events, "FileName", strings_get(events->tables->strings, (uint32_t)*name),
 			       strings_length(events->tables->strings, (uint32_t)*name));
-	struct etl_record issued = *record;
-	if (etl_decoded_number(&events->decoder, "IssuingThreadId", &tid) && record->tid == ETL_NONE) {
-		issued.tid = (uint32_t)tid;
-		issued.pid = pid_of(events, issued.tid);
-	}
-	return push_generic(events, &issued, type, ticks);
 }
 
-static int take_hard_fault(struct etl_events *events, const struct etl_record *record, struct etl_type *type) {
-	uint64_t object = 0, begin = record->time, tid;
+static int take_disk(struct etl_events *events, const struct etl_record *record, struct etl_type *type) {
+	uint64_t ticks = 0;
+	etl_decode(&events->decoder, record, type->schema);
+	etl_decoded_number(&events->decoder, "HighResResponseTime", &ticks);
+	add_file_name(events);
+	return push_generic(events, record, type, ticks);
+}
+
+static int take_hard_fault(struct etl_events *events, const struct etl_record *record,
+			   struct etl_type *type) {
+	uint64_t begin = record->time;
 	etl_decode(&events->decoder, record, type->schema);
 	etl_decoded_number(&events->decoder, "InitialTime", &begin);
-	etl_decoded_number(&events->decoder, "FileObject", &object);
-	const uint64_t *name = map_get(&events->state.files, object);
-	if (name)
-		add_text_field(events, "FileName", strings_get(events->tables->strings, (uint32_t)*name),
-			       strings_length(events->tables->strings, (uint32_t)*name));
-	struct etl_record faulted = *record;
-	if (etl_decoded_number(&events->decoder, "TThreadId", &tid)) {
-		faulted.tid = (uint32_t)tid;
-		faulted.pid = pid_of(events, faulted.tid);
-	}
-	return push_generic(events, &faulted, type, record->time > begin ? record->time - begin : 0);
+	add_file_name(events);
+	return push_generic(events, record, type, record->time > begin ? record->time - begin : 0);
 }
 
 static int take_interrupt(struct etl_events *events, const struct etl_record *record, struct etl_type *type) {
@@ -339,8 +371,10 @@ static int take_pmu(struct etl_events *events, const struct etl_record *record, 
 		uint64_t before = *last - 1;
 		*last = value + 1;
 		number = first || value < before ? 0 : (double)(value - before);
-		array_push(&events->decoder.fields, (struct event_field){.name = "Difference", .type = FIELD_UINT,
-									 .uint = first || value < before ? 0 : value - before});
+		array_push(&events->decoder.fields,
+			   (struct event_field){.name = "Difference",
+						.type = FIELD_UINT,
+						.uint = first || value < before ? 0 : value - before});
 	}
 	struct event event = event_of(events, record, EVENT_COUNTER);
 	event.cpu = (uint32_t)MIN(core, (uint64_t)CPU_NONE);
@@ -374,15 +408,25 @@ static bool only_state(const struct etl_record *record, enum etl_role role) {
 	}
 }
 
+// Every record as it stands; besides, who is who and who runs is followed.
+static int take_plain(struct etl_events *events, const struct etl_record *record, struct etl_type *type,
+		      enum etl_role role) {
+	uint64_t next;
+	int error = role == ROLE_PROCESS ? take_process(events, record, type) : 0;
+	if (!error)
+		error = take_generic(events, record, type);
+	if (role == ROLE_SWITCH && etl_decoded_number(&events->decoder, "NewThreadId", &next))
+		set_running(events, record, (uint32_t)next);
+	return error;
+}
+
 static int take_record(struct etl_events *events, const struct etl_record *record) {
 	struct etl_type *type = etl_schemas_type(&events->schemas, record);
 	enum etl_role role = etl_role_of(type);
 	events->time = etl_file_time(&events->file, record->time);
 	etl_stacks_advance(&events->stacks, record->time);
-	if (events->options->records) {
-		int error = role == ROLE_PROCESS ? take_process(events, record, type) : 0;
-		return error ? error : take_generic(events, record, type);
-	}
+	if (events->options->records)
+		return take_plain(events, record, type, role);
 	switch (role) {
 	case ROLE_PROCESS:
 		return take_process(events, record, type);
@@ -428,15 +472,17 @@ static void survey(struct etl_events *events) {
 			etl_state_take(&events->state, record, type);
 	}
 	if (walk.skipped + walk.unreadable + events->file.damaged_bytes)
-		log_warning("%s: %" PRIu64 " bytes could not be understood; 'tracelet info' tells more", events->file.name,
-			    walk.skipped + walk.unreadable + events->file.damaged_bytes);
+		log_warning("%s: %" PRIu64 " bytes could not be understood; 'tracelet info' tells more",
+			    events->file.name, walk.skipped + walk.unreadable + events->file.damaged_bytes);
 	if (events->file.cut_off)
 		log_warning("%s: ends inside a buffer; what is there was read", events->file.name);
 	etl_walk_end(&walk);
 }
 
 static int push_fact(struct etl_events *events, const char *key, const char *value) {
-	return push(events, &(struct event){.kind = EVENT_META, .time = events->time, .cpu = CPU_NONE,
+	return push(events, &(struct event){.kind = EVENT_META,
+					    .time = events->time,
+					    .cpu = CPU_NONE,
 					    .meta = {.key = strings_add(events->tables->strings, key),
 						     .value = strings_add(events->tables->strings, value)}});
 }
@@ -445,19 +491,25 @@ static int push_facts(struct etl_events *events) {
 	const struct etl_header *header = &events->file.header;
 	const uint64_t unix_epoch = 116444736000000000u; // 1970 in FILETIME
 	uint64_t wall = header->start_time > unix_epoch ? (header->start_time - unix_epoch) * 100 : 0;
-	char release[32], build[32], lost[32];
-	snprintf(release, sizeof(release), "%u.%u.%u", header->version & 0xff, header->version >> 8 & 0xff, header->build);
+	char release[32], build[32], lost[32], buffers[32];
+	snprintf(release, sizeof(release), "%u.%u.%u", header->version & 0xff, header->version >> 8 & 0xff,
+		 header->build);
 	snprintf(build, sizeof(build), "build %u", header->build);
 	snprintf(lost, sizeof(lost), "%u", header->events_lost);
+	snprintf(buffers, sizeof(buffers), "%u", header->buffers_lost);
 	events->time = etl_file_time(&events->file, header->time);
 	int error = push(events, &(struct event){.kind = EVENT_START, .time = events->time, .cpu = CPU_NONE});
 	if (!error)
-		error = push(events, &(struct event){.kind = EVENT_CLOCK, .time = events->time, .cpu = CPU_NONE,
+		error = push(events, &(struct event){.kind = EVENT_CLOCK,
+						     .time = events->time,
+						     .cpu = CPU_NONE,
 						     .clock = {.wall = wall}});
 	const struct {
 		const char *key, *value;
-	} facts[] = {{"system", "Windows"}, {"kernel", release},   {"kernel-version", build},
-		     {"session", header->session}, {"log-file", header->log_file}, {"events-lost", lost}};
+	} facts[] = {{"system", "Windows"},          {"kernel", release},
+		     {"kernel-version", build},      {"session", header->session},
+		     {"log-file", header->log_file}, {"events-lost", lost},
+		     {"buffers-lost", buffers}};
 	for (size_t i = 0; !error && i < ARRAY_SIZE(facts); i++)
 		error = push_fact(events, facts[i].key, facts[i].value);
 	return error;
@@ -477,8 +529,11 @@ static int push_all(struct etl_events *events) {
 	etl_walk_end(&walk);
 	const struct etl_header *header = &events->file.header;
 	if (!error && header->events_lost)
-		error = push(events, &(struct event){.kind = EVENT_LOST, .time = events->time, .cpu = CPU_NONE,
-						     .lost = {.count = header->events_lost, .source = SOURCE_TRACE}});
+		error = push(events,
+			     &(struct event){.kind = EVENT_LOST,
+					     .time = events->time,
+					     .cpu = CPU_NONE,
+					     .lost = {.count = header->events_lost, .source = SOURCE_TRACE}});
 	return error;
 }
 

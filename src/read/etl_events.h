@@ -13,12 +13,12 @@ struct etl_events {
 	struct tables *tables;
 	struct sink *sink;
 	const struct read_options *options;
-	struct map threads;        // tid to pid + 1, as the second walk goes
-	ARRAY(uint32_t) running;   // thread of each CPU; ETL_NONE: not known
-	struct map counters;       // (core, event, index) to the last value + 1
+	struct map threads;      // tid to pid + 1, as the second walk goes
+	ARRAY(uint32_t) running; // thread of each CPU; ETL_NONE: not known
+	struct map counters;     // (core, event, index) to the last value + 1
 	struct buffer text;
 	uint32_t sample_name;
-	uint64_t time;             // of the event before, in nanoseconds
+	uint64_t time; // of the event before, in nanoseconds
 };
 
 int etl_events_read(struct etl_events *events, struct stream *input, const char *name);

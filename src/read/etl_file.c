@@ -19,16 +19,26 @@ enum {
 	SEARCH = 128 * 1024,  // bytes after damage in a compressed file
 	LARGEST_RATIO = 4096, // of compression: more is no event data
 	HEADER_RECORD = 32,   // of the session's own record
+	LARGEST_TYPE = 31,    // of a buffer: more has not been seen by far
+	LARGEST_FLAGS = 0x3ff,
 	TYPE_HEADER = 4,
 	FLAG_WIDE_PROCESSOR = 0x20,
 	MODE_COMPRESSED = 0x04000000,
 };
 
 const char *const etl_kind_names[ETL_KIND_COUNT] = {
-	[ETL_SYSTEM32] = "SYSTEM32",     [ETL_SYSTEM64] = "SYSTEM64",     [ETL_COMPACT32] = "COMPACT32",
-	[ETL_COMPACT64] = "COMPACT64",   [ETL_PERFINFO32] = "PERFINFO32", [ETL_PERFINFO64] = "PERFINFO64",
-	[ETL_FULL32] = "FULL32",         [ETL_FULL64] = "FULL64",         [ETL_INSTANCE32] = "INSTANCE32",
-	[ETL_INSTANCE64] = "INSTANCE64", [ETL_EVENT32] = "EVENT32",       [ETL_EVENT64] = "EVENT64",
+	[ETL_SYSTEM32] = "SYSTEM32",
+	[ETL_SYSTEM64] = "SYSTEM64",
+	[ETL_COMPACT32] = "COMPACT32",
+	[ETL_COMPACT64] = "COMPACT64",
+	[ETL_PERFINFO32] = "PERFINFO32",
+	[ETL_PERFINFO64] = "PERFINFO64",
+	[ETL_FULL32] = "FULL32",
+	[ETL_FULL64] = "FULL64",
+	[ETL_INSTANCE32] = "INSTANCE32",
+	[ETL_INSTANCE64] = "INSTANCE64",
+	[ETL_EVENT32] = "EVENT32",
+	[ETL_EVENT64] = "EVENT64",
 	[ETL_WPP] = "WPP",
 };
 
@@ -48,7 +58,14 @@ static const struct layout {
 };
 
 enum { MARKER_RECORD = 0xc0, MARKER_MESSAGE = 0x90, EVENT_HAS_ITEMS = 1 };
-enum { WPP_SEQUENCE = 1, WPP_GUID = 2, WPP_COMPONENT = 4, WPP_TIME = 8, WPP_TASK = 0x20, WPP_POINTER32 = 0x40 };
+enum {
+	WPP_SEQUENCE = 1,
+	WPP_GUID = 2,
+	WPP_COMPONENT = 4,
+	WPP_TIME = 8,
+	WPP_TASK = 0x20,
+	WPP_POINTER32 = 0x40
+};
 
 // From header bytes whose number has been checked.
 static uint16_t get16(const uint8_t *at) {
@@ -88,6 +105,8 @@ bool etl_item_next(struct cursor *items, struct etl_item *item) {
 }
 
 bool etl_item_find(const struct etl_record *record, uint16_t type, struct etl_item *item) {
+	if (!record->items_size)
+		return false;
 	struct cursor items = cursor_of(record->items, record->items_size);
 	while (cursor_left(&items) && etl_item_next(&items, item))
 		if (item->type == type)
@@ -108,10 +127,21 @@ static void take_items(struct etl_record *record) {
 	record->size -= record->items_size;
 }
 
+// The upper byte of a kernel record's version tells how many counters of the
+// processor (and whether a PEBS index) stand before the payload.
+static void take_version(struct etl_record *record, uint16_t version) {
+	uint32_t extra = 8u * ((version >> 8 & 7) + (version >> 15));
+	record->version = version & 0xff;
+	if (extra && extra <= record->size) {
+		record->payload += extra;
+		record->size -= extra;
+	}
+}
+
 static void take_header(struct etl_record *record, const uint8_t *at) {
 	switch (record->kind) {
 	case ETL_SYSTEM32 ... ETL_COMPACT64:
-		record->version = get16(at);
+		take_version(record, get16(at));
 		record->opcode = at[6];
 		record->group = at[7];
 		record->tid = get32(at + 8);
@@ -119,7 +149,7 @@ static void take_header(struct etl_record *record, const uint8_t *at) {
 		record->time = get64(at + 16);
 		break;
 	case ETL_PERFINFO32 ... ETL_PERFINFO64:
-		record->version = get16(at);
+		take_version(record, get16(at));
 		record->opcode = at[6];
 		record->group = at[7];
 		record->tid = record->pid = ETL_NONE;
@@ -189,11 +219,11 @@ static bool no_record(struct etl_records *records) {
 
 bool etl_records_next(struct etl_records *records, struct etl_record *record) {
 	uint32_t left = records->size - records->at;
-	const uint8_t *at = records->bytes + records->at;
 	if (left < 8) {
 		records->at = records->size; // less than the smallest header: the padding of the last record
 		return false;
 	}
+	const uint8_t *at = records->bytes + records->at;
 	uint32_t marker = get32(at);
 	if (marker == 0 || marker == UINT32_MAX) {
 		records->at = records->size;
@@ -234,8 +264,10 @@ int etl_buffer_load(struct etl_file *file, const struct etl_buffer *buffer, stru
 	memory->size = 0;
 	uint8_t *out = buffer_room(memory, (size_t)size + (compressed ? stored : 0) + 1);
 	uint8_t *in = compressed ? out + size : out;
-	*records = (struct etl_records){.bytes = out, .cpu = buffer->cpu, .offset = buffer->offset, .last_time = buffer->time};
-	if (!stream_read_at(file->input, buffer->offset + ETL_BUFFER_HEADER, in, compressed ? stored : size)) {
+	*records = (struct etl_records){
+		.bytes = out, .cpu = buffer->cpu, .offset = buffer->offset, .last_time = buffer->time};
+	if (!stream_read_at(file->input, buffer->offset + ETL_BUFFER_HEADER, in,
+			    compressed ? stored : size)) {
 		*lost += size;
 		return file->input->error;
 	}
@@ -277,8 +309,9 @@ static bool header_plausible(const struct etl_file *file, const struct etl_buffe
 	if (compressed)
 		return buffer->size <= largest &&
 		       buffer->size / LARGEST_RATIO <= buffer->stored - ETL_BUFFER_HEADER + 1;
-	return buffer->size <= buffer->stored &&
-	       (!file->header.buffer_size || is_compressed(file) || buffer->stored == file->header.buffer_size);
+	// Buffers are of one size but where sessions of several were merged.
+	return buffer->size <= buffer->stored && buffer->stored % 8 == 0 && buffer->type <= LARGEST_TYPE &&
+	       buffer->flags <= LARGEST_FLAGS;
 }
 
 static bool read_buffer_header(struct etl_file *file, uint64_t offset, struct etl_buffer *buffer) {
@@ -286,9 +319,14 @@ static bool read_buffer_header(struct etl_file *file, uint64_t offset, struct et
 	uint64_t left = file->input->total - offset;
 	if (left < sizeof(bytes) || !stream_read_at(file->input, offset, bytes, sizeof(bytes)))
 		return false;
-	*buffer = (struct etl_buffer){.offset = offset, .stored = get32(bytes), .time = get64(bytes + 0x10),
-				      .state = get32(bytes + 0x2c), .size = get32(bytes + 0x30), .next = ETL_NONE,
-				      .flags = get16(bytes + 0x34), .type = get16(bytes + 0x36)};
+	*buffer = (struct etl_buffer){.offset = offset,
+				      .stored = get32(bytes),
+				      .time = get64(bytes + 0x10),
+				      .state = get32(bytes + 0x2c),
+				      .size = get32(bytes + 0x30),
+				      .next = ETL_NONE,
+				      .flags = get16(bytes + 0x34),
+				      .type = get16(bytes + 0x36)};
 	buffer->cpu = buffer->flags & FLAG_WIDE_PROCESSOR ? get16(bytes + 0x28) : bytes[0x28];
 	// A buffer that was being filled has no length yet: its records end by themselves.
 	bool filled = buffer->size >= ETL_BUFFER_HEADER && buffer->size <= buffer->stored;
@@ -310,7 +348,8 @@ static uint64_t step_over(struct etl_file *file, uint64_t offset) {
 	// A compressed file has no stride: the next header must be looked for, near by.
 	uint64_t step = stride && !is_compressed(file) ? stride : 1, next = offset + step;
 	struct etl_buffer buffer;
-	while (next < file->input->total && next - offset < SEARCH && !read_buffer_header(file, next, &buffer))
+	while (next < file->input->total && next - offset < SEARCH &&
+	       !read_buffer_header(file, next, &buffer))
 		next += step;
 	return next - offset >= SEARCH && step == 1 ? file->input->total : MIN(next, file->input->total);
 }
@@ -379,7 +418,8 @@ static int read_session(struct etl_file *file) {
 	uint8_t bytes[4];
 	if (stream_read_at(file->input, 0, bytes, 4)) // the stride of the first buffer, which may be cut off
 		file->header.buffer_size = get32(bytes);
-	bool found = read_buffer_header(file, 0, &first) && !etl_buffer_load(file, &first, &memory, &records, &lost) &&
+	bool found = read_buffer_header(file, 0, &first) &&
+		     !etl_buffer_load(file, &first, &memory, &records, &lost) &&
 		     etl_records_next(&records, &record) && record.kind <= ETL_SYSTEM64 && record.group == 0;
 	file->header.buffer_size = 0;
 	file->cut_off = false;
@@ -437,7 +477,7 @@ int etl_file_open(struct etl_file *file, struct stream *input, const char *name)
 		if (file->buffers.items[i].cpu == file->buffers.items[i + 1].cpu)
 			file->buffers.items[i].next = (uint32_t)i + 1;
 	const struct etl_header *header = &file->header;
-	file->nanoseconds = header->clock == ETL_CLOCK_SYSTEM ? 100
+	file->nanoseconds = header->clock == ETL_CLOCK_SYSTEM   ? 100
 			    : header->clock == ETL_CLOCK_CYCLES ? 1000.0 / MAX(header->cpu_mhz, 1u)
 								: 1e9 / (double)MAX(header->frequency, 1u);
 	return 0;
@@ -472,14 +512,15 @@ uint64_t etl_file_filetime(const struct etl_file *file, uint64_t ticks) {
 
 uint64_t etl_file_time(const struct etl_file *file, uint64_t ticks) {
 	const struct etl_header *header = &file->header;
-	uint64_t time = header->clock != ETL_CLOCK_SYSTEM  ? ticks_to(header, ticks, 1000000000)
-			: ticks > header->boot_time        ? (ticks - header->boot_time) * 100
-							   : 0;
+	uint64_t time = header->clock != ETL_CLOCK_SYSTEM ? ticks_to(header, ticks, 1000000000)
+			: ticks > header->boot_time       ? (ticks - header->boot_time) * 100
+							  : 0;
 	return MIN(time, UINT64_MAX / 4); // a damaged time stays a time
 }
 
 uint64_t etl_file_span(const struct etl_file *file, uint64_t from, uint64_t to) {
 	if (from >= to)
 		return 0;
-	return file->header.clock == ETL_CLOCK_SYSTEM ? (to - from) * 100 : ticks_to(&file->header, to - from, 1000000000);
+	return file->header.clock == ETL_CLOCK_SYSTEM ? (to - from) * 100
+						      : ticks_to(&file->header, to - from, 1000000000);
 }

@@ -172,14 +172,14 @@ void format_filetime(struct buffer *out, uint64_t filetime) {
 	unsigned month_day = of_year - (153 * march_month + 2) / 5 + 1;
 	unsigned month = march_month < 10 ? march_month + 3 : march_month - 9;
 	uint64_t year = era * 400 + year_of_era + (month <= 2);
-	buffer_printf(out, "%04" PRIu64 "-%02u-%02uT%02u:%02u:%02u.%07" PRIu64 "Z", year, month, month_day, second / 3600,
-		      second / 60 % 60, second % 60, ticks);
+	buffer_printf(out, "%04" PRIu64 "-%02u-%02uT%02u:%02u:%02u.%07" PRIu64 "Z", year, month, month_day,
+		      second / 3600, second / 60 % 60, second % 60, ticks);
 }
 
 void format_systemtime(struct buffer *out, const uint16_t *parts) {
 	// Year, month, day of the week, day, hour, minute, second, millisecond.
-	buffer_printf(out, "%04u-%02u-%02uT%02u:%02u:%02u.%03u", parts[0], parts[1], parts[3], parts[4], parts[5], parts[6],
-		      parts[7]);
+	buffer_printf(out, "%04u-%02u-%02uT%02u:%02u:%02u.%03u", parts[0], parts[1], parts[3], parts[4],
+		      parts[5], parts[6], parts[7]);
 }
 
 // ---- addresses ----

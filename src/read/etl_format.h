@@ -12,7 +12,8 @@ void format_filetime(struct buffer *out, uint64_t filetime);         // 2026-01-
 void format_systemtime(struct buffer *out, const uint16_t *parts);   // eight of them
 void format_ip4(struct buffer *out, const uint8_t *address);
 void format_ip6(struct buffer *out, const uint8_t *address);
-bool format_socket_address(struct buffer *out, const uint8_t *bytes, size_t size); // false: of no kind we know
+bool format_socket_address(struct buffer *out, const uint8_t *bytes,
+			   size_t size); // false: of no kind we know
 void format_hex_bytes(struct buffer *out, const uint8_t *bytes, size_t size);
 void format_uint(struct buffer *out, uint64_t value);
 void format_hex(struct buffer *out, uint64_t value); // 0x1f

@@ -14,7 +14,8 @@ enum { RING = 1 << 19, PROGRESS_EVERY = 1 << 20 };
 // ---- events that stacks belong to ----
 
 static void remember(struct etl_info *info, const struct etl_record *record, uint32_t type, bool busy) {
-	struct etl_seen seen = {.time = record->time, .type = type, .cpu = (uint16_t)record->cpu, .busy = busy};
+	struct etl_seen seen = {
+		.time = record->time, .type = type, .cpu = (uint16_t)record->cpu, .busy = busy};
 	if (info->seen.count < RING) {
 		array_push(&info->seen, seen);
 		return;
@@ -106,7 +107,8 @@ static bool take_sample(struct etl_info *info, const struct etl_record *record) 
 		++*map_put(&info->by_pid, pid);
 	// Addresses have 48 bits, or 32; those of the kernel are the same in all processes.
 	bool kernel = etl_is_kernel_address(sample.address, record->pointer);
-	++*map_put(&info->leaves, (uint64_t)(kernel ? 0xffff : pid & 0xffff) << 48 | (sample.address & 0xffffffffffff));
+	++*map_put(&info->leaves,
+		   (uint64_t)(kernel ? 0xffff : pid & 0xffff) << 48 | (sample.address & 0xffffffffffff));
 	return true;
 }
 
@@ -177,7 +179,8 @@ static void settle(struct etl_info *info) {
 	}
 }
 
-int etl_info_gather(struct etl_info *info, struct stream *input, const char *name, const char *const *manifests) {
+int etl_info_gather(struct etl_info *info, struct stream *input, const char *name,
+		    const char *const *manifests) {
 	*info = (struct etl_info){.tables = tables_new()};
 	etl_schemas_init(&info->schemas);
 	int error = 0;

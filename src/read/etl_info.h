@@ -21,20 +21,21 @@ struct etl_info {
 	// Samples.
 	uint64_t samples, idle, dpc, isr, samples_with_stack, frames;
 	ARRAY(uint64_t) by_cpu;
-	struct map by_tid;  // busy samples of threads whose process was not known
-	struct map by_pid;  // busy samples
-	struct map leaves;  // (pid, address) to count
+	struct map by_tid;           // busy samples of threads whose process was not known
+	struct map by_pid;           // busy samples
+	struct map leaves;           // (pid, address) to count
 	ARRAY(struct etl_seen) seen; // a ring of the latest events
 	size_t seen_next;
 	// Stacks.
 	uint64_t definitions, references, direct, matched, events_with_stack;
-	struct map keys;         // to the number of definitions
-	struct map pending;      // key to the number of busy samples that wait for its definition
+	struct map keys;    // to the number of definitions
+	struct map pending; // key to the number of busy samples that wait for its definition
 	ARRAY(uint64_t) stacks_by_type;
 	uint64_t switches;
 };
 
-int etl_info_gather(struct etl_info *info, struct stream *input, const char *name, const char *const *manifests);
+int etl_info_gather(struct etl_info *info, struct stream *input, const char *name,
+		    const char *const *manifests);
 void etl_info_free(struct etl_info *info);
 
 void etl_info_json(struct etl_info *info, struct buffer *out);

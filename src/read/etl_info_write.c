@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 static const char *const life_names[] = {
-	[LIFE_START] = "Start", [LIFE_STOP] = "Stop", [LIFE_RUNDOWN_START] = "DCStart", [LIFE_RUNDOWN_STOP] = "DCStop",
-	[LIFE_DEFUNCT] = "Defunct",
+	[LIFE_START] = "Start",         [LIFE_STOP] = "Stop",       [LIFE_RUNDOWN_START] = "DCStart",
+	[LIFE_RUNDOWN_STOP] = "DCStop", [LIFE_DEFUNCT] = "Defunct",
 };
 
 static const char *clock_name(uint32_t clock) {
@@ -154,8 +154,7 @@ static void write_records(const struct etl_info *info, struct json *json) {
 	json_object(json, "time");
 	json_uint(json, "first_raw", info->first_time);
 	json_uint(json, "last_raw", info->last_time);
-	json_uint(json, "span_ns",
-		  etl_file_span(&info->file, info->first_time, info->last_time));
+	json_uint(json, "span_ns", etl_file_span(&info->file, info->first_time, info->last_time));
 	json_uint(json, "first_filetime", etl_file_filetime(&info->file, info->first_time));
 	json_uint(json, "last_filetime", etl_file_filetime(&info->file, info->last_time));
 	json_close_object(json);
@@ -175,7 +174,9 @@ struct providers {
 
 static int compare_providers(const struct etl_type *a, const struct etl_type *b) {
 	bool left = a->class == CLASS_KERNEL, right = b->class == CLASS_KERNEL;
-	return left != right ? (int)right - (int)left : left ? 0 : memcmp(&a->guid, &b->guid, sizeof(a->guid));
+	return left != right ? (int)right - (int)left
+	       : left        ? 0
+			     : memcmp(&a->guid, &b->guid, sizeof(a->guid));
 }
 
 static int by_provider(const void *a, const void *b) {
@@ -252,7 +253,8 @@ static void write_values(struct etl_info *info, const struct etl_type *type, str
 }
 
 static void write_id(struct json *json, const char *key, uint32_t id, const struct etl_record *record) {
-	bool missing = id == ETL_NONE && (record->kind == ETL_PERFINFO32 || record->kind == ETL_PERFINFO64 || record->kind == ETL_WPP);
+	bool missing = id == ETL_NONE && (record->kind == ETL_PERFINFO32 || record->kind == ETL_PERFINFO64 ||
+					  record->kind == ETL_WPP);
 	if (missing)
 		json_string(json, key, NULL);
 	else
@@ -292,7 +294,8 @@ static void write_event(struct etl_info *info, const struct etl_type *type, stru
 }
 
 static int by_pid(const void *a, const void *b) {
-	const struct etl_process *left = *(struct etl_process *const *)a, *right = *(struct etl_process *const *)b;
+	const struct etl_process *left = *(struct etl_process *const *)a,
+				 *right = *(struct etl_process *const *)b;
 	return left->pid < right->pid ? -1 : left->pid > right->pid;
 }
 
@@ -340,8 +343,8 @@ static struct map leaf_modules(struct etl_info *info) {
 		bool narrow = info->file.header.pointer_size == 4;
 		if (kernel && !narrow)
 			address |= 0xffffull << 48;
-		const struct etl_image *image =
-			etl_state_image(&info->state, kernel ? 0 : (uint32_t)(slot->key >> 48), address, narrow ? 4 : 8);
+		const struct etl_image *image = etl_state_image(
+			&info->state, kernel ? 0 : (uint32_t)(slot->key >> 48), address, narrow ? 4 : 8);
 		*map_put(&modules, image ? image->name : 0) += slot->value;
 	}
 	return modules;
@@ -359,7 +362,8 @@ static void write_samples(struct etl_info *info, struct json *json) {
 	CLEANUP_FREE struct counted *entries = entries_of(&modules, by_count);
 	json_object(json, "leaf_module_non_idle");
 	for (size_t i = 0; i < MIN(modules.count, (size_t)MOST_MODULES); i++)
-		json_uint(json, entries[i].key ? strings_get(info->tables.strings, (uint32_t)entries[i].key) : "?",
+		json_uint(json,
+			  entries[i].key ? strings_get(info->tables.strings, (uint32_t)entries[i].key) : "?",
 			  entries[i].count);
 	json_close_object(json);
 	map_free(&modules);
@@ -447,12 +451,13 @@ static void text_provider(const struct etl_info *info, const struct provider *pr
 	struct buffer name = {0}, tiers = {0};
 	for (size_t i = 0; i < TIER_COUNT; i++)
 		if (provider->by_tier[i])
-			buffer_printf(&tiers, provider->by_tier[i] == provider->count ? "%s%s" : "%s%s %.0f %%",
+			buffer_printf(&tiers,
+				      provider->by_tier[i] == provider->count ? "%s%s" : "%s%s %.0f %%",
 				      tiers.size ? ", " : "", etl_tier_names[i],
 				      100.0 * (double)provider->by_tier[i] / (double)provider->count);
 	etl_type_provider(&info->schemas, provider->type, &name);
-	buffer_printf(out, "  %9" PRIu64 "  %-44.*s %3zu kinds  %.*s\n", provider->count, (int)name.size, (char *)name.data,
-		      provider->types, (int)tiers.size, (char *)tiers.data);
+	buffer_printf(out, "  %9" PRIu64 "  %-44.*s %3zu kinds  %.*s\n", provider->count, (int)name.size,
+		      (char *)name.data, provider->types, (int)tiers.size, (char *)tiers.data);
 	buffer_free(&name);
 	buffer_free(&tiers);
 }
@@ -466,7 +471,9 @@ static void text_losses(const struct etl_info *info, struct buffer *out) {
 		buffer_printf(out, "damaged    %" PRIu64 " bytes in %" PRIu64 " places are in no buffer\n",
 			      info->file.damaged_bytes, info->file.damaged_places);
 	if (info->skipped + info->unreadable)
-		buffer_printf(out, "skipped    %" PRIu64 " bytes that are no record, %" PRIu64 " that could not be decompressed\n",
+		buffer_printf(out,
+			      "skipped    %" PRIu64 " bytes that are no record, %" PRIu64
+			      " that could not be decompressed\n",
 			      info->skipped, info->unreadable);
 }
 
@@ -477,22 +484,26 @@ void etl_info_text(struct etl_info *info, struct buffer *out) {
 	for (size_t i = 0; i < info->file.buffers.count; i++)
 		compressed += (info->file.buffers.items[i].flags & ETL_FLAG_COMPRESSED) != 0;
 	double seconds = (double)etl_file_span(&info->file, info->first_time, info->last_time) / 1e9;
-	buffer_printf(out, "file       %s, ETL, %s\n", info->file.name, file_size_words(info->file.input->total, size));
+	buffer_printf(out, "file       %s, ETL, %s\n", info->file.name,
+		      file_size_words(info->file.input->total, size));
 	buffer_printf(out, "session    %s, log file %s\n", header->session, header->log_file);
-	buffer_printf(out, "system     Windows build %u, %u CPUs at %u MHz, %u-bit\n", header->build, header->processors,
-		      header->cpu_mhz, header->pointer_size * 8);
+	buffer_printf(out, "system     Windows build %u, %u CPUs at %u MHz, %u-bit\n", header->build,
+		      header->processors, header->cpu_mhz, header->pointer_size * 8);
 	buffer_printf(out, "time       ");
 	format_filetime(out, etl_file_filetime(&info->file, info->first_time));
 	buffer_printf(out, ", %.6f s, clock %s\n", seconds, clock_name(header->clock));
-	buffer_printf(out, "buffers    %zu of %u kB%s\n", info->file.buffers.count, header->buffer_size / 1024,
-		      compressed ? ", compressed" : "");
+	buffer_printf(out, "buffers    %zu of %u kB%s\n", info->file.buffers.count,
+		      header->buffer_size / 1024, compressed ? ", compressed" : "");
 	buffer_printf(out, "events     %" PRIu64 "\n", info->total);
 	text_losses(info, out);
 	if (info->state.processes.count)
-		buffer_printf(out, "tasks      %zu processes, %zu threads, %zu images\n", info->state.processes.count,
-			      info->state.threads.count, info->state.images.count);
+		buffer_printf(out, "tasks      %zu processes, %zu threads, %zu images\n",
+			      info->state.processes.count, info->state.threads.count,
+			      info->state.images.count);
 	if (info->samples)
-		buffer_printf(out, "samples    %" PRIu64 ", of the idle thread %" PRIu64 ", with stacks %" PRIu64 "\n",
+		buffer_printf(out,
+			      "samples    %" PRIu64 ", of the idle thread %" PRIu64 ", with stacks %" PRIu64
+			      "\n",
 			      info->samples, info->idle, info->samples_with_stack);
 	if (info->switches)
 		buffer_printf(out, "switches   %" PRIu64 "\n", info->switches);

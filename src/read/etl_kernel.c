@@ -17,7 +17,7 @@ struct classic_layout {
 };
 
 #define SYSTEM_CONFIG_GUID "9b79ee91-b5fd-41c0-a243-4248e266e9d0"
-#define IMAGE_ID_GUID "b3e675d7-2554-4f18-830b-2762732560de"
+#define IMAGE_ID_GUID      "b3e675d7-2554-4f18-830b-2762732560de"
 
 #include "read/etl_kernel_table.h"
 
@@ -78,16 +78,19 @@ static const struct {
 	const char *name;
 	uint16_t in, out, length;
 } types[] = {
-	{"u8", IN_UINT8, 0, 0},    {"i8", IN_INT8, 0, 0},        {"u16", IN_UINT16, 0, 0},    {"i16", IN_INT16, 0, 0},
-	{"u32", IN_UINT32, 0, 0},  {"i32", IN_INT32, 0, 0},      {"u64", IN_UINT64, 0, 0},    {"i64", IN_INT64, 0, 0},
-	{"x32", IN_HEX32, 0, 0},   {"ptr", IN_POINTER, 0, 0},    {"size", IN_OLD_SIZE, 0, 0}, {"guid", IN_GUID, 0, 0},
-	{"ft", IN_FILETIME, 0, 0}, {"wstr", IN_UTF16, 0, 0},     {"astr", IN_ANSI, 0, 0},     {"sid", IN_OLD_TOKEN_SID, 0, 0},
-	{"ip4", IN_UINT32, OUT_IP4, 0}, {"ip6", IN_BINARY, OUT_IP6, 16}, {"be16", IN_UINT16, OUT_PORT, 0},
+	{"u8", IN_UINT8, 0, 0},           {"i8", IN_INT8, 0, 0},          {"u16", IN_UINT16, 0, 0},
+	{"i16", IN_INT16, 0, 0},          {"u32", IN_UINT32, 0, 0},       {"i32", IN_INT32, 0, 0},
+	{"u64", IN_UINT64, 0, 0},         {"i64", IN_INT64, 0, 0},        {"x32", IN_HEX32, 0, 0},
+	{"ptr", IN_POINTER, 0, 0},        {"size", IN_OLD_SIZE, 0, 0},    {"guid", IN_GUID, 0, 0},
+	{"ft", IN_FILETIME, 0, 0},        {"wstr", IN_UTF16, 0, 0},       {"astr", IN_ANSI, 0, 0},
+	{"sid", IN_OLD_TOKEN_SID, 0, 0},  {"ip4", IN_UINT32, OUT_IP4, 0}, {"ip6", IN_BINARY, OUT_IP6, 16},
+	{"be16", IN_UINT16, OUT_PORT, 0},
 };
 
 static int16_t field_index(const struct etl_schema *schema, const char *name, size_t length) {
 	for (size_t i = 0; i < schema->fields.count; i++)
-		if (strlen(schema->fields.items[i].name) == length && !strncmp(schema->fields.items[i].name, name, length))
+		if (strlen(schema->fields.items[i].name) == length &&
+		    !strncmp(schema->fields.items[i].name, name, length))
 			return (int16_t)i;
 	return -1;
 }
@@ -101,7 +104,8 @@ static void add_described(struct etl_schema *schema, const char *text, size_t le
 	if (colon[1] == 'b' && colon[2] != 'e')
 		field->length = (uint16_t)atoi(colon + 2);
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		if (strlen(types[i].name) != type_length || strncmp(types[i].name, colon + 1, type_length) != 0)
+		if (strlen(types[i].name) != type_length ||
+		    strncmp(types[i].name, colon + 1, type_length) != 0)
 			continue;
 		field->in = types[i].in;
 		field->out = types[i].out;
@@ -130,8 +134,8 @@ static struct etl_schema *parse(const char *name, const char *fields, enum etl_t
 }
 
 // Parsed once for each file: the number of the layout is its key.
-static const struct etl_schema *parsed(struct etl_schemas *schemas, size_t number, const char *name, const char *fields,
-				       enum etl_tier tier) {
+static const struct etl_schema *parsed(struct etl_schemas *schemas, size_t number, const char *name,
+				       const char *fields, enum etl_tier tier) {
 	if (!fields)
 		return NULL;
 	uint64_t *index = map_put(&schemas->parsed, number);
@@ -146,19 +150,19 @@ const struct etl_schema *etl_kernel_schema(struct etl_schemas *schemas, unsigned
 					   unsigned version) {
 	const struct layout *best = NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++)
-		if (layouts[i].group == group && layouts[i].opcode == opcode && layouts[i].version <= version &&
-		    (!best || layouts[i].version > best->version))
+		if (layouts[i].group == group && layouts[i].opcode == opcode &&
+		    layouts[i].version <= version && (!best || layouts[i].version > best->version))
 			best = &layouts[i];
 	return best ? parsed(schemas, (size_t)(best - layouts), best->name, best->fields, TIER_KERNEL) : NULL;
 }
 
-const struct etl_schema *etl_classic_schema(struct etl_schemas *schemas, const struct etl_guid *guid, unsigned opcode,
-					    unsigned version) {
+const struct etl_schema *etl_classic_schema(struct etl_schemas *schemas, const struct etl_guid *guid,
+					    unsigned opcode, unsigned version) {
 	for (size_t i = 0; i < ARRAY_SIZE(classic_layouts); i++)
 		if (classic_layouts[i].opcode == opcode && classic_layouts[i].version <= version &&
 		    guid_is(guid, classic_layouts[i].guid))
-			return parsed(schemas, ARRAY_SIZE(layouts) + i, classic_layouts[i].name, classic_layouts[i].fields,
-				      TIER_CLASSIC);
+			return parsed(schemas, ARRAY_SIZE(layouts) + i, classic_layouts[i].name,
+				      classic_layouts[i].fields, TIER_CLASSIC);
 	return NULL;
 }
 
@@ -180,7 +184,8 @@ void etl_builtin_schemas(struct etl_schemas *schemas) {
 	} events[] = {
 		{"6afccf81-3a0c-411e-a4aa-c4cf02eb840d", "WindowsPerf App",
 		 "Core:u64 Event:wstr EventIdx:x32 EventNote:wstr Value:u64"},
-		{"9b15b4b5-6979-4ba7-9b26-00c630a4d7b3", "WindowsPerf Driver", "Core:u64 Event:x32 GPCIdx:u32 Value:u64"},
+		{"9b15b4b5-6979-4ba7-9b26-00c630a4d7b3", "WindowsPerf Driver",
+		 "Core:u64 Event:x32 GPCIdx:u32 Value:u64"},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
 		struct etl_schema *schema = parse("ReadGPC", events[i].fields, TIER_BUILT_IN);

@@ -291,7 +291,7 @@ static const struct layout layouts[] = {
 	{0x0f, 52, 2, "PerfInfo/SysClExit", "SysCallNtStatus:x32"},
 	{0x0f, 66, 2, "PerfInfo/ThreadedDPC", PERF_INFO_V2},
 	{0x0f, 67, 2, "PerfInfo/ISR",
-	 "InitialTime:u64 Routine:ptr ReturnValue:u8 Vector:u8 Reserved:u16"},
+	 "InitialTime:u64 Routine:ptr ReturnValue:u8 Vector:u16 MessageNumber:u8"},
 	{0x0f, 68, 2, "PerfInfo/DPC", PERF_INFO_V2},
 	{0x0f, 69, 2, "PerfInfo/TimerDPC", PERF_INFO_V2},
 	{0x0f, 73, 2, "PerfInfo/CollectionStart", PERF_INFO_COLLECTION_START_V2},

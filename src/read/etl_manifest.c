@@ -66,22 +66,50 @@ static const struct {
 	const char *name;
 	uint16_t in;
 } in_types[] = {
-	{"UnicodeString", IN_UTF16}, {"AnsiString", IN_ANSI},   {"Int8", IN_INT8},          {"UInt8", IN_UINT8},
-	{"Int16", IN_INT16},         {"UInt16", IN_UINT16},     {"Int32", IN_INT32},        {"UInt32", IN_UINT32},
-	{"Int64", IN_INT64},         {"UInt64", IN_UINT64},     {"Float", IN_FLOAT},        {"Double", IN_DOUBLE},
-	{"Boolean", IN_BOOLEAN},     {"Binary", IN_BINARY},     {"GUID", IN_GUID},          {"Pointer", IN_POINTER},
-	{"FILETIME", IN_FILETIME},   {"SYSTEMTIME", IN_SYSTEMTIME}, {"SID", IN_SID},        {"HexInt32", IN_HEX32},
-	{"HexInt64", IN_HEX64},      {"CountedUnicodeString", IN_COUNTED_UTF16},
-	{"CountedAnsiString", IN_COUNTED_ANSI}, {"CountedBinary", IN_COUNTED_BINARY},
+	{"UnicodeString", IN_UTF16},
+	{"AnsiString", IN_ANSI},
+	{"Int8", IN_INT8},
+	{"UInt8", IN_UINT8},
+	{"Int16", IN_INT16},
+	{"UInt16", IN_UINT16},
+	{"Int32", IN_INT32},
+	{"UInt32", IN_UINT32},
+	{"Int64", IN_INT64},
+	{"UInt64", IN_UINT64},
+	{"Float", IN_FLOAT},
+	{"Double", IN_DOUBLE},
+	{"Boolean", IN_BOOLEAN},
+	{"Binary", IN_BINARY},
+	{"GUID", IN_GUID},
+	{"Pointer", IN_POINTER},
+	{"FILETIME", IN_FILETIME},
+	{"SYSTEMTIME", IN_SYSTEMTIME},
+	{"SID", IN_SID},
+	{"HexInt32", IN_HEX32},
+	{"HexInt64", IN_HEX64},
+	{"CountedUnicodeString", IN_COUNTED_UTF16},
+	{"CountedAnsiString", IN_COUNTED_ANSI},
+	{"CountedBinary", IN_COUNTED_BINARY},
 };
 
 static const struct {
 	const char *name;
 	uint16_t out;
 } out_types[] = {
-	{"dateTime", OUT_DATETIME}, {"boolean", OUT_BOOLEAN},  {"HexInt8", 16},  {"HexInt16", 17}, {"HexInt32", 18},
-	{"HexInt64", 19},           {"Port", OUT_PORT},        {"IPv4", OUT_IP4}, {"IPv6", OUT_IP6},
-	{"SocketAddress", OUT_SOCKET_ADDRESS}, {"ErrorCode", 29}, {"Win32Error", 30}, {"NTSTATUS", 31}, {"HResult", 32},
+	{"dateTime", OUT_DATETIME},
+	{"boolean", OUT_BOOLEAN},
+	{"HexInt8", 16},
+	{"HexInt16", 17},
+	{"HexInt32", 18},
+	{"HexInt64", 19},
+	{"Port", OUT_PORT},
+	{"IPv4", OUT_IP4},
+	{"IPv6", OUT_IP6},
+	{"SocketAddress", OUT_SOCKET_ADDRESS},
+	{"ErrorCode", 29},
+	{"Win32Error", 30},
+	{"NTSTATUS", 31},
+	{"HResult", 32},
 };
 
 static int16_t field_named(const struct etl_schema *schema, const char *name) {
@@ -109,7 +137,8 @@ static void take_data(struct reading *reading, const char **attributes, bool is_
 		take_extent(schema, count, &extents.count, &extents.count_field);
 	if (length)
 		take_extent(schema, length, &extents.length, &extents.length_field);
-	struct etl_field *field = etl_schema_add(schema, name ? name : "", is_struct ? IN_STRUCT : IN_NULL, 0);
+	struct etl_field *field = etl_schema_add(schema, name ? name : "", is_struct ? IN_STRUCT : IN_NULL,
+						 0);
 	for (size_t i = 0; in && i < ARRAY_SIZE(in_types); i++)
 		if (strcmp(in_types[i].name, local_name(in)) == 0)
 			field->in = in_types[i].in;
@@ -135,8 +164,9 @@ static void take_map_entry(struct reading *reading, const char **attributes) {
 	if (!text)
 		text = attribute(attributes, "symbol");
 	if (reading->map && value && text)
-		array_push(&reading->map->entries, (struct etl_map_entry){.value = (uint32_t)strtoul(value, NULL, 0),
-									  .text = memory_string(text)});
+		array_push(&reading->map->entries,
+			   (struct etl_map_entry){.value = (uint32_t)strtoul(value, NULL, 0),
+						  .text = memory_string(text)});
 }
 
 static void take_event(struct reading *reading, const char **attributes) {
@@ -179,7 +209,8 @@ static void XMLCALL begin(void *context, const char *name, const char **attribut
 	} else if (strcmp(name, "string") == 0) {
 		const char *id = attribute(attributes, "id"), *value = attribute(attributes, "value");
 		if (id && value)
-			array_push(&reading->messages, (struct message){.id = memory_string(id), .text = memory_string(value)});
+			array_push(&reading->messages,
+				   (struct message){.id = memory_string(id), .text = memory_string(value)});
 	} else if (!reading->in_provider) {
 		return;
 	} else if (strcmp(name, "template") == 0) {
@@ -275,7 +306,8 @@ static void put_messages_into_maps(struct reading *reading) {
 			size_t length = strcspn(*text + 9, ")");
 			for (size_t m = 0; m < reading->messages.count; m++) {
 				const struct message *message = &reading->messages.items[m];
-				if (strlen(message->id) != length || strncmp(message->id, *text + 9, length) != 0)
+				if (strlen(message->id) != length ||
+				    strncmp(message->id, *text + 9, length) != 0)
 					continue;
 				free(*text);
 				*text = memory_string(message->text);
@@ -285,13 +317,16 @@ static void put_messages_into_maps(struct reading *reading) {
 	}
 }
 
-int etl_manifest_read(struct etl_schemas *schemas, const char *text, size_t size, enum etl_tier tier, char **reason) {
-	struct reading reading = {.schemas = schemas, .tier = tier, .struct_place = -1, .parser = XML_ParserCreate(NULL)};
+int etl_manifest_read(struct etl_schemas *schemas, const char *text, size_t size, enum etl_tier tier,
+		      char **reason) {
+	struct reading reading = {
+		.schemas = schemas, .tier = tier, .struct_place = -1, .parser = XML_ParserCreate(NULL)};
 	XML_SetUserData(reading.parser, &reading);
 	XML_SetElementHandler(reading.parser, begin, end);
 	int error = 0;
 	if (size > INT32_MAX || XML_Parse(reading.parser, text, (int)size, 1) != XML_STATUS_OK) {
-		*reason = memory_format("line %lu: %s", (unsigned long)XML_GetCurrentLineNumber(reading.parser),
+		*reason = memory_format("line %lu: %s",
+					(unsigned long)XML_GetCurrentLineNumber(reading.parser),
 					XML_ErrorString(XML_GetErrorCode(reading.parser)));
 		error = -EINVAL;
 	}
@@ -313,7 +348,8 @@ int etl_manifest_read(struct etl_schemas *schemas, const char *text, size_t size
 
 #else
 
-int etl_manifest_read(struct etl_schemas *schemas, const char *text, size_t size, enum etl_tier tier, char **reason) {
+int etl_manifest_read(struct etl_schemas *schemas, const char *text, size_t size, enum etl_tier tier,
+		      char **reason) {
 	*reason = memory_string("this tracelet was built without expat and reads no manifests");
 	return -ENOTSUP;
 }

@@ -40,8 +40,11 @@ static uint64_t hash_guid(const struct etl_guid *guid) {
 // ---- schemas ----
 
 struct etl_field *etl_schema_add(struct etl_schema *schema, const char *name, unsigned in, unsigned out) {
-	array_push(&schema->fields, (struct etl_field){.name = memory_string(name), .in = (uint16_t)in,
-						       .out = (uint16_t)out, .count_field = -1, .length_field = -1});
+	array_push(&schema->fields, (struct etl_field){.name = memory_string(name),
+						       .in = (uint16_t)in,
+						       .out = (uint16_t)out,
+						       .count_field = -1,
+						       .length_field = -1});
 	return &schema->fields.items[schema->fields.count - 1];
 }
 
@@ -106,10 +109,11 @@ static uint64_t event_hash(const struct etl_guid *provider, unsigned id, unsigne
 	return hash_u64(hash_guid(provider) ^ (uint64_t)id << 16 ^ version);
 }
 
-static const struct etl_schema *find_event(const struct etl_schemas *schemas, const struct etl_guid *provider, unsigned id,
-					   unsigned version) {
+static const struct etl_schema *find_event(const struct etl_schemas *schemas, const struct etl_guid *provider,
+					   unsigned id, unsigned version) {
 	const uint64_t *found;
-	for (uint64_t hash = event_hash(provider, id, version); (found = map_get(&schemas->by_event, hash)); hash++) {
+	for (uint64_t hash = event_hash(provider, id, version); (found = map_get(&schemas->by_event, hash));
+	     hash++) {
 		const struct etl_schema *schema = schemas->items.items[*found - 1];
 		unsigned own = schema->any_version ? ANY_VERSION : schema->version;
 		if (schema->id == id && own == version && same_guid(&schema->provider, provider))
@@ -190,11 +194,14 @@ static void learn_manifest(struct etl_schemas *schemas, const struct etl_record 
 }
 
 bool etl_schemas_learn(struct etl_schemas *schemas, const struct etl_record *record) {
-	if ((record->kind == ETL_FULL32 || record->kind == ETL_FULL64) && same_guid(record->guid, &metadata_guid)) {
-		struct etl_schema *schema =
-			record->opcode == OPCODE_EVENT_INFO ? etl_tdh_schema(record->payload, record->size) : NULL;
-		struct etl_map *map =
-			record->opcode == OPCODE_MAP_INFO ? etl_tdh_map(record->payload, record->size) : NULL;
+	if ((record->kind == ETL_FULL32 || record->kind == ETL_FULL64) &&
+	    same_guid(record->guid, &metadata_guid)) {
+		struct etl_schema *schema = record->opcode == OPCODE_EVENT_INFO
+						    ? etl_tdh_schema(record->payload, record->size)
+						    : NULL;
+		struct etl_map *map = record->opcode == OPCODE_MAP_INFO
+					      ? etl_tdh_map(record->payload, record->size)
+					      : NULL;
 		if (schema) {
 			schemas->embedded++;
 			etl_schemas_add(schemas, schema);
@@ -227,7 +234,8 @@ struct key {
 
 static struct key key_of(const struct etl_record *record) {
 	static const struct etl_guid no_guid;
-	struct key key = {.guid = record->guid ? record->guid : &no_guid, .id = record->id, .version = record->version};
+	struct key key = {
+		.guid = record->guid ? record->guid : &no_guid, .id = record->id, .version = record->version};
 	switch (record->kind) {
 	case ETL_SYSTEM32 ... ETL_PERFINFO64:
 		key.class = CLASS_KERNEL;
@@ -278,11 +286,11 @@ static void look_for_schema(struct etl_schemas *schemas, struct etl_type *type) 
 		group = etl_kernel_group(&type->guid);
 		schema = group >= 0 ? etl_kernel_schema(schemas, (unsigned)group, type->id, type->version)
 				    : etl_classic_schema(schemas, &type->guid, type->id, type->version);
-		if (same_guid(&type->guid, &metadata_guid))
-			type->tier = TIER_SCHEMA;
-		else if (schema)
-			type->tier = group >= 0 ? TIER_KERNEL_FULL : TIER_CLASSIC;
-		type->schema = schema;
+		type->schema = schema ? schema : find_event(schemas, &type->guid, type->id, type->version);
+		type->tier = same_guid(&type->guid, &metadata_guid) ? TIER_SCHEMA
+			     : schema       ? group >= 0 ? TIER_KERNEL_FULL : TIER_CLASSIC
+			     : type->schema ? type->schema->tier
+					    : TIER_RAW;
 		return;
 	case CLASS_WPP:
 		type->tier = TIER_WPP;
@@ -301,10 +309,15 @@ static void look_for_schema(struct etl_schemas *schemas, struct etl_type *type) 
 	type->tier = schema ? schema->tier : TIER_RAW;
 }
 
-static struct etl_type *add_type(struct etl_schemas *schemas, const struct etl_record *record, const struct key *key) {
+static struct etl_type *add_type(struct etl_schemas *schemas, const struct etl_record *record,
+				 const struct key *key) {
 	struct etl_type *type = memory_alloc(sizeof(*type));
-	*type = (struct etl_type){.class = key->class, .guid = *key->guid, .id = key->id, .version = key->version,
-				  .shortest = UINT32_MAX, .number = (uint32_t)schemas->types.count};
+	*type = (struct etl_type){.class = key->class,
+				  .guid = *key->guid,
+				  .id = key->id,
+				  .version = key->version,
+				  .shortest = UINT32_MAX,
+				  .number = (uint32_t)schemas->types.count};
 	array_push(&schemas->types, type);
 	*map_put(&schemas->type_index, key->hash) = schemas->types.count;
 	struct etl_item traits;
@@ -313,8 +326,9 @@ static struct etl_type *add_type(struct etl_schemas *schemas, const struct etl_r
 		if (name)
 			etl_schemas_name(schemas, key->guid, name);
 	}
-	struct etl_schema *schema =
-		key->description.size ? etl_tracelogging_schema(&key->description, &type->event_name) : NULL;
+	struct etl_schema *schema = key->description.size
+					    ? etl_tracelogging_schema(&key->description, &type->event_name)
+					    : NULL;
 	if (schema) {
 		array_push(&schemas->items, schema);
 		schemas->tracelogging++;
@@ -375,7 +389,8 @@ void etl_type_key(const struct etl_type *type, struct buffer *out) {
 }
 
 void etl_type_provider(const struct etl_schemas *schemas, const struct etl_type *type, struct buffer *out) {
-	const char *name = type->class == CLASS_KERNEL || (type->class == CLASS_CLASSIC && etl_kernel_group(&type->guid) >= 0)
+	const char *name = type->class == CLASS_KERNEL || (type->class == CLASS_CLASSIC &&
+							   etl_kernel_group(&type->guid) >= 0)
 				   ? "Windows Kernel"
 				   : etl_schemas_provider(schemas, &type->guid);
 	if (name)
@@ -402,7 +417,8 @@ void etl_type_title(const struct etl_schemas *schemas, const struct etl_type *ty
 	else if (type->tier == TIER_SCHEMA && type->class == CLASS_EVENT)
 		append_text(out, "ManifestData");
 	else if (type->tier == TIER_SCHEMA)
-		append_text(out, type->id == OPCODE_EVENT_INFO ? "MetaData/EventInfo" : "MetaData/EventMapInfo");
+		append_text(out,
+			    type->id == OPCODE_EVENT_INFO ? "MetaData/EventInfo" : "MetaData/EventMapInfo");
 	else if (schema && schema->tier == TIER_EMBEDDED && schema->task_name) {
 		append_text(out, schema->task_name);
 		if (schema->opcode_name)
@@ -412,9 +428,13 @@ void etl_type_title(const struct etl_schemas *schemas, const struct etl_type *ty
 	else if (type->class == CLASS_CLASSIC && etl_known_provider(&type->guid))
 		buffer_printf(out, "SysConfig/Opcode(%u)", type->id);
 	else if (schema && schema->task_name && *schema->task_name)
-		buffer_printf(out, schema->opcode_name ? "%s/%s" : "%s", schema->task_name, schema->opcode_name);
+		buffer_printf(out, schema->opcode_name ? "%s/%s" : "%s", schema->task_name,
+			      schema->opcode_name);
 	else
-		buffer_printf(out, type->class == CLASS_CLASSIC ? "op%u" : type->class == CLASS_WPP ? "message %u" : "event %u",
+		buffer_printf(out,
+			      type->class == CLASS_CLASSIC ? "op%u"
+			      : type->class == CLASS_WPP   ? "message %u"
+							   : "event %u",
 			      type->id);
 }
 

@@ -65,6 +65,7 @@ enum etl_out {
 	OUT_IP6,
 	OUT_SOCKET_ADDRESS,
 	OUT_ERROR_FIRST = 29,
+	OUT_WIN32_ERROR,
 	OUT_ERROR_LAST = 32,
 	OUT_UTF8 = 35,
 	OUT_CODE_POINTER = 37,
@@ -84,23 +85,23 @@ struct etl_map {
 
 enum {
 	FIELD_IS_ARRAY = 1,
-	FIELD_PREFIXED = 2,  // the number of items stands before them, in two bytes
-	FIELD_TO_END = 4,    // as many items as there are
-	FIELD_OPTIONAL = 8,  // may be missing at the end
-	FIELD_SIZED = 16,    // binary with its size before it, in two bytes
-	FIELD_DOT_NET = 32,  // of an EventSource
+	FIELD_PREFIXED = 2, // the number of items stands before them, in two bytes
+	FIELD_TO_END = 4,   // as many items as there are
+	FIELD_OPTIONAL = 8, // may be missing at the end
+	FIELD_SIZED = 16,   // binary with its size before it, in two bytes
+	FIELD_DOT_NET = 32, // of an EventSource
 };
 
 struct etl_field {
 	char *name;
 	uint16_t in, out;
-	uint16_t count;       // of an array of fixed size
-	uint16_t length;      // of a string or of binary data, in characters or bytes; 0: by its end
-	int16_t count_field;  // or the field that says it; -1: none
+	uint16_t count;      // of an array of fixed size
+	uint16_t length;     // of a string or of binary data, in characters or bytes; 0: by its end
+	int16_t count_field; // or the field that says it; -1: none
 	int16_t length_field;
-	uint16_t members;     // of a struct: the fields behind this one
+	uint16_t members; // of a struct: the fields behind this one
 	uint16_t flags;
-	char *map_name;       // or NULL
+	char *map_name; // or NULL
 	const struct etl_map *map;
 };
 
@@ -141,14 +142,14 @@ enum etl_class { CLASS_KERNEL, CLASS_CLASSIC, CLASS_EVENT, CLASS_WPP };
 struct etl_type {
 	enum etl_class class;
 	struct etl_guid guid;
-	uint16_t id, version; // id: group and opcode of a kernel hook, opcode of a class
+	uint16_t id, version;            // id: group and opcode of a kernel hook, opcode of a class
 	const struct etl_schema *schema; // NULL: none is known (yet)
 	char *event_name;                // of TraceLogging
 	enum etl_tier tier;
-	uint32_t generation; // of the schemas when this one was looked for
+	uint32_t generation;                   // of the schemas when this one was looked for
 	uint32_t provider_string, name_string; // of the pipeline, 0 until first used
-	uint32_t number;     // among the types
-	uint32_t role;       // what etl_state.c makes of it; 0 until asked
+	uint32_t number;                       // among the types
+	uint32_t role;                         // what etl_state.c makes of it; 0 until asked
 	// Counted by `info`.
 	uint64_t count, kinds[ETL_KIND_COUNT];
 	uint32_t shortest, longest;
@@ -160,7 +161,7 @@ struct etl_schemas {
 	ARRAY(struct etl_schema *) items;
 	ARRAY(struct etl_map *) maps;
 	ARRAY(struct etl_type *) types;
-	struct map by_event;  // hash of provider, id, version to index + 1
+	struct map by_event;   // hash of provider, id, version to index + 1
 	struct map type_index; // hash of the key to index + 1
 	uint32_t generation;   // changes when a schema is added
 	struct map parsed;     // number of a built-in layout to index + 1 in `items`
@@ -182,7 +183,8 @@ bool etl_schemas_learn(struct etl_schemas *schemas, const struct etl_record *rec
 
 // Takes over the schema; the first one known for an event stays.
 void etl_schemas_add(struct etl_schemas *schemas, struct etl_schema *schema);
-const struct etl_map *etl_schemas_map(const struct etl_schemas *schemas, const struct etl_guid *provider, const char *name);
+const struct etl_map *etl_schemas_map(const struct etl_schemas *schemas, const struct etl_guid *provider,
+				      const char *name);
 void etl_schemas_name(struct etl_schemas *schemas, const struct etl_guid *provider, const char *name);
 const char *etl_schemas_provider(const struct etl_schemas *schemas, const struct etl_guid *guid); // or NULL
 
@@ -194,21 +196,23 @@ void etl_type_provider(const struct etl_schemas *schemas, const struct etl_type 
 
 // ---- where schemas come from ----
 
-const struct etl_schema *etl_kernel_schema(struct etl_schemas *schemas, unsigned group, unsigned opcode, unsigned version);
-const struct etl_schema *etl_classic_schema(struct etl_schemas *schemas, const struct etl_guid *guid, unsigned opcode,
-					    unsigned version);
-int etl_kernel_group(const struct etl_guid *guid); // of an old class of the kernel's; -1: none
+const struct etl_schema *etl_kernel_schema(struct etl_schemas *schemas, unsigned group, unsigned opcode,
+					   unsigned version);
+const struct etl_schema *etl_classic_schema(struct etl_schemas *schemas, const struct etl_guid *guid,
+					    unsigned opcode, unsigned version);
+int etl_kernel_group(const struct etl_guid *guid);            // of an old class of the kernel's; -1: none
 const char *etl_kernel_name(unsigned group, unsigned opcode); // "DiskIO/Read", or NULL
 const char *etl_known_provider(const struct etl_guid *guid);  // or NULL
 void etl_builtin_schemas(struct etl_schemas *schemas);
 
 struct etl_schema *etl_tracelogging_schema(const struct etl_item *item, char **event_name); // or NULL
-char *etl_traits_name(const struct etl_item *item);                                       // or NULL
-struct etl_schema *etl_tdh_schema(const uint8_t *bytes, size_t size);                     // or NULL
-struct etl_map *etl_tdh_map(const uint8_t *bytes, size_t size);                           // or NULL
+char *etl_traits_name(const struct etl_item *item);                                         // or NULL
+struct etl_schema *etl_tdh_schema(const uint8_t *bytes, size_t size);                       // or NULL
+struct etl_map *etl_tdh_map(const uint8_t *bytes, size_t size);                             // or NULL
 
 // XML: -EINVAL and a reason when it is not well-formed.
-int etl_manifest_read(struct etl_schemas *schemas, const char *text, size_t size, enum etl_tier tier, char **reason);
+int etl_manifest_read(struct etl_schemas *schemas, const char *text, size_t size, enum etl_tier tier,
+		      char **reason);
 int etl_manifest_load(struct etl_schemas *schemas, const char *path); // says its own errors
 
 // ---- decoding ----
@@ -223,7 +227,8 @@ struct etl_decoder {
 };
 
 // The fields of a record until the next call. Without a schema: its payload as bytes.
-void etl_decode(struct etl_decoder *decoder, const struct etl_record *record, const struct etl_schema *schema);
+void etl_decode(struct etl_decoder *decoder, const struct etl_record *record,
+		const struct etl_schema *schema);
 void etl_decoder_free(struct etl_decoder *decoder);
 
 // The numeric value of a decoded field by name; false: there is none.

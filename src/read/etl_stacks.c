@@ -16,7 +16,8 @@ enum { WINDOW_SECONDS = 2, MOST_PARTS = 1 << 18, MOST_DEPTH = 1024 };
 
 // ---- frames ----
 
-bool etl_stacks_symbol(struct etl_state *state, uint32_t pid, uint64_t address, unsigned pointer, struct buffer *out) {
+bool etl_stacks_symbol(struct etl_state *state, uint32_t pid, uint64_t address, unsigned pointer,
+		       struct buffer *out) {
 	const struct etl_method *method = etl_state_method(state, pid, address);
 	if (method) {
 		const char *name = strings_get(state->strings, method->name);
@@ -43,7 +44,8 @@ static uint32_t frame_at(struct etl_stacks *stacks, uint32_t pid, uint64_t addre
 	const struct etl_image *image = etl_state_image(stacks->state, pid, address, pointer);
 	stacks->name.size = 0;
 	if (etl_stacks_symbol(stacks->state, pid, address, pointer, &stacks->name))
-		frame.symbol = strings_add_bytes(stacks->tables->strings, stacks->name.data, stacks->name.size);
+		frame.symbol = strings_add_bytes(stacks->tables->strings, stacks->name.data,
+						 stacks->name.size);
 	if (image)
 		frame.module = image->name;
 	if (method) {
@@ -59,16 +61,17 @@ uint32_t etl_stacks_single(struct etl_stacks *stacks, uint32_t pid, uint64_t add
 	return stacks_add(stacks->tables->stacks, 0, frame_at(stacks, pid, address, pointer));
 }
 
-static uint32_t add_addresses(struct etl_stacks *stacks, uint32_t caller, uint32_t pid, const uint64_t *addresses,
-			      size_t count, unsigned pointer) {
+static uint32_t add_addresses(struct etl_stacks *stacks, uint32_t caller, uint32_t pid,
+			      const uint64_t *addresses, size_t count, unsigned pointer) {
 	for (size_t i = MIN(count, (size_t)MOST_DEPTH); i-- > 0;)
 		if (addresses[i])
-			caller = stacks_add(stacks->tables->stacks, caller, frame_at(stacks, pid, addresses[i], pointer));
+			caller = stacks_add(stacks->tables->stacks, caller,
+					    frame_at(stacks, pid, addresses[i], pointer));
 	return caller;
 }
 
-uint32_t etl_stacks_add(struct etl_stacks *stacks, uint32_t caller, uint32_t pid, const uint8_t *addresses, size_t count,
-			unsigned pointer) {
+uint32_t etl_stacks_add(struct etl_stacks *stacks, uint32_t caller, uint32_t pid, const uint8_t *addresses,
+			size_t count, unsigned pointer) {
 	uint64_t list[MOST_DEPTH];
 	struct cursor in = cursor_of(addresses, count * pointer);
 	count = MIN(count, (size_t)MOST_DEPTH);
@@ -79,14 +82,16 @@ uint32_t etl_stacks_add(struct etl_stacks *stacks, uint32_t caller, uint32_t pid
 
 // ---- the walk ahead ----
 
-void etl_stacks_begin(struct etl_stacks *stacks, struct etl_file *file, struct etl_state *state, struct tables *tables) {
+void etl_stacks_begin(struct etl_stacks *stacks, struct etl_file *file, struct etl_state *state,
+		      struct tables *tables) {
 	*stacks = (struct etl_stacks){.state = state, .tables = tables, .active = state->stacks_seen > 0};
 	if (!stacks->active)
 		return;
 	const struct etl_header *header = &file->header;
-	stacks->window = WINDOW_SECONDS * (header->clock == ETL_CLOCK_SYSTEM   ? 10000000
-					   : header->clock == ETL_CLOCK_CYCLES ? header->cpu_mhz * 1000000ull
-									       : MIN(header->frequency, 1ull << 40));
+	stacks->window = WINDOW_SECONDS * (header->clock == ETL_CLOCK_SYSTEM ? 10000000
+					   : header->clock == ETL_CLOCK_CYCLES
+						   ? header->cpu_mhz * 1000000ull
+						   : MIN(header->frequency, 1ull << 40));
 	etl_walk_begin(&stacks->ahead, file);
 	stacks->next = etl_walk_next(&stacks->ahead);
 }
@@ -123,13 +128,20 @@ static void take_part(struct etl_stacks *stacks, const struct etl_record *record
 	size_t number = stacks->first + stacks->count;
 	if (number >= UINT32_MAX - 1)
 		return;
-	struct etl_part part = {.event_time = found.event_time, .time = record->time, .key = found.key, .tid = found.tid,
-				.pid = found.pid, .pointer = record->pointer, .direct = role == ROLE_STACK,
+	struct etl_part part = {.event_time = found.event_time,
+				.time = record->time,
+				.key = found.key,
+				.tid = found.tid,
+				.pid = found.pid,
+				.pointer = record->pointer,
+				.direct = role == ROLE_STACK,
 				.kernel = role == ROLE_STACK_KEY && record->opcode == 37};
 	if (part.direct && found.count) {
 		struct cursor in = cursor_of(found.addresses, found.count * record->pointer);
-		part.kernel = etl_is_kernel_address(record->pointer == 4 ? cursor_u32(&in) : cursor_u64(&in), record->pointer);
-		part.stack = etl_stacks_add(stacks, 0, found.pid, found.addresses, found.count, record->pointer);
+		part.kernel = etl_is_kernel_address(record->pointer == 4 ? cursor_u32(&in) : cursor_u64(&in),
+						    record->pointer);
+		part.stack = etl_stacks_add(stacks, 0, found.pid, found.addresses, found.count,
+					    record->pointer);
 	}
 	uint64_t *latest = map_put(&stacks->by_event, found.event_time);
 	part.before = *latest > stacks->first ? (uint32_t)*latest : 0;
@@ -144,7 +156,8 @@ static void take_part(struct etl_stacks *stacks, const struct etl_record *record
 void etl_stacks_advance(struct etl_stacks *stacks, uint64_t time) {
 	while (stacks->active && stacks->count && part_at(stacks, stacks->first)->time < time)
 		drop_first(stacks);
-	while (stacks->active && stacks->next && (stacks->next->time <= time || stacks->next->time - time <= stacks->window)) {
+	while (stacks->active && stacks->next &&
+	       (stacks->next->time <= time || stacks->next->time - time <= stacks->window)) {
 		const struct etl_record *record = stacks->next;
 		if (etl_is_kernel(record) && record->group == 0x18) {
 			if (record->opcode == 32)
@@ -174,14 +187,16 @@ static uint32_t add_part(struct etl_stacks *stacks, uint32_t caller, const struc
 	if (part->direct)
 		return caller ? on_top(stacks, caller, part->stack) : part->stack;
 	size_t count;
-	const uint64_t *addresses = etl_state_stack(stacks->state, part->key, part->time, &count);
+	const uint64_t *addresses = etl_state_stack(stacks->state, part->key, part->time, part->event_time,
+						    &count);
 	return addresses ? add_addresses(stacks, caller, part->pid, addresses, count, part->pointer) : caller;
 }
 
 uint32_t etl_stacks_of(struct etl_stacks *stacks, uint64_t time, uint32_t tid) {
 	const uint64_t *latest = stacks->active ? map_get(&stacks->by_event, time) : NULL;
 	const struct etl_part *kernel = NULL, *user = NULL;
-	for (uint64_t number = latest ? *latest : 0; number > stacks->first; number = part_at(stacks, number - 1)->before) {
+	for (uint64_t number = latest ? *latest : 0; number > stacks->first;
+	     number = part_at(stacks, number - 1)->before) {
 		const struct etl_part *part = part_at(stacks, number - 1);
 		if (part->event_time != time || (tid != ETL_NONE && part->tid != tid))
 			continue;

@@ -19,7 +19,8 @@ struct etl_stacks {
 	bool active;
 };
 
-void etl_stacks_begin(struct etl_stacks *stacks, struct etl_file *file, struct etl_state *state, struct tables *tables);
+void etl_stacks_begin(struct etl_stacks *stacks, struct etl_file *file, struct etl_state *state,
+		      struct tables *tables);
 void etl_stacks_end(struct etl_stacks *stacks);
 
 // Makes known all parts that came up to a window after `time`, forgets those of earlier events.
@@ -32,8 +33,9 @@ uint32_t etl_stacks_of(struct etl_stacks *stacks, uint64_t time, uint32_t tid);
 uint32_t etl_stacks_single(struct etl_stacks *stacks, uint32_t pid, uint64_t address, unsigned pointer);
 
 // A stack from addresses in the input, innermost first, on top of `caller`.
-uint32_t etl_stacks_add(struct etl_stacks *stacks, uint32_t caller, uint32_t pid, const uint8_t *addresses, size_t count,
-			unsigned pointer);
+uint32_t etl_stacks_add(struct etl_stacks *stacks, uint32_t caller, uint32_t pid, const uint8_t *addresses,
+			size_t count, unsigned pointer);
 
 // "module+0x12", or a method's name, into the buffer; false: nothing is known there.
-bool etl_stacks_symbol(struct etl_state *state, uint32_t pid, uint64_t address, unsigned pointer, struct buffer *out);
+bool etl_stacks_symbol(struct etl_state *state, uint32_t pid, uint64_t address, unsigned pointer,
+		       struct buffer *out);

@@ -6,22 +6,54 @@
 static const struct {
 	uint8_t group, opcode, role;
 } kernel_roles[] = {
-	{0x00, 0, ROLE_HEADER},       {0x00, 5, ROLE_DESCRIPTION},  {0x00, 8, ROLE_DESCRIPTION},
-	{0x00, 32, ROLE_DESCRIPTION}, {0x00, 64, ROLE_DESCRIPTION}, {0x00, 66, ROLE_DESCRIPTION},
-	{0x00, 80, ROLE_DESCRIPTION}, {0x01, 10, ROLE_DISK},        {0x01, 11, ROLE_DISK},
-	{0x01, 14, ROLE_DISK},        {0x02, 32, ROLE_HARD_FAULT},  {0x03, 1, ROLE_PROCESS},
-	{0x03, 2, ROLE_PROCESS},      {0x03, 3, ROLE_PROCESS},      {0x03, 4, ROLE_PROCESS},
-	{0x03, 39, ROLE_PROCESS},     {0x03, 10, ROLE_IMAGE},       {0x03, 33, ROLE_RUNDOWN},
-	{0x04, 0, ROLE_FILE_NAME},    {0x04, 32, ROLE_FILE_NAME},   {0x04, 35, ROLE_FILE_NAME},
-	{0x04, 36, ROLE_FILE_NAME},   {0x05, 1, ROLE_THREAD},       {0x05, 2, ROLE_THREAD},
-	{0x05, 3, ROLE_THREAD},       {0x05, 4, ROLE_THREAD},       {0x05, 36, ROLE_SWITCH},
-	{0x05, 50, ROLE_READY},       {0x05, 72, ROLE_THREAD_NAME}, {0x0f, 46, ROLE_SAMPLE},
-	{0x0f, 47, ROLE_PMC_SAMPLE},  {0x0f, 66, ROLE_DPC},         {0x0f, 67, ROLE_ISR},
-	{0x0f, 68, ROLE_DPC},         {0x0f, 69, ROLE_DPC},         {0x0f, 73, ROLE_INTERVAL},
-	{0x0f, 74, ROLE_INTERVAL},    {0x14, 2, ROLE_IMAGE},        {0x14, 3, ROLE_IMAGE},
-	{0x14, 4, ROLE_IMAGE},        {0x14, 10, ROLE_IMAGE},       {0x14, 33, ROLE_DESCRIPTION},
-	{0x14, 34, ROLE_DESCRIPTION}, {0x18, 32, ROLE_STACK},       {0x18, 35, ROLE_STACK_DEFINITION},
-	{0x18, 36, ROLE_STACK_DEFINITION}, {0x18, 37, ROLE_STACK_KEY}, {0x18, 38, ROLE_STACK_KEY},
+	{0x00, 0, ROLE_HEADER},
+	{0x00, 5, ROLE_DESCRIPTION},
+	{0x00, 8, ROLE_DESCRIPTION},
+	{0x00, 32, ROLE_DESCRIPTION},
+	{0x00, 64, ROLE_DESCRIPTION},
+	{0x00, 66, ROLE_DESCRIPTION},
+	{0x00, 80, ROLE_DESCRIPTION},
+	{0x01, 10, ROLE_DISK},
+	{0x01, 11, ROLE_DISK},
+	{0x01, 14, ROLE_DISK},
+	{0x02, 32, ROLE_HARD_FAULT},
+	{0x03, 1, ROLE_PROCESS},
+	{0x03, 2, ROLE_PROCESS},
+	{0x03, 3, ROLE_PROCESS},
+	{0x03, 4, ROLE_PROCESS},
+	{0x03, 39, ROLE_PROCESS},
+	{0x03, 10, ROLE_IMAGE},
+	{0x03, 33, ROLE_RUNDOWN},
+	{0x04, 0, ROLE_FILE_NAME},
+	{0x04, 32, ROLE_FILE_NAME},
+	{0x04, 35, ROLE_FILE_NAME},
+	{0x04, 36, ROLE_FILE_NAME},
+	{0x05, 1, ROLE_THREAD},
+	{0x05, 2, ROLE_THREAD},
+	{0x05, 3, ROLE_THREAD},
+	{0x05, 4, ROLE_THREAD},
+	{0x05, 36, ROLE_SWITCH},
+	{0x05, 50, ROLE_READY},
+	{0x05, 72, ROLE_THREAD_NAME},
+	{0x0f, 46, ROLE_SAMPLE},
+	{0x0f, 47, ROLE_PMC_SAMPLE},
+	{0x0f, 66, ROLE_DPC},
+	{0x0f, 67, ROLE_ISR},
+	{0x0f, 68, ROLE_DPC},
+	{0x0f, 69, ROLE_DPC},
+	{0x0f, 73, ROLE_INTERVAL},
+	{0x0f, 74, ROLE_INTERVAL},
+	{0x14, 2, ROLE_IMAGE},
+	{0x14, 3, ROLE_IMAGE},
+	{0x14, 4, ROLE_IMAGE},
+	{0x14, 10, ROLE_IMAGE},
+	{0x14, 33, ROLE_DESCRIPTION},
+	{0x14, 34, ROLE_DESCRIPTION},
+	{0x18, 32, ROLE_STACK},
+	{0x18, 35, ROLE_STACK_DEFINITION},
+	{0x18, 36, ROLE_STACK_DEFINITION},
+	{0x18, 37, ROLE_STACK_KEY},
+	{0x18, 38, ROLE_STACK_KEY},
 };
 
 static const struct {
@@ -29,10 +61,10 @@ static const struct {
 	uint16_t first, last; // ids or opcodes
 	uint8_t role;
 } provider_roles[] = {
-	{"e13c0d23-ccbc-4e12-931b-d9cc2eee27e4", 143, 143, ROLE_METHOD}, // CLR: MethodLoadVerbose
-	{"e13c0d23-ccbc-4e12-931b-d9cc2eee27e4", 82, 82, ROLE_RUNDOWN},  // its own stacks
+	{"e13c0d23-ccbc-4e12-931b-d9cc2eee27e4", 143, 143, ROLE_METHOD},  // CLR: MethodLoadVerbose
+	{"e13c0d23-ccbc-4e12-931b-d9cc2eee27e4", 82, 82, ROLE_RUNDOWN},   // its own stacks
 	{"e13c0d23-ccbc-4e12-931b-d9cc2eee27e4", 190, 190, ROLE_RUNDOWN}, // lines of methods
-	{"a669021c-c450-4609-a035-5af59af4df18", 143, 144, ROLE_METHOD}, // CLR rundown
+	{"a669021c-c450-4609-a035-5af59af4df18", 143, 144, ROLE_METHOD},  // CLR rundown
 	{"a669021c-c450-4609-a035-5af59af4df18", 0, 65535, ROLE_RUNDOWN},
 	{"b3e675d7-2554-4f18-830b-2762732560de", 0, 255, ROLE_IMAGE_ID},
 	{"9b79ee91-b5fd-41c0-a243-4248e266e9d0", 0, 255, ROLE_DESCRIPTION},
@@ -52,9 +84,11 @@ enum etl_role etl_role_of(struct etl_type *type) {
 	if (group == 0x0b || (type->class == CLASS_EVENT && type->id == 0xfffe))
 		type->role = ROLE_DESCRIPTION;
 	struct etl_guid guid;
-	for (size_t i = 0; type->role == ROLE_OTHER && type->class != CLASS_WPP && i < ARRAY_SIZE(provider_roles); i++)
+	for (size_t i = 0;
+	     type->role == ROLE_OTHER && type->class != CLASS_WPP && i < ARRAY_SIZE(provider_roles); i++)
 		if (type->id >= provider_roles[i].first && type->id <= provider_roles[i].last &&
-		    guid_parse(provider_roles[i].guid, guid.bytes) && memcmp(&guid, &type->guid, sizeof(guid)) == 0)
+		    guid_parse(provider_roles[i].guid, guid.bytes) &&
+		    memcmp(&guid, &type->guid, sizeof(guid)) == 0)
 			type->role = provider_roles[i].role;
 	return (enum etl_role)type->role;
 }
@@ -69,7 +103,9 @@ static uint64_t number(const struct etl_state *state, const char *name) {
 
 static uint32_t text(const struct etl_state *state, const char *name) {
 	const struct event_field *field = etl_decoded_field(&state->decoder, name);
-	return field && field->type == FIELD_TEXT ? strings_add_bytes(state->strings, field->text, field->size) : 0;
+	return field && field->type == FIELD_TEXT
+		       ? strings_add_bytes(state->strings, field->text, field->size)
+		       : 0;
 }
 
 static uint64_t pointer(struct cursor *in, const struct etl_record *record) {
@@ -81,7 +117,8 @@ struct etl_process *etl_state_process(struct etl_state *state, uint32_t pid) {
 	return index ? &state->processes.items[*index - 1] : NULL;
 }
 
-static void take_process(struct etl_state *state, const struct etl_record *record, const struct etl_type *type) {
+static void take_process(struct etl_state *state, const struct etl_record *record,
+			 const struct etl_type *type) {
 	enum { MOST_EVENTS = 1000 }; // that are listed
 	etl_decode(&state->decoder, record, type->schema);
 	uint64_t found;
@@ -110,7 +147,8 @@ static void take_process(struct etl_state *state, const struct etl_record *recor
 	}
 }
 
-static void take_thread(struct etl_state *state, const struct etl_record *record, const struct etl_type *type) {
+static void take_thread(struct etl_state *state, const struct etl_record *record,
+			const struct etl_type *type) {
 	struct cursor in = cursor_of(record->payload, record->size);
 	uint32_t pid = cursor_u32(&in), tid = cursor_u32(&in);
 	if (in.failed)
@@ -128,7 +166,8 @@ static void take_thread(struct etl_state *state, const struct etl_record *record
 		if (!in.failed && cursor_left(&in) >= 4) {
 			format_utf16_terminated(&name, &in);
 			if (name.size)
-				*map_put(&state->thread_names, tid) = strings_add_bytes(state->strings, name.data, name.size);
+				*map_put(&state->thread_names, tid) = strings_add_bytes(state->strings,
+											name.data, name.size);
 		}
 		buffer_free(&name);
 	}
@@ -158,13 +197,17 @@ static uint32_t base_name(struct etl_state *state, uint32_t path) {
 	return slash ? strings_add(state->strings, slash + 1) : path;
 }
 
-static void take_image(struct etl_state *state, const struct etl_record *record, const struct etl_type *type) {
-	static const uint8_t slots[] = {[LIFE_STOP] = 2, [LIFE_RUNDOWN_START] = 0, [LIFE_RUNDOWN_STOP] = 3, [LIFE_LOAD] = 1};
+static void take_image(struct etl_state *state, const struct etl_record *record,
+		       const struct etl_type *type) {
+	static const uint8_t slots[] = {
+		[LIFE_STOP] = 2, [LIFE_RUNDOWN_START] = 0, [LIFE_RUNDOWN_STOP] = 3, [LIFE_LOAD] = 1};
 	if (record->opcode < ARRAY_SIZE(slots))
 		state->image_events[slots[record->opcode]]++;
 	etl_decode(&state->decoder, record, type->schema);
-	struct etl_image image = {.pid = (uint32_t)number(state, "ProcessId"), .base = number(state, "ImageBase"),
-				  .size = number(state, "ImageSize"), .path = text(state, "FileName")};
+	struct etl_image image = {.pid = (uint32_t)number(state, "ProcessId"),
+				  .base = number(state, "ImageBase"),
+				  .size = number(state, "ImageSize"),
+				  .path = text(state, "FileName")};
 	if (!image.size)
 		return;
 	image.name = base_name(state, image.path);
@@ -254,7 +297,8 @@ static void take_definition(struct etl_state *state, const struct etl_record *re
 	uint64_t key = pointer(&in, record);
 	if (in.failed || state->addresses.count > UINT32_MAX / 2)
 		return;
-	struct etl_definition definition = {.key = key, .time = record->time, .list = add_list(state, &in, record)};
+	struct etl_definition definition = {
+		.key = key, .time = record->time, .list = add_list(state, &in, record)};
 	array_push(&state->definitions, definition);
 	uint64_t *last = map_put(&state->last_definition, key);
 	if (*last)
@@ -264,12 +308,16 @@ static void take_definition(struct etl_state *state, const struct etl_record *re
 	*last = state->definitions.count;
 }
 
-// References come in the order of time, but each key's chain is short: it is gone through.
-const uint64_t *etl_state_stack(const struct etl_state *state, uint64_t key, uint64_t time, size_t *count) {
-	const uint64_t *first = map_get(&state->first_definition, key);
+// Definitions from before `now` are not asked for any more: the next search begins behind them.
+const uint64_t *etl_state_stack(struct etl_state *state, uint64_t key, uint64_t time, uint64_t now,
+				size_t *count) {
+	uint64_t *first = map_get(&state->first_definition, key);
 	const struct etl_definition *definition = first ? &state->definitions.items[*first - 1] : NULL;
-	while (definition && definition->time < time && definition->next)
+	while (definition && definition->time < time && definition->next) {
+		if (definition->time < now)
+			*first = definition->next;
 		definition = &state->definitions.items[definition->next - 1];
+	}
 	if (!definition || definition->time < time)
 		return NULL;
 	*count = (size_t)state->addresses.items[definition->list];
@@ -319,7 +367,8 @@ static void sort_all(struct etl_state *state) {
 	state->sorted = true;
 }
 
-const struct etl_image *etl_state_image(struct etl_state *state, uint32_t pid, uint64_t address, unsigned width) {
+const struct etl_image *etl_state_image(struct etl_state *state, uint32_t pid, uint64_t address,
+					unsigned width) {
 	sort_all(state);
 	if (etl_is_kernel_address(address, width))
 		pid = 0;
@@ -408,7 +457,8 @@ void etl_state_take(struct etl_state *state, const struct etl_record *record, st
 	}
 }
 
-void etl_state_init(struct etl_state *state, struct etl_file *file, struct etl_schemas *schemas, struct strings *strings) {
+void etl_state_init(struct etl_state *state, struct etl_file *file, struct etl_schemas *schemas,
+		    struct strings *strings) {
 	*state = (struct etl_state){.file = file, .schemas = schemas, .strings = strings, .interval = 10000};
 	state->decoder.plain = true;
 }

@@ -40,7 +40,7 @@ enum { LIFE_START = 1, LIFE_STOP, LIFE_RUNDOWN_START, LIFE_RUNDOWN_STOP, LIFE_LO
 
 struct etl_process {
 	uint32_t pid, parent, name, command_line; // strings
-	uint64_t begin, end; // raw; 0: before or after the trace
+	uint64_t begin, end;                      // raw; 0: before or after the trace
 	int32_t exit_status;
 	ARRAY(uint8_t) events; // opcodes in the order of time
 };
@@ -92,39 +92,42 @@ struct etl_state {
 	unsigned keep;
 	struct etl_decoder decoder;
 	ARRAY(struct etl_process) processes;
-	struct map live;    // pid to index + 1
-	struct map threads; // tid to pid + 1
-	struct map thread_names; // tid to string
+	struct map live;                   // pid to index + 1
+	struct map threads;                // tid to pid + 1
+	struct map thread_names;           // tid to string
 	ARRAY(struct etl_thread) at_start; // threads that were there before the trace
-	uint64_t image_events[5]; // DCStart, Load, Unload, DCStop
+	uint64_t image_events[5];          // DCStart, Load, Unload, DCStop
 	ARRAY(struct etl_image) images;
 	struct map image_index; // of (pid, base) to index + 1
 	ARRAY(struct etl_method) methods;
 	struct map method_index;
-	struct map files;          // file object to string
+	struct map files; // file object to string
 	bool sorted;
 	ARRAY(struct etl_definition) definitions;
 	struct map first_definition, last_definition; // of a key, index + 1
-	ARRAY(uint64_t) addresses; // of all lists: how many, then they
-	struct map list_index;     // hash to place + 1
-	uint64_t interval;         // of samples, in 100 ns
+	ARRAY(uint64_t) addresses;                    // of all lists: how many, then they
+	struct map list_index;                        // hash to place + 1
+	uint64_t interval;                            // of samples, in 100 ns
 	uint64_t stacks_seen;
 };
 
-void etl_state_init(struct etl_state *state, struct etl_file *file, struct etl_schemas *schemas, struct strings *strings);
+void etl_state_init(struct etl_state *state, struct etl_file *file, struct etl_schemas *schemas,
+		    struct strings *strings);
 void etl_state_free(struct etl_state *state);
 void etl_state_take(struct etl_state *state, const struct etl_record *record, struct etl_type *type);
 
-uint32_t etl_state_pid(const struct etl_state *state, uint32_t tid); // ETL_NONE: not known
+uint32_t etl_state_pid(const struct etl_state *state, uint32_t tid);          // ETL_NONE: not known
 struct etl_process *etl_state_process(struct etl_state *state, uint32_t pid); // that lived last, or NULL
 
 bool etl_sample_take(const struct etl_record *record, struct etl_sample *sample);
 bool etl_stack_take(const struct etl_record *record, enum etl_role role, struct etl_stack_part *part);
 
 // The addresses that a key stood for at a time, innermost first; NULL: it was never defined.
-const uint64_t *etl_state_stack(const struct etl_state *state, uint64_t key, uint64_t time, size_t *count);
+const uint64_t *etl_state_stack(struct etl_state *state, uint64_t key, uint64_t time, uint64_t now,
+				size_t *count);
 
 // Once all is known: what lies at an address.
 bool etl_is_kernel_address(uint64_t address, unsigned pointer);
-const struct etl_image *etl_state_image(struct etl_state *state, uint32_t pid, uint64_t address, unsigned pointer);
+const struct etl_image *etl_state_image(struct etl_state *state, uint32_t pid, uint64_t address,
+					unsigned pointer);
 const struct etl_method *etl_state_method(struct etl_state *state, uint32_t pid, uint64_t address);

@@ -10,6 +10,8 @@ enum {
 	PROPERTY_COUNT_FIELD = 4,
 	PROPERTY_FIXED_COUNT = 0x20,
 	MAP_BITS = 2,
+	SOURCE_CLASS = 1,        // where a description came from: an old class
+	SOURCE_TRACELOGGING = 3, // or the event itself, which says it again
 	MOST_PROPERTIES = 4096,
 	MOST_ENTRIES = 65536,
 };
@@ -64,7 +66,8 @@ static void add_property(struct building *building, size_t index, unsigned depth
 	if (depth > 4 || building->schema->fields.count >= MOST_PROPERTIES)
 		return;
 	size_t place = building->schema->fields.count;
-	struct etl_field *field = etl_schema_add(building->schema, name ? name : "", is_struct ? IN_STRUCT : property.in,
+	struct etl_field *field = etl_schema_add(building->schema, name ? name : "",
+						 is_struct ? IN_STRUCT : property.in,
 						 is_struct ? 0 : property.out);
 	building->places[index] = (int16_t)place;
 	if (property.flags & PROPERTY_COUNT_FIELD) {
@@ -75,12 +78,14 @@ static void add_property(struct building *building, size_t index, unsigned depth
 		field->count = property.count;
 	}
 	if (property.flags & PROPERTY_LENGTH_FIELD)
-		field->length_field = property.length < building->count ? building->places[property.length] : -1;
+		field->length_field = property.length < building->count ? building->places[property.length]
+									: -1;
 	else
 		field->length = property.length;
 	if (!is_struct) {
 		// An IPv6 address has its length by its meaning.
-		if (property.in == IN_BINARY && property.out == OUT_IP6 && !field->length && field->length_field < 0)
+		if (property.in == IN_BINARY && property.out == OUT_IP6 && !field->length &&
+		    field->length_field < 0)
 			field->length = 16;
 		field->map_name = text_at(building->bytes, building->size, property.map);
 		return;
@@ -96,22 +101,29 @@ struct etl_schema *etl_tdh_schema(const uint8_t *bytes, size_t size) {
 	struct cursor in = cursor_of(bytes, size);
 	struct etl_schema *schema = memory_alloc(sizeof(*schema));
 	cursor_copy(&in, &schema->provider, sizeof(schema->provider));
-	cursor_take(&in, sizeof(struct etl_guid)); // of the event
+	struct etl_guid class;
+	cursor_copy(&in, &class, sizeof(class));
 	schema->id = cursor_u16(&in);
 	schema->version = cursor_u8(&in);
-	cursor_take(&in, 13); // the rest of the descriptor
-	cursor_u32(&in);      // where it came from
+	cursor_take(&in, 2); // channel, level
+	uint8_t opcode_number = cursor_u8(&in);
+	cursor_take(&in, 10); // task, keyword
+	uint32_t source = cursor_u32(&in);
+	if (source == SOURCE_CLASS) { // known by its class and opcode
+		schema->provider = class;
+		schema->id = opcode_number;
+	}
 	uint32_t provider = cursor_u32(&in);
 	cursor_take(&in, 3 * 4); // names of level, channel, keywords
 	uint32_t task = cursor_u32(&in), opcode = cursor_u32(&in);
 	cursor_take(&in, 6 * 4); // messages, binary XML, names of activities
 	uint32_t count = cursor_u32(&in), top = cursor_u32(&in);
-	if (in.failed || count > MOST_PROPERTIES || count * 24 > size) {
+	if (in.failed || source == SOURCE_TRACELOGGING || count > MOST_PROPERTIES || count * 24 > size) {
 		free(schema);
 		return NULL;
 	}
 	schema->tier = TIER_EMBEDDED;
-	schema->provider_name = text_at(bytes, size, provider);
+	schema->provider_name = source == SOURCE_CLASS ? NULL : text_at(bytes, size, provider);
 	schema->task_name = text_at(bytes, size, task);
 	schema->opcode_name = text_at(bytes, size, opcode);
 	struct building building = {.bytes = bytes, .size = size, .schema = schema, .count = count};

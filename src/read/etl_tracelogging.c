@@ -13,6 +13,24 @@ enum {
 	DEEPEST = 8,
 };
 
+// TraceLogging numbers the ways to show a value on its own up to 18.
+static unsigned shown_as(unsigned out) {
+	static const uint8_t outs[] = {
+		[2] = OUT_STRING,
+		[3] = OUT_BOOLEAN,
+		[4] = OUT_HEX_LAST,
+		[7] = OUT_PORT,
+		[8] = OUT_IP4,
+		[9] = OUT_IP6,
+		[10] = OUT_SOCKET_ADDRESS,
+		[13] = OUT_WIN32_ERROR,
+		[14] = OUT_ERROR_LAST,
+		[15] = OUT_ERROR_LAST,
+		[16] = OUT_DATETIME,
+	};
+	return out < ARRAY_SIZE(outs) ? outs[out] : out >= 35 ? out : 0;
+}
+
 // Tags are seven bits in each byte; the last has no high bit.
 static void skip_tags(struct cursor *in) {
 	while (!in->failed && cursor_u8(in) & TYPE_CHAIN)
@@ -35,7 +53,7 @@ static bool add_field(struct etl_schema *schema, struct cursor *in, unsigned dep
 	if (in->failed || depth > DEEPEST || schema->fields.count >= MOST_FIELDS)
 		return false;
 	size_t place = schema->fields.count;
-	struct etl_field *field = etl_schema_add(schema, name, kind, kind == IN_STRUCT ? 0 : out);
+	struct etl_field *field = etl_schema_add(schema, name, kind, kind == IN_STRUCT ? 0 : shown_as(out));
 	if (kind == IN_BINARY)
 		field->flags |= FIELD_SIZED;
 	if (arrays == TYPE_FIXED_COUNT) {

@@ -435,7 +435,7 @@ static int read_perf_data(struct stream *input, const char *name, struct tables 
 	map_free(&reader.data.attrs.by_id);
 	map_free(&reader.data.build_ids);
 	map_free(&reader.data.task_names);
-	perf_spaces_free(&reader.data.spaces);
+	spaces_free(&reader.data.spaces);
 	trace_formats_free(&reader.data.formats);
 	buffer_free(&reader.unpacked);
 #ifdef HAVE_ZSTD

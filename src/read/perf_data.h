@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/cursor.h"
 #include "event/event.h"
+#include "event/spaces.h"
 
 // ---- numbers of the format ----
 
@@ -81,34 +82,6 @@ bool perf_attr_read(struct cursor *in, size_t size, struct perf_attr *attr);
 // A name for what has none in the file.
 uint32_t perf_attr_name(const struct perf_attr *attr, struct strings *strings);
 
-// ---- address spaces ----
-
-struct perf_map {
-	uint64_t begin, end, offset; // offset: of `begin` in the file
-	uint32_t module, build_id;   // strings
-	uint32_t kind;               // enum frame_kind
-};
-
-struct perf_space {
-	ARRAY(struct perf_map) maps; // in order, not overlapping
-	size_t last;                 // where something was found
-};
-
-struct perf_spaces {
-	struct map by_pid; // to one more than the index
-	ARRAY(struct perf_space) spaces;
-	uint32_t last_pid;   // of the lookup before, and one more than its index
-	size_t last_index;
-	struct perf_space kernel;
-};
-
-struct perf_space *perf_space_of(struct perf_spaces *spaces, uint32_t pid);
-void perf_space_add(struct perf_space *space, const struct perf_map *map);
-const struct perf_map *perf_space_find(struct perf_space *space, uint64_t address);
-void perf_spaces_fork(struct perf_spaces *spaces, uint32_t parent, uint32_t child);
-void perf_spaces_exec(struct perf_spaces *spaces, uint32_t pid);
-void perf_spaces_free(struct perf_spaces *spaces);
-
 // ---- tracepoints ----
 
 struct trace_field {
@@ -140,7 +113,7 @@ struct perf_data {
 	struct tables *tables;
 	struct sink *sink;
 	struct perf_attrs attrs;
-	struct perf_spaces spaces;
+	struct spaces spaces;
 	struct trace_formats formats;
 	struct map build_ids;  // module to build id, strings
 	uint32_t kernel_release; // what stands for the kernel's build id as long as that is not known

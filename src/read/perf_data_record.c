@@ -87,7 +87,7 @@ static int take_comm(struct perf_data *data, const struct perf_record *record, c
 	*map_put(&data->task_names, tid) = name;
 	struct event event = {.time = trailer->time, .cpu = trailer->cpu, .tid = tid, .pid = pid};
 	if (record->misc & MISC_COMM_EXEC) {
-		perf_spaces_exec(&data->spaces, pid);
+		spaces_exec(&data->spaces, pid);
 		event.kind = EVENT_EXEC;
 		event.exec.old_tid = tid;
 		event.exec.name = name;
@@ -113,7 +113,7 @@ static int take_fork(struct perf_data *data, const struct perf_record *record, c
 		event.exit.last = tid == pid;
 		return sink_push(data->sink, &event);
 	}
-	perf_spaces_fork(&data->spaces, parent_pid, pid);
+	spaces_fork(&data->spaces, parent_pid, pid);
 	uint32_t name = task_name(data, parent_tid, parent_pid);
 	*map_put(&data->task_names, tid) = name;
 	struct event event = {.kind = EVENT_FORK, .time = time, .cpu = trailer->cpu, .tid = parent_tid, .pid = parent_pid};
@@ -165,7 +165,7 @@ static int take_mmap(struct perf_data *data, const struct perf_record *record) {
 	struct cursor in = record->body;
 	uint32_t pid = cursor_u32(&in);
 	cursor_u32(&in); // tid
-	struct perf_map map = {.begin = cursor_u64(&in)};
+	struct space_map map = {.begin = cursor_u64(&in)};
 	uint64_t length = cursor_u64(&in);
 	map.end = map.begin + length < map.begin ? UINT64_MAX : map.begin + length;
 	map.offset = cursor_u64(&in);
@@ -190,15 +190,15 @@ static int take_mmap(struct perf_data *data, const struct perf_record *record) {
 	uint64_t *build_id = map_get(&data->build_ids, map.module);
 	if (!map.build_id && build_id)
 		map.build_id = (uint32_t)*build_id;
-	perf_space_add(kernel ? &data->spaces.kernel : perf_space_of(&data->spaces, pid), &map);
+	space_add(kernel ? &data->spaces.kernel : space_of(&data->spaces, pid), &map);
 	return 0;
 }
 
 // ---- frames ----
 
 static bool find_code(struct perf_data *data, uint32_t pid, uint64_t address, bool kernel, struct frame *frame) {
-	struct perf_space *space = kernel ? &data->spaces.kernel : perf_space_of(&data->spaces, pid);
-	const struct perf_map *map = perf_space_find(space, address);
+	struct space *space = kernel ? &data->spaces.kernel : space_of(&data->spaces, pid);
+	const struct space_map *map = space_find(space, address);
 	*frame = (struct frame){.address = address, .kind = kernel ? FRAME_KERNEL : FRAME_USER};
 	if (!map)
 		return false;

@@ -4,8 +4,9 @@
 
 static const struct reader *const readers[] = {
 	&spool_reader,
-	&perf_data_reader,
 	&etl_reader,
+	&etl_zip_reader,
+	&perf_data_reader,
 	&folded_reader, // before perf-script, which takes more for its own
 	&perf_script_reader,
 	NULL,
@@ -33,8 +34,8 @@ const struct reader *const *reader_list(void) {
 	return readers;
 }
 
-int reader_read(const struct reader *reader, struct stream *input, const char *name, const struct read_options *options,
-		struct tables *tables, struct sink *sink) {
+int reader_read(const struct reader *reader, struct stream *input, const char *name,
+		const struct read_options *options, struct tables *tables, struct sink *sink) {
 	return reader->read_with ? reader->read_with(input, name, options, tables, sink)
 				 : reader->read(input, name, tables, sink);
 }

@@ -14,26 +14,27 @@ struct read_options {
 };
 
 struct reader {
-	const char *name;       // for --from
-	const char *extension;  // without the dot
+	const char *name;      // for --from
+	const char *extension; // without the dot
 	const char *description;
 	bool (*probe)(const uint8_t *head, size_t size); // the first bytes (up to 4096) look like it
 	// Pushes all events into `sink`; does not finish it. `name` is the input's, for messages. A
 	// failure has been said in one line; events before it have been pushed. 0 or -errno.
 	int (*read)(struct stream *input, const char *name, struct tables *tables, struct sink *sink);
 	// The same with options, where a format has any; then read() may be missing.
-	int (*read_with)(struct stream *input, const char *name, const struct read_options *options, struct tables *tables,
-			 struct sink *sink);
+	int (*read_with)(struct stream *input, const char *name, const struct read_options *options,
+			 struct tables *tables, struct sink *sink);
 	// What `tracelet info` tells about the format's own matters, as text or JSON; or NULL.
-	int (*describe)(struct stream *input, const char *name, const struct read_options *options, struct buffer *out);
+	int (*describe)(struct stream *input, const char *name, const struct read_options *options,
+			struct buffer *out);
 	bool ordered; // pushes its events in the order of time
 };
 
-extern const struct reader spool_reader, etl_reader, folded_reader, perf_script_reader, perf_data_reader;
+extern const struct reader spool_reader, etl_reader, folded_reader, perf_script_reader, perf_data_reader, etl_zip_reader;
 
-const struct reader *reader_by_name(const char *name);       // or NULL
+const struct reader *reader_by_name(const char *name);        // or NULL
 const struct reader *reader_by_content(struct stream *input); // or NULL; consumes nothing
 const struct reader *const *reader_list(void);                // ends with NULL
 
-int reader_read(const struct reader *reader, struct stream *input, const char *name, const struct read_options *options,
-		struct tables *tables, struct sink *sink);
+int reader_read(const struct reader *reader, struct stream *input, const char *name,
+		const struct read_options *options, struct tables *tables, struct sink *sink);

@@ -8,14 +8,17 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 struct decoder {
 	struct strings *strings;
+	struct stacks *stacks;
 	struct sink *sink;
 	uint64_t lost[RECORD_SOURCE_COUNT]; // told by batches so far
 	uint64_t time;                      // that has been reached: of facts, which have none
 	uint64_t start;                     // of the recording
 	uint64_t bad_records;
+	struct sample_copy copy; // of the sample that is being pushed
 };
 
 static uint32_t name_string(struct decoder *decoder, const char *name) {
@@ -168,6 +171,71 @@ static bool decode_irq(struct decoder *decoder, struct cursor *in, const struct 
 	return !in->failed && event->tid < TID_OUTSIDE;
 }
 
+// ---- marker ----
+
+static bool decode_mark(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
+	struct record_mark record = {0};
+	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record) - sizeof(struct record));
+	struct cursor text = cursor_slice(in, record.text_size);
+	if (in->failed || !record.type || record.type >= MARK_TYPE_COUNT || record.tid >= TID_OUTSIDE ||
+	    record.pid >= TID_OUTSIDE)
+		return false;
+	event->kind = EVENT_MARK;
+	event->tid = record.tid;
+	event->pid = record.pid;
+	memcpy(&event->mark.value, &record.value, sizeof(record.value));
+	event->mark.name = strings_add_bytes(decoder->strings, text.at, strnlen((const char *)text.at, cursor_left(&text)));
+	event->mark.type = record.type;
+	event->mark.no_task = head->flags & MARK_NO_TASK;
+	event->mark.cut = head->flags & MARK_CUT;
+	return true;
+}
+
+// ---- samples ----
+
+// A stack of bare addresses, told from the outermost to the innermost.
+static uint32_t add_addresses(struct decoder *decoder, uint32_t stack, const uint8_t *bytes, uint32_t count, uint32_t kind) {
+	while (count--) {
+		struct frame frame = {.kind = kind};
+		memcpy(&frame.address, bytes + (size_t)count * 8, 8);
+		stack = stacks_add(decoder->stacks, stack, stacks_add_frame(decoder->stacks, &frame));
+	}
+	return stack;
+}
+
+static bool read_copy(struct decoder *decoder, struct cursor *in) {
+	struct sample_copied copied;
+	cursor_copy(in, &copied, sizeof(copied));
+	decoder->copy = (struct sample_copy){.pc = copied.pc, .stack = copied.stack, .frame = copied.frame, .size = copied.size,
+					     .bytes = cursor_take(in, copied.size)};
+	return !in->failed;
+}
+
+static bool decode_sample(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
+	struct record_sample record = {0};
+	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record) - sizeof(struct record));
+	uint32_t frames = (uint32_t)record.kernel_frames + record.user_frames;
+	bool copied = head->flags & SAMPLE_STACK_COPIED;
+	const uint8_t *addresses = cursor_take(in, (copied ? SAMPLE_ADDRESSES : frames) * 8u);
+	if (in->failed || frames > 2 * SAMPLE_MOST_FRAMES || !is_task(record.tid) || !is_task(record.pid) ||
+	    (copied && !read_copy(decoder, in)))
+		return false;
+	// Of a stack that was copied the walk that failed does not count.
+	const uint8_t *user = addresses + (size_t)record.kernel_frames * 8;
+	uint32_t stack = copied ? 0 : add_addresses(decoder, 0, user, record.user_frames, FRAME_USER);
+	event->kind = EVENT_SAMPLE;
+	event->tid = record.tid;
+	event->pid = record.pid;
+	event->sample.weight = record.period;
+	event->sample.name = strings_add(decoder->strings, "cpu-clock");
+	event->sample.stack = add_addresses(decoder, stack, addresses, record.kernel_frames, FRAME_KERNEL);
+	event->sample.copy = copied ? &decoder->copy : NULL;
+	event->sample.flags = SAMPLE_RAW;
+	if (record.user_frames && !(head->flags & SAMPLE_STACK_COMPLETE))
+		event->sample.flags |= SAMPLE_BROKEN;
+	return true;
+}
+
 static bool (*const record_decoders[RECORD_KIND_COUNT])(struct decoder *, struct cursor *, const struct record *,
 							struct event *) = {
 	[RECORD_SWITCH] = decode_switch,      [RECORD_WAKING] = decode_waking,
@@ -175,6 +243,8 @@ static bool (*const record_decoders[RECORD_KIND_COUNT])(struct decoder *, struct
 	[RECORD_RENAME] = decode_rename,      [RECORD_EXIT] = decode_exit,
 	[RECORD_IRQ_ENTRY] = decode_irq,      [RECORD_IRQ_EXIT] = decode_irq,
 	[RECORD_SOFTIRQ_ENTRY] = decode_irq,  [RECORD_SOFTIRQ_EXIT] = decode_irq,
+	[RECORD_MARK] = decode_mark,
+	[RECORD_SAMPLE] = decode_sample,
 };
 
 // ---- blocks ----
@@ -208,8 +278,8 @@ static int decode_batch(struct decoder *decoder, struct cursor *in) {
 	struct batch batch;
 	cursor_copy(in, &batch, sizeof(batch));
 	struct cursor records = cursor_slice(in, batch.size);
-	if (records.failed || batch.cpu >= CPU_COUNT_MOST || !is_time(batch.base) ||
-	    !is_time(batch.base + UINT32_MAX))
+	bool cpu_is_good = batch.cpu < CPU_COUNT_MOST || batch.cpu == BATCH_NO_CPU;
+	if (records.failed || !cpu_is_good || !is_time(batch.base) || !is_time(batch.base + UINT32_MAX))
 		return bad_record(decoder);
 	int error = 0;
 	for (int source = 0; !error && source < RECORD_SOURCE_COUNT; source++)
@@ -222,6 +292,7 @@ static int decode_batch(struct decoder *decoder, struct cursor *in) {
 			return bad_record(decoder); // the rest of this batch has no beginning
 		struct event event = {.time = batch.base + head.delta, .cpu = batch.cpu};
 		if (head.kind >= RECORD_KIND_COUNT || !record_decoders[head.kind] ||
+		    (batch.cpu == BATCH_NO_CPU && head.kind != RECORD_MARK) ||
 		    !record_decoders[head.kind](decoder, &body, &head, &event)) {
 			bad_record(decoder);
 			continue;
@@ -288,6 +359,30 @@ static int decode_lost(struct decoder *decoder, struct cursor *in) {
 	return error ? error : push_lost(decoder, lost.time, CPU_NONE, RECORD_SOURCE_PROCESS, lost.unfollowed);
 }
 
+static int decode_mapping(struct decoder *decoder, struct cursor *in) {
+	struct spool_mapping mapping;
+	char build_id[41] = "";
+	cursor_copy(in, &mapping, sizeof(mapping));
+	const char *path = cursor_string(in);
+	if (in->failed || !is_time(mapping.time) || !is_task(mapping.pid) || mapping.start + mapping.size < mapping.start) {
+		decoder->bad_records++;
+		return 0;
+	}
+	for (int i = 0; i < MIN(mapping.build_id_size, 20); i++)
+		snprintf(build_id + 2 * i, 3, "%02x", mapping.build_id[i]);
+	struct event event = {.kind = EVENT_MAPPING,
+			      .cpu = CPU_NONE,
+			      .time = MAX(mapping.time, decoder->start),
+			      .tid = mapping.pid,
+			      .pid = mapping.pid,
+			      .mapping = {.start = mapping.start,
+					  .size = mapping.size,
+					  .offset = mapping.offset,
+					  .file = strings_add(decoder->strings, path),
+					  .build_id = strings_add(decoder->strings, build_id)}};
+	return sink_push(decoder->sink, &event);
+}
+
 static int decode_forgotten(struct decoder *decoder, struct cursor *in) {
 	struct spool_lost lost;
 	cursor_copy(in, &lost, sizeof(lost));
@@ -300,6 +395,7 @@ static int (*const block_decoders[])(struct decoder *, struct cursor *) = {
 	[SPOOL_BATCH] = decode_batch, [SPOOL_WATERMARK] = decode_watermark, [SPOOL_CLOCK] = decode_clock,
 	[SPOOL_META] = decode_meta,   [SPOOL_TASK] = decode_task,           [SPOOL_LOST] = decode_lost,
 	[SPOOL_FORGOTTEN] = decode_forgotten,
+	[SPOOL_MAPPING] = decode_mapping,
 };
 
 static bool spool_probe(const uint8_t *head, size_t size) {
@@ -356,7 +452,7 @@ static int tell_the_end(struct stream *input, const char *name, const struct spo
 }
 
 static int spool_read(struct stream *input, const char *name, struct tables *tables, struct sink *sink) {
-	struct decoder decoder = {.strings = tables->strings, .sink = sink};
+	struct decoder decoder = {.strings = tables->strings, .stacks = tables->stacks, .sink = sink};
 	struct spool_block block = {0};
 	struct cursor content;
 	size_t padded;

@@ -1,5 +1,6 @@
 #include "session/convert.h"
 #include "base/log.h"
+#include "event/locate.h"
 #include "event/order.h"
 #include "symbol/symbolizer.h"
 
@@ -49,10 +50,12 @@ static int run_pipeline(const struct conversion *conversion, const struct reader
 	tables.symbolizer = symbolizer_new(true);
 	struct sink *writer = conversion->writer->open(output, &tables);
 	struct sink *counted = tally_init(&result->tally, writer);
-	struct sink *order = reader->ordered ? NULL : order_new(counted);
+	tables.symbolizer = symbolizer_new(true);
+	struct sink *located = locate_new(&tables, counted);
+	struct sink *order = reader->ordered ? NULL : order_new(located);
 	struct progress progress = {
 		.sink = {.push = progress_push, .finish = progress_finish, .destroy = progress_destroy},
-		.next = order ? order : counted,
+		.next = order ? order : located,
 		.input = input,
 		.name = conversion->input,
 	};

@@ -77,7 +77,7 @@ struct asked_for {
 };
 
 static int operation_main(const struct asked_for *asked) {
-	struct recording recording = {.settings = asked->settings, .name = asked->name};
+	struct recording recording = {.settings = asked->settings, .name = asked->name, .marks = -1};
 	pid_array processes = {0};
 	struct control control = CONTROL_NONE;
 	struct beginning beginning = {0};

@@ -1,6 +1,8 @@
 #include "session/profile.h"
 
 #include "base/log.h"
+#include "event/locate.h"
+#include "event/order.h"
 #include "symbol/symbolizer.h"
 
 #include <errno.h>
@@ -40,6 +42,14 @@ static int tap_push(struct sink *sink, const struct event *event) {
 	return sink_push(tap->next, &marked);
 }
 
+// The sink behind is the caller's to finish.
+static int tap_finish(struct sink *sink) {
+	return 0;
+}
+
+static void tap_destroy(struct sink *sink) {
+}
+
 static const struct reader *choose_reader(struct stream *input) {
 	const struct reader *reader = reader_by_content(input);
 	size_t size = MIN(stream_available(input), 4096u);
@@ -61,11 +71,18 @@ static int read_stream(struct stream *input, const char *path, const struct read
 		log_error("%s: of no format that tracelet reads", path);
 		return -EINVAL;
 	}
-	struct tap tap = {.sink = {.push = tap_push}, .next = sink, .input = input, .name = path, .flags = flags};
+	struct tap tap = {.sink = {.push = tap_push, .finish = tap_finish, .destroy = tap_destroy}, .next = sink, .input = input, .name = path, .flags = flags};
 	clock_gettime(CLOCK_MONOTONIC, &tap.begun);
 	if (!tables->symbolizer)
 		tables->symbolizer = symbolizer_new(true);
-	int error = reader_read(reader, input, path, &(struct read_options){0}, tables, &tap.sink);
+	// Our own recordings tell addresses, and who maps what, in any order.
+	bool raw = reader == &spool_reader;
+	struct sink *first = raw ? order_new(locate_new(tables, &tap.sink)) : &tap.sink;
+	int error = reader_read(reader, input, path, &(struct read_options){0}, tables, first);
+	if (raw && !error)
+		error = sink_finish(first);
+	if (raw)
+		sink_destroy(first);
 	log_progress(NULL);
 	return error;
 }

@@ -5,10 +5,12 @@
 #include "session/artifact.h"
 #include "session/convert.h"
 #include "session/manifest.h"
+#include "symbol/kernel.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -20,6 +22,7 @@ enum { DRAIN_INTERVAL_MS = 100 };
 
 static int open_spool(struct recording *recording) {
 	const struct settings *settings = recording->settings;
+	recording->new_folder = access(settings->output_dir, F_OK) != 0;
 	int error = artifact_make_dir(settings->output_dir);
 	int fd = error ? error : artifact_reserve(settings->output_dir, recording->name, &recording->stem);
 	if (fd < 0) {
@@ -40,7 +43,8 @@ static int open_capture(struct recording *recording) {
 	struct capture_options options = {.scope = recording->settings->scope,
 					  .buffer_size = recording->settings->buffer_size};
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
-		options.sources[source] = true;
+		options.sources[source] = source != RECORD_SOURCE_SAMPLE || recording->settings->sample;
+	options.sample_frequency = (unsigned)recording->settings->sample;
 	static const struct capture_backend *const backends[] = {&capture_bpf, &capture_perf};
 	char why[ARRAY_SIZE(backends)][256] = {{0}};
 	for (size_t i = 0; i < ARRAY_SIZE(backends); i++) {
@@ -52,14 +56,54 @@ static int open_capture(struct recording *recording) {
 		}
 	}
 	log_warning("no trace: %s; %s. 'tracelet doctor' shows what to do", why[0], why[1]);
-	return -EPERM;
+	if (recording->settings->strict || recording->marks < 0)
+		return -EPERM;
+	recording->backend = &capture_marks; // if there are any, there will be a trace of them
+	return 0;
+}
+
+static void open_marker(struct recording *recording) {
+	int error = marker_open(&recording->marker, recording->marks);
+	if (error)
+		log_verbose("the test cannot make marks: %s", strerror(-error));
 }
 
 void recording_open(struct recording *recording) {
+	recording->wait = -1;
 	if (open_capture(recording) == 0 && open_spool(recording) != 0) {
 		recording->backend->close(recording->capture);
 		recording->backend = NULL;
 	}
+	if (recording->backend && recording->marks >= 0)
+		open_marker(recording);
+}
+
+// From now on the test's marks are recorded too.
+static void start_marker(struct recording *recording) {
+	if (!recording->marker)
+		return;
+	int fds[] = {recording->backend->wait_fd(recording->capture), marker_wait_fd(recording->marker)};
+	recording->wait = epoll_create1(EPOLL_CLOEXEC);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		if (fds[i] >= 0)
+			epoll_ctl(recording->wait, EPOLL_CTL_ADD, fds[i], &(struct epoll_event){.events = EPOLLIN});
+	marker_start(recording->marker);
+}
+
+// Where the kernel is, and which build: names of its addresses are looked for only then.
+static void write_kernel_facts(struct recording *recording) {
+	char line[256], build_id[41] = "", address[32] = "";
+	FILE *symbols = fopen("/proc/kallsyms", "re");
+	while (symbols && !*address && fgets(line, sizeof(line), symbols)) {
+		char name[200];
+		if (sscanf(line, "%31s %*c %199s", address, name) != 2 || strcmp(name, "_text") != 0)
+			*address = 0;
+	}
+	if (symbols)
+		fclose(symbols);
+	kernel_build_id(build_id);
+	spool_meta(&recording->spool, "kernel-text", address);
+	spool_meta(&recording->spool, "kernel-build-id", build_id);
 }
 
 static void write_facts(struct recording *recording) {
@@ -84,6 +128,8 @@ static void write_facts(struct recording *recording) {
 	for (size_t i = 0; i < ARRAY_SIZE(facts); i++)
 		spool_meta(&recording->spool, facts[i][0], facts[i][1]);
 	buffer_free(&command);
+	if (recording->settings->sample)
+		write_kernel_facts(recording);
 }
 
 struct following {
@@ -111,11 +157,12 @@ bool recording_begin(struct recording *recording, const pid_t *processes, size_t
 	char why[256] = "";
 	int error = 0;
 	write_facts(recording);
-	if (settings->scope == SCOPE_SYSTEM)
+	// Marks alone would not tell that a name has changed since.
+	if (settings->scope == SCOPE_SYSTEM && recording->backend != &capture_marks)
 		spool_tasks(&recording->spool, 0);
 	for (size_t i = 0; i < count; i++) {
 		struct following following = {.recording = recording, .pid = processes[i], .error = -ESRCH};
-		if (settings->scope == SCOPE_TREE)
+		if (settings->scope == SCOPE_TREE && recording->backend != &capture_marks)
 			spool_tasks(&recording->spool, processes[i]);
 		task_threads(processes[i], follow_thread, &following);
 		if (i == 0) // others may have ended meanwhile
@@ -135,6 +182,7 @@ bool recording_begin(struct recording *recording, const pid_t *processes, size_t
 	}
 	if (*recording->less)
 		log_warning("%s; recording less, with perf events", recording->less);
+	start_marker(recording);
 	// On disk before the test begins: if we are killed, there is a spool to convert.
 	spool_flush(&recording->spool);
 	clock_gettime(CLOCK_REALTIME, &recording->started);
@@ -151,6 +199,8 @@ void recording_stop(struct recording *recording) {
 	if (!recording->active)
 		return;
 	recording->active = false;
+	if (recording->marker)
+		marker_stop(recording->marker, &recording->spool, &recording->totals);
 	recording->backend->stop(recording->capture, &recording->spool, &recording->totals);
 	struct spool_lost lost = {.time = clock_boot_now(), .unfollowed = recording->totals.unfollowed};
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
@@ -173,7 +223,9 @@ double recording_seconds(const struct recording *recording) {
 }
 
 int recording_wait_fd(const struct recording *recording) {
-	return recording->active ? recording->backend->wait_fd(recording->capture) : -1;
+	if (!recording->active)
+		return -1;
+	return recording->wait >= 0 ? recording->wait : recording->backend->wait_fd(recording->capture);
 }
 
 // Until the next drain is due or, if that is sooner, --duration is over.
@@ -184,9 +236,17 @@ int recording_wait_time(const struct recording *recording) {
 }
 
 static void sync_now(struct recording *recording) {
+	if (recording->marker)
+		marker_sync(recording->marker, &recording->spool);
 	recording->backend->sync(recording->capture, &recording->spool);
 	spool_flush(&recording->spool);
 	recording->synced = clock_boot_now();
+}
+
+static void drain_now(struct recording *recording) {
+	if (recording->marker)
+		marker_drain(recording->marker, &recording->spool);
+	recording->backend->drain(recording->capture, &recording->spool);
 }
 
 void recording_turn(struct recording *recording) {
@@ -197,7 +257,7 @@ void recording_turn(struct recording *recording) {
 	if (clock_boot_now() - recording->synced >= DRAIN_INTERVAL_MS * 1000000ull)
 		sync_now(recording);
 	else
-		recording->backend->drain(recording->capture, &recording->spool);
+		drain_now(recording);
 	warn_of_full_disk(recording);
 }
 
@@ -258,6 +318,8 @@ static void add_to_manifest(struct recording *recording, const struct summary *s
 static void take_counts(struct summary *summary, const struct conversion_result *result) {
 	summary->events = result->tally.events;
 	memcpy(summary->lost, result->tally.lost, sizeof(summary->lost));
+	summary->samples = result->tally.kinds[EVENT_SAMPLE];
+	summary->broken = result->tally.broken;
 	summary->gaps = result->tally.gaps;
 	summary->late = result->late;
 	summary->trace_size = result->size;
@@ -278,11 +340,25 @@ static bool end_spool(struct recording *recording, const struct test_end *end) {
 	return wanted && !recording->spool.error;
 }
 
+// Where nothing but marks can be recorded and there were none, nothing is left.
+static void give_up_if_empty(struct recording *recording) {
+	if (recording->backend != &capture_marks)
+		return;
+	recording_stop(recording);
+	if (recording->marker && marker_count(recording->marker))
+		return;
+	recording_drop(recording);
+	if (recording->new_folder)
+		rmdir(recording->settings->output_dir);
+	recording->backend = NULL;
+}
+
 void recording_finish(struct recording *recording, const struct test_end *end, struct summary *summary) {
 	const struct settings *settings = recording->settings;
 	*summary = (struct summary){.settings = settings, .test = recording->name, .wait_status = end->wait_status,
 				    .operation = end->operation, .started = end->started,
 				    .wall_seconds = end->wall_seconds, .test_cpu_seconds = end->cpu_seconds};
+	give_up_if_empty(recording);
 	if (recording->backend) {
 		struct conversion_result result = {0};
 		if (end_spool(recording, end))
@@ -355,6 +431,9 @@ void recording_drop(struct recording *recording) {
 }
 
 void recording_close(struct recording *recording) {
+	marker_close(recording->marker);
+	if (recording->wait >= 0)
+		close(recording->wait);
 	if (recording->backend)
 		recording->backend->close(recording->capture);
 	flight_free(recording->flight);

@@ -3,6 +3,7 @@
 // tracer of a test and by the tracer of an operation.
 #pragma once
 
+#include "capture/marker/marker.h"
 #include "session/flight.h"
 #include "session/settings.h"
 #include "session/summary.h"
@@ -22,6 +23,9 @@ struct recording {
 	const char *name;                      // of the test, made safe
 	const struct capture_backend *backend; // NULL: nothing can be recorded
 	struct capture *capture;
+	int marks;             // what marker_create() gave, or -1
+	struct marker *marker; // NULL: the test cannot make marks
+	int wait;              // an epoll over both, where there are both
 	struct capture_totals totals;
 	struct spool spool;
 	struct flight *flight; // --type memory: the newest events, else NULL
@@ -31,6 +35,7 @@ struct recording {
 	uint64_t begun, deadline, synced;
 	bool active; // events come in
 	bool told_of_full_disk;
+	bool new_folder; // the one for artifacts was not there before
 	char less[256]; // why less is recorded than could be; "": it is not
 };
 

@@ -3,6 +3,7 @@
 // records it, and goes on when the tracer dies.
 #include "session/run.h"
 #include "base/log.h"
+#include "capture/marker/marker.h"
 #include "session/artifact.h"
 #include "session/descriptors.h"
 #include "session/test.h"
@@ -98,6 +99,17 @@ static int run_plainly(char **command) {
 	return say_not_started(command[0], errno);
 }
 
+// The test finds the tracer's memory for marks by this variable, and inherits no descriptor.
+static void tell_test_of_marks(int marks, pid_t tracer) {
+	char marks_name[MARKER_NAME_SIZE];
+	if (marks < 0)
+		return;
+	marker_name(marks, marker_holder(marks, tracer), marks_name);
+	if (tracer > 0)
+		setenv("TRACELET_MARKS", marks_name, 1);
+	close(marks);
+}
+
 int session_run(const struct settings *settings) {
 	char name[ARTIFACT_NAME_SIZE];
 	if (!settings_enabled(settings))
@@ -107,9 +119,11 @@ int session_run(const struct settings *settings) {
 	descriptors_fill_gaps();
 	if (settings->wait_tree >= 0)
 		test_adopt_orphans();
-	int error = tracer_spawn(&tracer, settings, test_name(settings, name));
+	int marks = marker_create();
+	int error = tracer_spawn(&tracer, settings, test_name(settings, name), marks);
 	if (error)
 		log_warning("no trace: cannot start the tracer: %s", strerror(-error));
+	tell_test_of_marks(marks, tracer.pid);
 	error = test_prepare(&test, settings->command);
 	if (error) {
 		tracer_cancel(&tracer);

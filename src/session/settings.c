@@ -25,6 +25,7 @@ enum setting_type {
 	TYPE_CHOICE,
 	TYPE_YES_NO,
 	TYPE_PROCESS,
+	TYPE_FREQUENCY, // 0: no
 };
 
 struct setting {
@@ -76,11 +77,14 @@ static const struct setting table[SETTING_COUNT] = {
 	[SETTING_RING_SIZE] = {"ring-size", TYPE_SIZE, FIELD(ring_size), .least = 64 << 10, .most = 1ull << 32,
 			       .wanted = "a size from 64K to 4G"},
 	[SETTING_RING_SECONDS] = {"ring-seconds", TYPE_SECONDS, FIELD(ring_seconds), .wanted = "seconds"},
+	[SETTING_SAMPLE] = {"sample", TYPE_FREQUENCY, FIELD(sample), .bare = "999", .wanted = "a number from 1 to 20000, or 'no'"},
 	[SETTING_DURATION] = {"duration", TYPE_SECONDS, FIELD(duration), .wanted = "seconds"},
 	[SETTING_WAIT_TREE] = {"wait-tree", TYPE_SECONDS, FIELD(wait_tree), .bare = "0", .wanted = "seconds"},
 	[SETTING_BUFFER_SIZE] = {"buffer-size", TYPE_SIZE, FIELD(buffer_size), .least = 4096, .most = 1 << 30,
 				 .wanted = "a size from 4K to 1G"},
 	[SETTING_JSON] = {"json", TYPE_TARGET, FIELD(json), .wanted = "a file or an open descriptor"},
+	[SETTING_ATTACHMENTS] = {"attachments", TYPE_CHOICE, FIELD(attachments), .choices = enabled_choices,
+				 .wanted = "'yes', 'no' or 'auto'"},
 	[SETTING_KEEP_SPOOL] = {"keep-spool", TYPE_YES_NO, FIELD(keep_spool), .bare = "yes",
 				.wanted = "'yes' or 'no'"},
 	[SETTING_STRICT] = {"strict", TYPE_YES_NO, FIELD(strict), .bare = "yes", .wanted = "'yes' or 'no'"},
@@ -163,6 +167,10 @@ static bool parse(struct settings *settings, const struct setting *setting, cons
 		       (double)*(size_t *)field <= setting->most;
 	case TYPE_CHOICE:
 		return parse_choice(setting, text, field);
+	case TYPE_FREQUENCY:
+		answer = yes_no(text);
+		*(int *)field = answer == 1 && text[1] ? atoi(setting->bare) : atoi(text);
+		return answer == 0 || (*(int *)field > 0 && *(int *)field <= 20000 && (answer == 1 || text[strspn(text, "0123456789")] == 0));
 	case TYPE_PROCESS:
 		*(int *)field = atoi(text);
 		return *(int *)field > 0 && text[strspn(text, "0123456789")] == 0 &&
@@ -300,7 +308,7 @@ static char *find_user_file(void) {
 
 bool settings_load(struct settings *settings) {
 	*settings = (struct settings){.output_dir = "tracelet-out", .profile = "embedded", .enabled = ENABLED_YES,
-				      .scope = SCOPE_TREE, .ring_size = 16 << 20, .wait_tree = -1};
+				      .attachments = ATTACHMENTS_AUTO, .scope = SCOPE_TREE, .ring_size = 16 << 20, .wait_tree = -1};
 	settings->user_file = find_user_file();
 	settings->project_file = find_project_file();
 	if (settings->user_file && !take_file(settings, settings->user_file, FROM_USER_FILE))
@@ -392,6 +400,7 @@ void setting_value(const struct settings *settings, enum setting_id id, struct b
 		buffer_printf(text, "%s", setting->choices[*(const int *)field]);
 		break;
 	case TYPE_PROCESS:
+	case TYPE_FREQUENCY:
 		if (*(const int *)field)
 			buffer_printf(text, "%d", *(const int *)field);
 		break;

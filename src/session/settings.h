@@ -19,10 +19,12 @@ enum setting_id {
 	SETTING_TYPE,
 	SETTING_RING_SIZE,
 	SETTING_RING_SECONDS,
+	SETTING_SAMPLE,
 	SETTING_DURATION,
 	SETTING_WAIT_TREE,
 	SETTING_BUFFER_SIZE,
 	SETTING_JSON,
+	SETTING_ATTACHMENTS,
 	SETTING_KEEP_SPOOL,
 	SETTING_STRICT,
 	SETTING_PID,
@@ -35,6 +37,9 @@ enum setting_origin { FROM_DEFAULT, FROM_USER_FILE, FROM_PROJECT_FILE, FROM_ENVI
 
 enum enabled { ENABLED_NO, ENABLED_YES, ENABLED_AUTO }; // auto: only if the environment says yes
 
+// Telling a CI about artifacts. auto: where it is known to listen.
+enum attachments { ATTACHMENTS_NO, ATTACHMENTS_YES, ATTACHMENTS_AUTO };
+
 enum recording_type { RECORD_TO_FILE, RECORD_TO_MEMORY }; // memory: a flight recorder
 
 struct settings {
@@ -42,6 +47,7 @@ struct settings {
 	const char *output_dir;
 	const char *profile;    // "embedded": the built-in one
 	const char *json;       // a number: this descriptor; else a file; NULL: no
+	int attachments;        // enum attachments
 	char **command;         // ends with NULL
 	int enabled;            // enum enabled
 	int scope;              // enum capture_scope
@@ -49,6 +55,7 @@ struct settings {
 	size_t ring_size;       // bytes that a flight recorder holds
 	double ring_seconds;    // and for how long, 0: as long as there is room
 	size_t buffer_size;     // 0: sized to the machine
+	int sample;             // CPU samples in a second, 0: none
 	double duration;        // seconds after which recording stops, 0: with the test
 	double wait_tree;       // seconds to wait for the test's orphans, 0: for ever, negative: do not
 	int pid;                // of the process that an operation is about, 0: the caller

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "session/ci.h"
 #include "session/descriptors.h"
 
 #include <errno.h>
@@ -56,13 +57,21 @@ static void describe_events(const struct summary *summary, struct buffer *out) {
 		return;
 	}
 	buffer_printf(out, "%s, ", with_commas(summary->events, number));
+	if (summary->samples) {
+		buffer_printf(out, "of these %s samples", with_commas(summary->samples, number));
+		if (summary->broken)
+			buffer_printf(out, " (%.1f %% with broken stacks)",
+				      (double)summary->broken * 100 / (double)summary->samples);
+		buffer_printf(out, ", ");
+	}
 	if (lost_in_all(summary)) {
 		buffer_printf(out, "LOST");
 		for (int source = 0; source < SOURCE_COUNT; source++)
 			if (summary->lost[source])
 				buffer_printf(out, " %s %s", with_commas(summary->lost[source], number),
 					      event_source_names[source]);
-		buffer_printf(out, "; a larger --buffer-size keeps more");
+		if (lost_in_all(summary) > summary->lost[SOURCE_MARKER]) // marks do not go through that buffer
+			buffer_printf(out, "; a larger --buffer-size keeps more");
 	} else {
 		buffer_printf(out, "none lost");
 	}
@@ -166,6 +175,10 @@ static void json_counts(struct json *json, const struct summary *summary) {
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
 		json_uint(json, event_source_names[source], summary->lost[source]);
 	json_close_object(json);
+	if (summary->samples) {
+		json_uint(json, "samples", summary->samples);
+		json_uint(json, "broken_stacks", summary->broken);
+	}
 	json_uint(json, "gaps", summary->gaps);
 	json_uint(json, "late", summary->late);
 }
@@ -240,4 +253,22 @@ void summary_write_json(const struct summary *summary) {
 	if (error)
 		log_warning("--json %s: cannot be written: %s", target, strerror(-error));
 	buffer_free(&line);
+}
+
+void summary_publish(const struct summary *summary) {
+	struct ci_artifact artifacts[2];
+	size_t count = 0;
+	char words[128];
+	summary_result_words(summary->wait_status, words, sizeof(words));
+	if (summary->trace)
+		artifacts[count++] = (struct ci_artifact){summary->trace, summary->trace_size};
+	if (summary->spool)
+		artifacts[count++] = (struct ci_artifact){.path = summary->spool};
+	struct ci_test test = {.name = summary->test,
+			       .result = words,
+			       .passed = summary->wait_status == 0,
+			       .seconds = summary->wall_seconds,
+			       .artifacts = artifacts,
+			       .artifact_count = count};
+	ci_publish(summary->settings, &test, STDOUT_FILENO, STDERR_FILENO);
 }

@@ -26,6 +26,7 @@ struct summary {
 	double tracer_cpu_seconds;
 	uint64_t events;
 	uint64_t lost[SOURCE_COUNT];
+	uint64_t samples, broken; // broken: whose stack is not whole
 	uint64_t gaps; // switches that the kernel did not report
 	uint64_t late; // events that came too late to be put in order
 	struct capture_totals totals;
@@ -39,3 +40,6 @@ void summary_result_words(int wait_status, char *words, size_t size);
 
 // To the descriptor or file of --json. Failures are warnings.
 void summary_write_json(const struct summary *summary);
+
+// To the CI we are in (ci.h): lines to standard output, commands to standard error.
+void summary_publish(const struct summary *summary);

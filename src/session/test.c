@@ -70,30 +70,52 @@ int test_begin(struct test *test) {
 }
 
 // A test that the terminal stopped stops us too, so that the shell sees its job
-// stopped. Without a terminal nobody would continue us.
-static void stop_with_test(int signal) {
-	bool by_terminal = signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
-	int terminal = by_terminal ? open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
+// stopped. Some tidy up on Ctrl-Z and then stop themselves with SIGSTOP; a SIGSTOP
+// out of the blue is a matter between its sender and the test. Without a terminal
+// nobody would continue us.
+static void stop_with_test(struct test *test) {
+	int terminal = test->stopped && test->stop_typed ? open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY)
+							 : -1;
 	if (terminal < 0)
 		return;
 	close(terminal);
 	raise(SIGSTOP);
+	test->stopped = test->stop_typed = false;
+	// `fg` has continued the test as well, and it shall see that once. Who continued only
+	// us means the test.
+	sigset_t continued;
+	siginfo_t change = {0};
+	sigemptyset(&continued);
+	sigaddset(&continued, SIGCONT);
+	sigtimedwait(&continued, NULL, &(struct timespec){0});
+	if (waitid(P_PID, (id_t)test->pid, &change, WCONTINUED | WNOHANG) == 0 && change.si_pid == 0)
+		kill(test->pid, SIGCONT);
+}
+
+static void note_change(struct test *test, int status) {
+	int signal = WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
+	test->stopped = WIFSTOPPED(status);
+	test->stop_typed = test->stopped &&
+			   (test->stop_typed || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU);
 }
 
 static void pass_on(struct test *test, const siginfo_t *signal) {
 	// From the kernel: the terminal has sent it to the test as well.
 	if (signal->si_code <= 0)
 		kill(test->pid, signal->si_signo);
+	else if (signal->si_signo == SIGTSTP)
+		test->stop_typed = true;
 }
 
 int test_wait(struct test *test, struct rusage *usage) {
 	for (;;) {
 		int status;
-		pid_t changed = wait4(test->pid, &status, WNOHANG | WUNTRACED, usage);
-		if (changed == test->pid && WIFSTOPPED(status))
-			stop_with_test(WSTOPSIG(status));
-		else if (changed == test->pid)
+		pid_t changed = wait4(test->pid, &status, WNOHANG | WUNTRACED | WCONTINUED, usage);
+		if (changed == test->pid && !WIFSTOPPED(status) && !WIFCONTINUED(status))
 			return status;
+		if (changed == test->pid)
+			note_change(test, status);
+		stop_with_test(test);
 		siginfo_t signal;
 		if (sigwaitinfo(&test->signals, &signal) > 0 && signal.si_signo != SIGCHLD)
 			pass_on(test, &signal);

@@ -11,6 +11,7 @@ struct test {
 	pid_t pid;
 	int gate;       // a byte lets the test begin; if it closes without one there will be no test
 	int exec_error; // read side: an errno if the command could not be executed
+	bool stopped, stop_typed; // the test has stopped; someone typed Ctrl-Z
 	sigset_t signals, mask_before;
 	struct sigaction child_before; // what SIGCHLD did
 };

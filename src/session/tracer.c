@@ -1,5 +1,6 @@
 #include "session/tracer.h"
 #include "base/log.h"
+#include "session/ci.h"
 #include "session/control.h"
 #include "session/descriptors.h"
 
@@ -40,12 +41,13 @@ static bool receive_message(int socket, struct message *message, enum message_ty
 // Only the waiter's word ends us; the terminal and the job's signals do not. Of
 // the test's descriptors we keep stderr, for warnings and the summary, and the
 // one that --json names.
-static void detach_from_terminal(const struct settings *settings, int socket) {
+static void detach_from_terminal(const struct settings *settings, int socket, int marks) {
 	setsid();
 	prctl(PR_SET_NAME, "tracelet-tracer");
 	control_take_signals(false);
 	int json = settings->json ? descriptor_named(settings->json) : -1;
-	descriptors_give_up((int[]){socket, json}, 2);
+	int lines = ci_wants_lines(settings) ? STDOUT_FILENO : -1;
+	descriptors_give_up((int[]){socket, json, marks, lines}, 4);
 }
 
 // The result is out; taking the programs out of the kernel can happen behind
@@ -53,6 +55,7 @@ static void detach_from_terminal(const struct settings *settings, int socket) {
 static void let_go_of_readers(const struct settings *settings) {
 	int json = settings->json ? descriptor_named(settings->json) : -1;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	dup2(null, STDOUT_FILENO);
 	dup2(null, STDERR_FILENO);
 	if (json >= 0)
 		dup2(null, json);
@@ -65,13 +68,15 @@ static void finish(struct recording *recording, const struct test_end *end) {
 		summary_write_json(&summary);
 	if (!recording->settings->quiet && recording->backend)
 		summary_print(&summary);
+	if (recording->backend)
+		summary_publish(&summary);
 }
 
 // The life of the tracer. Returns its exit status.
-static int tracer_main(const struct settings *settings, const char *test_name, int socket) {
-	struct recording recording = {.settings = settings, .name = test_name};
+static int tracer_main(const struct settings *settings, const char *test_name, int socket, int marks) {
+	struct recording recording = {.settings = settings, .name = test_name, .marks = marks};
 	struct message message = {0};
-	detach_from_terminal(settings, socket);
+	detach_from_terminal(settings, socket, marks);
 	recording_open(&recording);
 	if (!receive_message(socket, &message, MESSAGE_ATTACH)) {
 		recording_drop(&recording);
@@ -108,7 +113,7 @@ static int tracer_main(const struct settings *settings, const char *test_name, i
 
 // ---- in the waiter ----
 
-int tracer_spawn(struct tracer *tracer, const struct settings *settings, const char *test_name) {
+int tracer_spawn(struct tracer *tracer, const struct settings *settings, const char *test_name, int marks) {
 	int ends[2];
 	*tracer = (struct tracer){.pid = -1, .socket = -1};
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
@@ -116,7 +121,7 @@ int tracer_spawn(struct tracer *tracer, const struct settings *settings, const c
 	tracer->pid = fork();
 	if (tracer->pid == 0) {
 		close(ends[0]);
-		_exit(tracer_main(settings, test_name, ends[1]));
+		_exit(tracer_main(settings, test_name, ends[1], marks));
 	}
 	int error = tracer->pid < 0 ? -errno : 0;
 	close(ends[1]);

@@ -62,7 +62,7 @@ static void read_segments(Elf *elf, struct elf_object *object) {
 		GElf_Phdr header;
 		if (gelf_getphdr(elf, (int)i, &header) && header.p_type == PT_LOAD)
 			object->segments[object->segment_count++] =
-				(struct elf_segment){header.p_offset, header.p_filesz, header.p_vaddr};
+				(struct elf_segment){header.p_offset, header.p_filesz, header.p_vaddr, (header.p_flags & PF_X) != 0};
 	}
 }
 
@@ -183,6 +183,19 @@ bool elf_address_of(const struct elf_object *object, uint64_t position, uint64_t
 	return false;
 }
 
+bool elf_mapping_address(const struct elf_object *object, uint64_t offset, uint64_t *address) {
+	enum { LARGEST_PAGE = 65536 };
+	for (size_t i = 0; i < object->segment_count; i++) {
+		const struct elf_segment *segment = &object->segments[i];
+		if (segment->executable && offset < segment->offset + segment->size &&
+		    (offset >= segment->offset || segment->offset - offset < LARGEST_PAGE)) {
+			*address = segment->address - segment->offset + offset;
+			return true;
+		}
+	}
+	return false;
+}
+
 // ---- files ----
 
 static Elf *open_elf(const char *path, int *file) {
@@ -219,12 +232,18 @@ static Elf *open_by_build_id(const char *build_id, int *file) {
 	return NULL;
 }
 
-static void fill(struct elf_object *object, Elf *elf) {
+static void fill_code(struct elf_object *object, Elf *elf) {
 	GElf_Ehdr header;
-	if (gelf_getehdr(elf, &header))
+	if (gelf_getehdr(elf, &header)) {
 		object->machine = header.e_machine;
+		object->entry = header.e_entry;
+	}
 	read_segments(elf, object);
 	find_eh_frame(elf, object);
+}
+
+static void fill(struct elf_object *object, Elf *elf) {
+	fill_code(object, elf);
 	struct symbol_list list = {0};
 	read_table(elf, SHT_SYMTAB, &list);
 	// Also for the debug information that a stripped file lacks.
@@ -277,6 +296,28 @@ struct elf_object *elf_open_memory(const void *bytes, size_t size) {
 	read_build_id(elf, object->build_id);
 	fill(object, elf);
 	return object;
+}
+
+static struct elf_object *with_code(Elf *elf, int file) {
+	struct elf_object *object = memory_alloc(sizeof(*object));
+	object->files[0] = file;
+	object->files[1] = -1;
+	object->handles[0] = elf;
+	fill_code(object, elf);
+	return object;
+}
+
+struct elf_object *elf_open_code(const char *path) {
+	int file;
+	elf_version(EV_CURRENT);
+	Elf *elf = open_elf(path, &file);
+	return elf ? with_code(elf, file) : NULL;
+}
+
+struct elf_object *elf_open_code_memory(const void *bytes, size_t size) {
+	elf_version(EV_CURRENT);
+	Elf *elf = elf_memory((char *)(uintptr_t)bytes, size);
+	return elf ? with_code(elf, -1) : NULL;
 }
 
 void elf_close(struct elf_object *object) {

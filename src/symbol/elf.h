@@ -14,6 +14,7 @@ struct elf_symbol {
 
 struct elf_segment {
 	uint64_t offset, size, address;
+	bool executable;
 };
 
 struct unwind_table;
@@ -26,6 +27,7 @@ struct elf_object {
 	const uint8_t *eh_frame; // its section, or NULL
 	size_t eh_frame_size;
 	uint64_t eh_frame_address;
+	uint64_t entry;   // where a program begins
 	uint16_t machine; // EM_
 	char build_id[41];
 	struct unwind_table *unwind; // made when it is asked for
@@ -43,7 +45,12 @@ struct elf_object {
 // NULL: there is no such file here.
 struct elf_object *elf_open(const char *path, const char *build_id);
 struct elf_object *elf_open_memory(const void *bytes, size_t size); // an image in memory: the vdso
+// The same without symbols: what unwinding needs.
+struct elf_object *elf_open_code(const char *path);
+struct elf_object *elf_open_code_memory(const void *bytes, size_t size);
 void elf_close(struct elf_object *object);
 
 bool elf_address_of(const struct elf_object *object, uint64_t position, uint64_t *address);
+// The same for the beginning of an executable mapping, which is that of a page and may be before the code.
+bool elf_mapping_address(const struct elf_object *object, uint64_t offset, uint64_t *address);
 struct elf_symbol *elf_symbol_at(const struct elf_object *object, uint64_t address); // or NULL

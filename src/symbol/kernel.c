@@ -7,7 +7,7 @@
 #include <elf.h>
 #include <string.h>
 
-static void read_build_id(char *text) {
+void kernel_build_id(char text[41]) {
 	struct input notes;
 	text[0] = 0;
 	if (input_open(&notes, "/sys/kernel/notes"))
@@ -70,7 +70,7 @@ struct kernel_symbols *kernel_symbols_open(void) {
 		return NULL;
 	}
 	qsort(kernel->symbols, kernel->count, sizeof(*kernel->symbols), compare_addresses);
-	read_build_id(kernel->build_id);
+	kernel_build_id(kernel->build_id);
 	return kernel;
 }
 

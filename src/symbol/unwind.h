@@ -41,6 +41,12 @@ void unwind_table_free(struct unwind_table *table);
 bool unwind_row_at(struct unwind_table *table, uint64_t address, struct unwind_row *row); // false: there is none
 size_t unwind_table_functions(const struct unwind_table *table);
 
+// All rows of the file in order, with their `pc` counted from the table's base, for those who want
+// the whole: made when they are first asked for. Where there is no code they are CFA_NONE.
+size_t unwind_table_rows(struct unwind_table *table);
+const struct unwind_row *unwind_table_row(const struct unwind_table *table, size_t index);
+uint64_t unwind_table_base(const struct unwind_table *table);
+
 // Called once for each frame, innermost first, with the address of its code (of the call, where it
 // has made one). Gives the row for it, or NULL; sets `stop` to end the walk there.
 typedef const struct unwind_row *unwind_take_frame(void *context, uint64_t pc, bool *stop);

@@ -52,6 +52,7 @@ struct unwind_table {
 	size_t cie_offset; // of the one that is in `cie`; SIZE_MAX: none
 	ARRAY(struct function) functions; // in order of address
 	ARRAY(struct unwind_row) rows;    // those of one function side by side
+	ARRAY(struct unwind_row) all;     // of all functions, when they have been asked for
 };
 
 // ---- numbers ----
@@ -525,6 +526,7 @@ void unwind_table_free(struct unwind_table *table) {
 		return;
 	array_free(&table->functions);
 	array_free(&table->rows);
+	array_free(&table->all);
 	free(table);
 }
 
@@ -564,4 +566,43 @@ bool unwind_row_at(struct unwind_table *table, uint64_t address, struct unwind_r
 		return false;
 	*found = rows[low - 1];
 	return true;
+}
+
+// ---- the whole ----
+
+// Functions may overlap: the later one goes on from where it can.
+static void add_to_all(struct unwind_table *table, uint64_t pc, struct unwind_row row) {
+	struct unwind_row *last = table->all.count ? &table->all.items[table->all.count - 1] : NULL;
+	if (pc > UINT32_MAX || (last && last->pc > pc))
+		return;
+	if (last && last->pc == pc)
+		table->all.count--;
+	else if (last && same_rule(last, &row))
+		return;
+	row.pc = (uint32_t)pc;
+	array_push(&table->all, row);
+}
+
+uint64_t unwind_table_base(const struct unwind_table *table) {
+	return table->functions.items[0].begin;
+}
+
+size_t unwind_table_rows(struct unwind_table *table) {
+	static const struct unwind_row none = {.cfa = CFA_NONE};
+	for (size_t i = 0; i < table->functions.count && (i || !table->all.count); i++) {
+		struct function *function = &table->functions.items[i];
+		uint64_t begin = function->begin - unwind_table_base(table);
+		if (!function->first_row)
+			make_rows(table, function);
+		for (uint32_t k = 0; k < function->row_count; k++) {
+			struct unwind_row row = table->rows.items[function->first_row - 1 + k];
+			add_to_all(table, begin + row.pc, row);
+		}
+		add_to_all(table, begin + function->size, none);
+	}
+	return table->all.count;
+}
+
+const struct unwind_row *unwind_table_row(const struct unwind_table *table, size_t index) {
+	return &table->all.items[index];
 }

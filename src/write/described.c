@@ -41,7 +41,9 @@ void describer_learn(struct describer *describer, const struct event *event) {
 	case EVENT_FORK:
 		forker = find(describer, event->tid);
 		know(describer, event->fork.child_tid, event->fork.child_pid,
-		     event->fork.name ? event->fork.name : forker ? forker->name : 0);
+		     event->fork.name ? event->fork.name
+		     : forker         ? forker->name
+				      : 0);
 		break;
 	case EVENT_EXEC:
 		know(describer, event->tid, event->pid, event->exec.name);
@@ -83,21 +85,24 @@ static void add_int(struct describer *describer, const char *name, int64_t value
 }
 
 static void add_text(struct describer *describer, const char *name, const char *text, size_t size) {
-	array_push(&describer->fields, (struct event_field){.name = name, .type = FIELD_TEXT, .text = text, .size = size});
+	array_push(&describer->fields,
+		   (struct event_field){.name = name, .type = FIELD_TEXT, .text = text, .size = size});
 }
 
 static void add_string(struct describer *describer, const char *name, uint32_t id) {
-	add_text(describer, name, strings_get(describer->tables->strings, id), strings_length(describer->tables->strings, id));
+	add_text(describer, name, strings_get(describer->tables->strings, id),
+		 strings_length(describer->tables->strings, id));
 }
 
 static const char *state_name(uint16_t state) {
 	static const struct {
 		uint16_t state;
 		const char *name;
-	} names[] = {{STATE_RUNNING, "running"}, {STATE_SLEEPING, "sleeping"}, {STATE_DISK, "uninterruptible"},
-		     {STATE_STOPPED, "stopped"}, {STATE_TRACED, "traced"},     {STATE_DEAD, "dead"},
-		     {STATE_ZOMBIE, "zombie"},   {STATE_PARKED, "parked"},     {STATE_IDLE, "idle"},
-		     {STATE_PREEMPTED, "preempted"}};
+	} names[] = {
+		{STATE_RUNNING, "running"},    {STATE_SLEEPING, "sleeping"}, {STATE_DISK, "uninterruptible"},
+		{STATE_STOPPED, "stopped"},    {STATE_TRACED, "traced"},     {STATE_DEAD, "dead"},
+		{STATE_ZOMBIE, "zombie"},      {STATE_PARKED, "parked"},     {STATE_IDLE, "idle"},
+		{STATE_PREEMPTED, "preempted"}};
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (names[i].state == state)
 			return names[i].name;
@@ -164,10 +169,23 @@ static void describe_sample(struct describer *describer, const struct event *eve
 	if (frame && frame->symbol)
 		add_string(describer, "function", frame->symbol);
 	else if (frame)
-		array_push(&describer->fields,
-			   (struct event_field){.name = "address", .type = FIELD_HEX, .uint = frame->address});
+		array_push(
+			&describer->fields,
+			(struct event_field){.name = "address", .type = FIELD_HEX, .uint = frame->address});
 	if (frame && frame->module)
 		add_string(describer, "module", frame->module);
+}
+
+static void describe_mark(struct describer *describer, const struct event *event) {
+	static const char *const types[MARK_TYPE_COUNT] = {
+		[MARK_INSTANT] = "instant", [MARK_SLICE_BEGIN] = "slice begin", [MARK_SLICE_END] = "slice end",
+		[MARK_COUNTER] = "counter", [MARK_TEST_BEGIN] = "test begin",   [MARK_TEST_END] = "test end"};
+	add_text(describer, "type", types[event->mark.type], strlen(types[event->mark.type]));
+	if (event->mark.name)
+		add_string(describer, "text", event->mark.name);
+	if (event->mark.type == MARK_COUNTER || event->mark.type == MARK_TEST_END)
+		array_push(&describer->fields,
+			   (struct event_field){.name = "value", .type = FIELD_DOUBLE, .real = event->mark.value});
 }
 
 static void describe_lost(struct describer *describer, const struct event *event) {
@@ -198,6 +216,7 @@ static const struct {
 	[EVENT_SOFTIRQ_ENTRY] = {"softirq", "entry", describe_irq},
 	[EVENT_SOFTIRQ_EXIT] = {"softirq", "exit", describe_irq},
 	[EVENT_SAMPLE] = {"sample", "", describe_sample},
+	[EVENT_MARK] = {"mark", "mark", describe_mark},
 	[EVENT_LOST] = {"trace", "lost", describe_lost},
 	[EVENT_COUNTER] = {"counter", "counter", describe_counter},
 };
@@ -218,7 +237,8 @@ bool describe(struct describer *describer, const struct event *event, struct des
 		return false;
 	kinds[event->kind].fields(describer, event);
 	out->provider = kinds[event->kind].provider;
-	out->name = event->kind == EVENT_SAMPLE ? strings_get(strings, event->sample.name) : kinds[event->kind].name;
+	out->name = event->kind == EVENT_SAMPLE ? strings_get(strings, event->sample.name)
+						: kinds[event->kind].name;
 	out->fields = describer->fields.items;
 	out->count = (uint32_t)describer->fields.count;
 	return true;

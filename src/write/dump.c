@@ -71,15 +71,16 @@ void dump_csv_text(struct buffer *out, const char *text, size_t size) {
 
 // ---- lines ----
 
-static void line_text(struct dump *dump, const struct event *event, const struct described *described, uint64_t time) {
+static void line_text(struct dump *dump, const struct event *event, const struct described *described,
+		      uint64_t time) {
 	struct buffer *line = &dump->line;
 	buffer_printf(line, "%5" PRIu64 ".%09" PRIu64 " ", time / 1000000000, time % 1000000000);
 	if (event->cpu == CPU_NONE)
 		buffer_printf(line, " -- ");
 	else
 		buffer_printf(line, "[%02" PRIu32 "]", event->cpu);
-	buffer_printf(line, " %6" PRIu32 "/%-6" PRIu32 " %-20s %s/%s", described->pid, event->tid, described->process,
-		      described->provider, described->name);
+	buffer_printf(line, " %6" PRIu32 "/%-6" PRIu32 " %-20s %s/%s", described->pid, event->tid,
+		      described->process, described->provider, described->name);
 	for (uint32_t i = 0; i < described->count; i++) {
 		buffer_printf(line, " %s=", described->fields[i].name);
 		append_plain(line, &described->fields[i]);
@@ -113,7 +114,8 @@ static void json_field(struct json *json, const struct event_field *field) {
 	}
 }
 
-static void line_json(struct dump *dump, const struct event *event, const struct described *described, uint64_t time) {
+static void line_json(struct dump *dump, const struct event *event, const struct described *described,
+		      uint64_t time) {
 	struct json json = json_into(&dump->line);
 	json_object(&json, NULL);
 	json_uint(&json, "time_ns", time);
@@ -133,7 +135,8 @@ static void line_json(struct dump *dump, const struct event *event, const struct
 	json_close_object(&json);
 }
 
-static void line_csv(struct dump *dump, const struct event *event, const struct described *described, uint64_t time) {
+static void line_csv(struct dump *dump, const struct event *event, const struct described *described,
+		     uint64_t time) {
 	struct buffer *line = &dump->line, fields = {0};
 	buffer_printf(line, "%" PRIu64 ",", time);
 	if (event->cpu != CPU_NONE)
@@ -172,12 +175,13 @@ static bool holds(const char *text, const char *part) {
 static bool wanted(const struct dump *dump, const struct described *described, uint64_t time) {
 	const struct dump_options *options = &dump->options;
 	return time >= options->from && (!options->to || time < options->to) &&
-	       (!options->has_pid || described->pid == options->pid) && holds(described->provider, options->provider) &&
-	       holds(described->name, options->event);
+	       (!options->has_pid || described->pid == options->pid) &&
+	       holds(described->provider, options->provider) && holds(described->name, options->event);
 }
 
 static int push(struct sink *sink, const struct event *event) {
-	static void (*const lines[])(struct dump *, const struct event *, const struct described *, uint64_t) = {
+	static void (*const lines[])(struct dump *, const struct event *, const struct described *,
+				     uint64_t) = {
 		[DUMP_TEXT] = line_text, [DUMP_JSON] = line_json, [DUMP_CSV] = line_csv};
 	struct dump *dump = CONTAINER_OF(sink, struct dump, sink);
 	struct described described;

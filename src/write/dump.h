@@ -11,8 +11,8 @@ struct dump_options {
 	const char *provider, *event; // shown are those whose names hold this, in any case; NULL: all
 	bool has_pid;
 	uint32_t pid;
-	uint64_t from, to;  // nanoseconds since the trace began; `to` 0: up to its end
-	bool only_generic;  // all events come as generic ones: others only tell who is who
+	uint64_t from, to; // nanoseconds since the trace began; `to` 0: up to its end
+	bool only_generic; // all events come as generic ones: others only tell who is who
 };
 
 struct sink *dump_new(struct output *output, struct tables *tables, const struct dump_options *options);

@@ -15,7 +15,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { UUID_TEST = 0x7472616365, UUID_FIRST_TASK = 0x100000 };
 enum { MOST_FACTS = 64 }; // all of them are in one packet
 
 // ---- packets ----
@@ -231,6 +230,7 @@ static void task_forget(struct perfetto *perfetto, uint32_t tid) {
 	uint64_t *index = map_get(&perfetto->tasks, tid);
 	if (!index)
 		return;
+	marks_close(perfetto, &perfetto->pool.items[*index], perfetto->end); // an error of the output stays there
 	array_push(&perfetto->free_tasks, (uint32_t)*index);
 	map_delete(&perfetto->tasks, tid);
 }
@@ -289,6 +289,8 @@ static int write_process(struct perfetto *perfetto, uint64_t time, const struct 
 	} else {
 		size_t thread = proto_begin(&perfetto->packet, TREE_THREADS);
 		proto_uint(&perfetto->packet, THREAD_TID, task->tid);
+		if (task->name)
+			proto_string(&perfetto->packet, THREAD_NAME, strings_get(perfetto->strings, task->name));
 		proto_uint(&perfetto->packet, THREAD_TGID, task->pid);
 		proto_end(&perfetto->packet, thread);
 	}
@@ -329,7 +331,11 @@ static int take_switch(struct perfetto *perfetto, const struct event *event) {
 
 static int take_fork(struct perfetto *perfetto, const struct event *event) {
 	uint32_t name = event->fork.name ? event->fork.name : perfetto_task_name(perfetto, event->tid);
-	task_born(perfetto, event->fork.child_tid, event->fork.child_pid, event->fork.parent_pid, name);
+	struct task *task =
+		task_born(perfetto, event->fork.child_tid, event->fork.child_pid, event->fork.parent_pid, name);
+	// A thread that another process makes (Windows) is one of that process' own only in a process tree.
+	if (task->tid != task->pid && event->pid && event->pid != task->pid)
+		return write_process(perfetto, event->time, task, 0);
 	return ftrace_newtask(perfetto, event, name);
 }
 
@@ -365,7 +371,9 @@ static int take_exec(struct perfetto *perfetto, const struct event *event) {
 	task->name = event->exec.name;
 	task->threads = 1;
 	task->exited = task->gone = false;
-	int error = task_track(perfetto, task, event->time);
+	int error = marks_close(perfetto, task, event->time);
+	if (!error)
+		error = task_track(perfetto, task, event->time);
 	if (!error)
 		error = write_process(perfetto, event->time + 1, task, event->exec.arguments);
 	return error || !task->track ? error : write_exec_instant(perfetto, event, task);
@@ -384,7 +392,9 @@ static int take_exit(struct perfetto *perfetto, const struct event *event) {
 	if (!task)
 		task = task_born(perfetto, event->tid, event->pid, 0, 0);
 	task->exited = true;
-	int error = task_track(perfetto, task, event->time);
+	int error = marks_close(perfetto, task, event->time);
+	if (!error)
+		error = task_track(perfetto, task, event->time);
 	if (error || !task->track)
 		return error;
 	int signal = event->exit.code & 0x7f;
@@ -404,7 +414,9 @@ static int take_exit(struct perfetto *perfetto, const struct event *event) {
 }
 
 static int take_lost(struct perfetto *perfetto, const struct event *event) {
-	ftrace_lost(perfetto, event);
+	// Of a whole trace the CPU and the kind are not known, of marks no CPU.
+	if (event->lost.source != SOURCE_TRACE && event->lost.source != SOURCE_MARKER)
+		ftrace_lost(perfetto, event);
 	char title[96];
 	snprintf(title, sizeof(title), "%" PRIu64 " %s events lost", event->lost.count,
 		 event_source_names[event->lost.source]);
@@ -434,6 +446,7 @@ static int (*const handlers[EVENT_KIND_COUNT])(struct perfetto *, const struct e
 	[EVENT_SOFTIRQ_EXIT] = ftrace_irq,
 	[EVENT_SAMPLE] = events_sample,
 	[EVENT_GENERIC] = events_generic,
+	[EVENT_MARK] = marks_take,
 	[EVENT_LOST] = take_lost,
 	[EVENT_COUNTER] = events_counter,
 };
@@ -463,6 +476,8 @@ static int finish(struct sink *sink) {
 	struct perfetto *perfetto = CONTAINER_OF(sink, struct perfetto, sink);
 	int error = write_preamble(perfetto);
 	if (!error)
+		error = marks_finish(perfetto);
+	if (!error)
 		error = ftrace_finish(perfetto);
 	if (!error)
 		error = write_attributes(perfetto);
@@ -472,6 +487,7 @@ static int finish(struct sink *sink) {
 static void destroy(struct sink *sink) {
 	struct perfetto *perfetto = CONTAINER_OF(sink, struct perfetto, sink);
 	ftrace_destroy(perfetto);
+	marks_destroy(perfetto);
 	events_destroy(perfetto->more);
 	buffer_free(&perfetto->packet);
 	array_free(&perfetto->facts);

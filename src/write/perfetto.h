@@ -1,7 +1,8 @@
 // Inside the Perfetto writer: what its files share. perfetto.c decides what
 // a trace says (who lived when, what it is called, what the whole is about);
 // perfetto_ftrace.c packs the scheduler's and the kernel's events, per CPU;
-// perfetto_events.c writes samples, generic events and counters.
+// perfetto_events.c writes samples, generic events and counters;
+// perfetto_marks.c writes what the test says about itself.
 #pragma once
 
 #include "base/file.h"
@@ -11,9 +12,18 @@
 // Packets of one sequence are handled in order. Track descriptors have one of
 // their own, because an importer takes a thread descriptor as the thread of the
 // events that follow it on its sequence.
-enum sequence { SEQUENCE_KERNEL = 1, SEQUENCE_TRACKS, SEQUENCE_EVENTS, SEQUENCE_GENERIC, SEQUENCE_COUNT };
+enum sequence { SEQUENCE_KERNEL = 1, SEQUENCE_TRACKS, SEQUENCE_EVENTS, SEQUENCE_GENERIC, SEQUENCE_MARKS, SEQUENCE_COUNT };
 
 enum { NO_TID = UINT32_MAX };
+
+enum { UUID_TEST = 0x7472616365, UUID_FIRST_TASK = 0x100000, UUID_FIRST_MARK = 0x200000000 };
+
+// The slices of a task's own that are open.
+struct mark_slices {
+	uint32_t depth;
+	uint32_t test;   // the depth of a test case's, counted from 1; 0: there is none
+	uint32_t beyond; // so many more than an importer takes
+};
 
 // A task in one of its lives; a thread id may come back as another's.
 struct task {
@@ -22,6 +32,8 @@ struct task {
 	uint32_t name;
 	uint32_t threads; // of a process' first thread: tasks of the process that live
 	uint64_t track;   // 0: has no events of its own yet
+	uint64_t process_track; // of a process' first thread; 0: has no counters yet
+	struct mark_slices slices;
 	bool exited;      // has said so
 	bool gone;        // and has left its CPU for the last time
 };
@@ -76,6 +88,8 @@ struct perfetto {
 	uint64_t tracks; // made so far
 	uint32_t outside_name, lost_name;
 	struct more_events *more; // perfetto_events.c's own
+	struct map mark_names, mark_counters; // perfetto_marks.c: what has been written
+	uint64_t mark_tracks;
 };
 
 // ---- perfetto.c ----
@@ -107,3 +121,10 @@ int events_generic(struct perfetto *perfetto, const struct event *event);
 int events_counter(struct perfetto *perfetto, const struct event *event);
 struct more_events *events_new(void);
 void events_destroy(struct more_events *more);
+
+// ---- perfetto_marks.c ----
+
+int marks_take(struct perfetto *perfetto, const struct event *event);
+int marks_close(struct perfetto *perfetto, struct task *task, uint64_t time); // ends the slices that are open
+int marks_finish(struct perfetto *perfetto);
+void marks_destroy(struct perfetto *perfetto);

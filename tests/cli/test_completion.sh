@@ -19,11 +19,15 @@ chmod +x our-test-program
 export PATH=$PATH:$work
 
 check_equal "a verb" "check" "$(complete_line tracelet che)"
-check_equal "all verbs and the program's own options" "--help --version cancel check convert current diff doctor flame fold help run settings snapshot start status stop top" \
+verbs=$("$TRACELET" --help | sed -n '/^Verbs/,$s/^  \([a-z][a-z-]*\) .*/\1/p')
+check_equal "all verbs and the program's own options" "$(printf '%s\n' --help --version help $verbs | LC_ALL=C sort | xargs)" \
 	"$(complete_line tracelet '')"
 check_equal "help takes a verb" "doctor" "$(complete_line tracelet help do)"
 check_equal "an option of run" "--wait-tree" "$(complete_line tracelet run --w)"
-check_equal "convert has its own options" "--from --help --to" "$(complete_line tracelet convert --)"
+check_equal "an option of each" "--filter --framework" "$(complete_line tracelet each --f)"
+check_equal "a framework" "catch2 catch2-3 cmocka ctest" "$(complete_line tracelet each --framework c)"
+check_equal "a test program" "our-test-program" "$(complete_line tracelet each -j 2 -- our-test-)"
+check_equal "convert has its own options" "--from --help --manifest --to" "$(complete_line tracelet convert --)"
 check_equal "doctor has none of run's" "" "$(complete_line tracelet doctor --name)"
 check_equal "a scope" "system tree" "$(complete_line tracelet run --scope '')"
 check_equal "a scope after an equals sign, as bash splits it" "tree" "$(complete_line tracelet run --scope = t)"
@@ -32,6 +36,8 @@ check_equal "the output folder is a folder" "folder" "$(complete_line tracelet r
 check_equal "nothing to offer for a number" "" "$(complete_line tracelet run --duration '')"
 check_equal "check takes traces and folders" "a.pb folder with space.pb" "$(complete_line tracelet check '')"
 check_equal "convert takes any file" "b.spool" "$(complete_line tracelet convert b)"
+check_equal "info has few options" "--help --json --manifest" "$(complete_line tracelet info --)"
+check_equal "nothing to offer for a time" "" "$(complete_line tracelet dump --from '')"
 check_equal "a format" "perfetto" "$(complete_line tracelet convert --to per)"
 check_equal "after -- a command" "our-test-program" "$(complete_line tracelet run -- our-test-)"
 check_equal "after options and -- too" "our-test-program" \

@@ -34,8 +34,8 @@ safe_name "control characters go" "a_b_c_d_e" $'a\nb\tc\x1bd\x7fe'
 safe_name "spaces, quotes and the shell's own go" "a_b__c__d_e_" "a b'\"c\$\`d;e*"
 safe_name "not hidden" "_hidden" ".hidden"
 safe_name "no option" "__rf" "--rf"
-safe_name "other alphabets stay" "prüfung-试验" "prüfung-试验"
 safe_name "an empty name gets one" "test" ""
+safe_name "other alphabets stay" "prüfung-试验" "prüfung-试验"
 fresh
 check_run "a name of 5000 characters" 0 traced --name "$(printf 'x%.0s' {1..5000})" -- true
 check "is cut to what a file system takes" test "$(basename tracelet-out/x*.pb | wc -c)" -le 160
@@ -144,7 +144,7 @@ fresh
 "$TRACELET" run --name words --json 5 -- sh -c 'exit 3' 2>stderr 5>five
 check_match "the test, its result, wall time" '^tracelet: words failed: exit status 3 in [0-9.e-]+ s$' stderr
 check_match "the artifact with its size" '^  trace +tracelet-out/words_[0-9_]+\.pb \([0-9.]+ (bytes|kB)\)$' stderr
-check_match "events, and losses" '^  events +[0-9,]+, none lost$' stderr
+check_match "events, and losses" '^  events +[0-9,]+, none lost' stderr
 check_match "cost of the programs and of the tracer" '^  cost +BPF .*[0-9.]+ ms.*, tracer [0-9]+ ms of CPU$' stderr
 check_match "the next command" '^  next .*tracelet check tracelet-out/words_[0-9_]+\.pb$' stderr
 check_lines "and no more" 5 stderr
@@ -155,7 +155,7 @@ check_equal "--json 5: what everybody may want to know" \
 	.test, (.command | join(",")), .exit, (.started | test("^20..-..-..T..:..:..\\....Z$")), (.wall_seconds > 0), .host,
 	.kernel, .profile, .scope, .backend, .artifacts[0].kind, (.events > 5), (.lost | add),
 	(.cost | .bpf_seconds > 0 and .tracer_cpu_seconds > 0)] | join(" ")' five)"
-check_equal "with each source's losses" "irq process sched" "$(jq -r '.lost | keys | join(" ")' five)"
+check_equal "with each source's losses" "irq marker process sched" "$(jq -r '.lost | keys | join(" ")' five)"
 check "the manifest's line is the same" cmp five tracelet-out/manifest.jsonl
 traced --json file.json -- sh -c 'kill -9 $$'
 check_equal "--json FILE, a signal" "9 null" "$(jq -r '"\(.signal) \(.exit)"' file.json)"

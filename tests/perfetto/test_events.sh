@@ -6,7 +6,8 @@ here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
-cd "$work" && TRACELET_KEEP=$work/trace "$1" >/dev/null || exit 1
+program=$(realpath "$1")
+cd "$work" && TRACELET_KEEP=$work/trace "$program" >/dev/null || exit 1
 
 
 cat >"$work/wanted" <<'EOF'

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -78,7 +79,7 @@ struct captured {
 
 static inline struct captured capture_begin(void) {
 	struct captured captured = {.stderr_before = dup(STDERR_FILENO),
-				    .file = open(P_tmpdir, O_TMPFILE | O_RDWR, 0600)};
+				    .file = memfd_create("stderr", MFD_CLOEXEC)};
 	assert_true(captured.stderr_before >= 0 && captured.file >= 0);
 	dup2(captured.file, STDERR_FILENO);
 	return captured;

@@ -108,6 +108,21 @@ static inline void record_an_exec(struct buffer *spool, uint32_t delta, uint32_t
 	buffer_append(spool, "\0\0\0\0\0\0\0", end - spool->size);
 }
 
+static inline void record_a_mark(struct buffer *spool, uint32_t delta, uint32_t tid, uint32_t pid, uint8_t type,
+				 const char *text, double value) {
+	size_t size = (sizeof(struct record_mark) + strlen(text) + 7) & ~(size_t)7;
+	struct record_mark mark = {.head = {.delta = delta, .kind = RECORD_MARK, .size = (uint16_t)size},
+				   .tid = tid,
+				   .pid = pid,
+				   .text_size = (uint16_t)strlen(text),
+				   .type = type};
+	memcpy(&mark.value, &value, sizeof(value));
+	size_t end = spool->size + size;
+	buffer_append(spool, &mark, sizeof(mark));
+	buffer_append(spool, text, strlen(text));
+	buffer_append(spool, "\0\0\0\0\0\0\0", end - spool->size);
+}
+
 // ---- the sample ----
 
 static inline void sample_facts(struct buffer *spool) {
@@ -145,6 +160,19 @@ static inline void sample_life(struct buffer *spool) {
 	RECORD(spool, record_irq, RECORD_SOFTIRQ_EXIT, 0, 40, .tid = 11, .number = 3);
 	RECORD(spool, record_exit, RECORD_EXIT, 0, 50, .tid = 11, .pid = 10);
 	record_a_switch(spool, 60, 11, 0x10, 0);
+	batch_end(spool, batch);
+}
+
+static inline void sample_marks(struct buffer *spool) {
+	size_t batch = batch_begin(spool, BATCH_NO_CPU, SAMPLE_START + 1270);
+	batch_lost(spool, batch, RECORD_SOURCE_MARKER, 2);
+	record_a_mark(spool, 0, 10, 10, 5, "case", 0);
+	record_a_mark(spool, 1, 10, 10, 2, "phase", 0);
+	record_a_mark(spool, 2, 10, 10, 1, "a point", 0);
+	record_a_mark(spool, 3, 11, 10, 4, "depth", 2.5);
+	record_a_mark(spool, 4, 10, 10, 3, "", 0);
+	record_a_mark(spool, 5, 10, 10, 6, "", 1);
+	record_a_mark(spool, 6, 11, 10, 2, "never ended", 0);
 	batch_end(spool, batch);
 }
 

@@ -86,9 +86,9 @@ static void test_a_varint_ends_with_its_input(void **state) {
 }
 
 static void test_a_varint_has_at_most_ten_bytes(void **state) {
-	uint8_t long_one[12];
+	uint8_t long_one[11];
 	memset(long_one, 0x80, sizeof(long_one));
-	long_one[11] = 1;
+	long_one[10] = 1;
 	struct cursor cursor = cursor_of(long_one, sizeof(long_one));
 	assert_true(cursor_varint(&cursor) == 0);
 	assert_true(cursor.failed);

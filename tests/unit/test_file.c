@@ -199,16 +199,28 @@ static void test_a_file_is_there_as_a_whole(void **state) {
 	assert_int_equal(input_open(&input, aside_folder), -EISDIR);
 }
 
+static void test_only_a_terminal_is_a_terminal(void **state) {
+	put_file(in_folder("file"), "", 0);
+	assert_false(file_is_terminal(in_folder("file")));
+	assert_false(file_is_terminal(in_folder("missing")));
+	assert_false(file_is_terminal("/dev/null"));
+	int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+	if (terminal < 0 || grantpt(terminal) || unlockpt(terminal))
+		skip();
+	assert_true(file_is_terminal(ptsname(terminal)));
+	close(terminal);
+}
+
 // ---- words ----
 
 static void test_sizes_in_words(void **state) {
 	static const struct {
 		uint64_t size;
 		const char *words;
-	} cases[] = {{0, "0 bytes"},         {999, "999 bytes"},       {1000, "1.00 kB"},    {9994, "9.99 kB"},
-		     {9996, "10.0 kB"},      {12345, "12.3 kB"},       {999499, "999 kB"},    {999500, "1.00 MB"},
-		     {1234567890, "1.23 GB"},
-		     {UINT64_MAX, "18446744 TB"}};
+	} cases[] = {
+		{0, "0 bytes"},          {999, "999 bytes"},         {1000, "1.00 kB"},  {9994, "9.99 kB"},
+		{9996, "10.0 kB"},       {12345, "12.3 kB"},         {999499, "999 kB"}, {999500, "1.00 MB"},
+		{1234567890, "1.23 GB"}, {UINT64_MAX, "18446744 TB"}};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		char text[16];
 		assert_string_equal(file_size_words(cases[i].size, text), cases[i].words);
@@ -230,6 +242,7 @@ int main(void) {
 		IN_FOLDER(test_a_large_buffer_goes_out_in_its_place),
 		IN_FOLDER(test_short_writes_are_continued),
 		IN_FOLDER(test_a_file_is_there_as_a_whole),
+		IN_FOLDER(test_only_a_terminal_is_a_terminal),
 		cmocka_unit_test(test_sizes_in_words),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

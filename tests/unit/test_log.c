@@ -129,7 +129,7 @@ static void test_no_colours_where_they_are_not_wanted(void **state) {
 }
 
 static void speak_of_progress(void) {
-	log_progress("%d %%", 50);
+	log_progress("%s %d %%", "a\nb", 50);
 	log_error("bad");
 	log_progress("%d %%", 51);
 	log_progress(NULL);
@@ -139,7 +139,7 @@ static void speak_of_progress(void) {
 static void test_progress_is_wiped_before_the_next_line(void **state) {
 	setenv("TERM", "dumb", 1);
 	CLEANUP_FREE char *said = on_a_terminal(speak_of_progress);
-	assert_string_equal(said, "\r\033[K50 %\r\033[Ktracelet: bad\n\r\033[K51 %\r\033[K");
+	assert_string_equal(said, "\r\033[Ka?b 50 %\r\033[Ktracelet: bad\n\r\033[K51 %\r\033[K");
 }
 
 int main(void) {

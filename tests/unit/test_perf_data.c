@@ -109,19 +109,19 @@ static void test_a_record_without_a_size_is_damage(void **state) {
 	forget(&listener);
 }
 
-static void add(struct perf_space *space, uint64_t begin, uint64_t end, uint64_t offset, uint32_t module) {
-	perf_space_add(space, &(struct perf_map){.begin = begin, .end = end, .offset = offset, .module = module});
+static void add(struct space *space, uint64_t begin, uint64_t end, uint64_t offset, uint32_t module) {
+	space_add(space, &(struct space_map){.begin = begin, .end = end, .offset = offset, .module = module});
 }
 
-static void assert_found(struct perf_space *space, uint64_t address, uint32_t module, uint64_t position) {
-	const struct perf_map *map = perf_space_find(space, address);
+static void assert_found(struct space *space, uint64_t address, uint32_t module, uint64_t position) {
+	const struct space_map *map = space_find(space, address);
 	assert_int_equal(module, map ? map->module : 0);
 	if (map)
 		assert_int_equal(position, address - map->begin + map->offset);
 }
 
 static void test_a_new_mapping_covers_the_old_one(void **state) {
-	struct perf_space space = {0};
+	struct space space = {0};
 	add(&space, 100, 200, 0, 1);
 	add(&space, 140, 160, 0, 2); // in its middle
 	assert_found(&space, 139, 1, 39);
@@ -139,14 +139,14 @@ static void test_a_new_mapping_covers_the_old_one(void **state) {
 }
 
 static void test_a_child_has_its_parent_s_mappings(void **state) {
-	struct perf_spaces spaces = {0};
-	add(perf_space_of(&spaces, 1), 100, 200, 0, 1);
-	perf_spaces_fork(&spaces, 1, 2);
-	assert_found(perf_space_of(&spaces, 2), 150, 1, 50);
-	perf_spaces_exec(&spaces, 2);
-	assert_found(perf_space_of(&spaces, 2), 150, 0, 0);
-	assert_found(perf_space_of(&spaces, 1), 150, 1, 50);
-	perf_spaces_free(&spaces);
+	struct spaces spaces = {0};
+	add(space_of(&spaces, 1), 100, 200, 0, 1);
+	spaces_fork(&spaces, 1, 2);
+	assert_found(space_of(&spaces, 2), 150, 1, 50);
+	spaces_exec(&spaces, 2);
+	assert_found(space_of(&spaces, 2), 150, 0, 0);
+	assert_found(space_of(&spaces, 1), 150, 1, 50);
+	spaces_free(&spaces);
 }
 
 static void test_formats_of_tracepoints(void **state) {

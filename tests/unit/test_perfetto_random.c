@@ -1,6 +1,8 @@
 // The Perfetto writer: whatever events come, in whatever order, the trace is good.
 #include "trace_run.h"
 
+#include <math.h>
+
 static uint64_t random_state;
 
 static uint32_t dice(uint32_t sides) {
@@ -12,6 +14,45 @@ static uint32_t any_tid(void) {
 	static const uint32_t odd[] = {0,         1, TID_OUTSIDE, TID_OUTSIDE + 1, TID_OUTSIDE + (1 << 20),
 				       UINT32_MAX};
 	return dice(20) ? 10 + dice(6) : odd[dice(ARRAY_SIZE(odd))];
+}
+
+static uint32_t any_stack(void) {
+	uint32_t stack = 0;
+	for (uint32_t depth = dice(6); depth > 0; depth--) {
+		struct frame frame = {
+			.address = dice(4), .symbol = dice(4), .module = dice(3), .kind = dice(4)};
+		stack = stacks_add(run.tables.stacks, stack, stacks_add_frame(run.tables.stacks, &frame));
+	}
+	return stack;
+}
+
+// Of the kinds that are not the kernel's own.
+static void fill_in_other(struct event *event, uint32_t name) {
+	static const struct event_field fields[] = {
+		{.name = "number", .type = FIELD_UINT, .uint = UINT64_MAX},
+		{.name = "below zero", .type = FIELD_INT, .sint = -1},
+		{.name = "address", .type = FIELD_HEX, .uint = 0xdead},
+		{.name = "", .type = FIELD_DOUBLE, .real = 0.5},
+		{.name = "yes", .type = FIELD_BOOL, .uint = 1},
+		{.name = "text", .type = FIELD_TEXT, .text = "abc", .size = 2},
+	};
+	event->cpu = dice(4) ? event->cpu : CPU_NONE;
+	if (event->kind == EVENT_SAMPLE) {
+		event->sample.weight = dice(1000);
+		event->sample.stack = any_stack();
+		event->sample.name = name;
+		event->sample.flags = dice(8);
+	} else if (event->kind == EVENT_GENERIC) {
+		event->generic.provider = dice(2) ? name : 0;
+		event->generic.name = name;
+		event->generic.fields = fields;
+		event->generic.field_count = dice(ARRAY_SIZE(fields) + 1);
+		event->generic.duration = dice(2) * dice(300);
+		event->generic.stack = any_stack();
+	} else {
+		event->counter.value = dice(100) / 3.0;
+		event->counter.provider = event->counter.name = name;
+	}
 }
 
 static struct event any_event(uint64_t *clock) {
@@ -57,6 +98,18 @@ static struct event any_event(uint64_t *clock) {
 		break;
 	case EVENT_IRQ_ENTRY:
 		event.irq.name = name;
+		break;
+	case EVENT_SAMPLE:
+	case EVENT_GENERIC:
+	case EVENT_COUNTER:
+		fill_in_other(&event, name);
+		break;
+	case EVENT_MARK:
+		event.mark.type = (uint16_t)(1 + dice(MARK_TYPE_COUNT - 1));
+		event.mark.name = name;
+		event.mark.no_task = !dice(10);
+		event.mark.cut = !dice(10);
+		event.mark.value = dice(10) ? dice(100) : (double)INFINITY;
 		break;
 	case EVENT_LOST:
 		event.cpu = dice(4) ? event.cpu : CPU_NONE;

@@ -9,6 +9,7 @@
 #include "tracelet/tracelet.h"
 
 #include <errno.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 // ---- names ----
@@ -181,6 +182,28 @@ static void test_a_manifest_that_cannot_be_written_says_why(void **state) {
 	buffer_free(&line);
 }
 
+// A line that does not fit on the disk leaves the lines before as they were.
+static void test_a_full_disk_leaves_no_half_line(void **state) {
+	struct rlimit before, limit;
+	struct buffer line = {0};
+	getrlimit(RLIMIT_FSIZE, &before);
+	limit = (struct rlimit){.rlim_cur = 100, .rlim_max = before.rlim_max};
+	for (int i = 0; i < 69; i++)
+		buffer_append(&line, "x", 1);
+	buffer_append(&line, "\n", 1);
+	assert_int_equal(manifest_append(aside_folder, &line), 0);
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_FSIZE, &limit);
+	int error = manifest_append(aside_folder, &line);
+	setrlimit(RLIMIT_FSIZE, &before);
+	signal(SIGXFSZ, SIG_DFL);
+	assert_int_equal(error, -EFBIG);
+	struct stat status;
+	assert_int_equal(stat(in_folder("manifest.jsonl"), &status), 0);
+	assert_int_equal(status.st_size, 70);
+	buffer_free(&line);
+}
+
 // ---- the summary ----
 
 static char word[] = "./unit", argument[] = "--name=\"x\"";
@@ -249,6 +272,27 @@ static void test_losses_are_in_the_summary(void **state) {
 		"LOST 1,000 sched 7 irq; a larger --buffer-size keeps more; not recorded: interrupts\n"));
 }
 
+static void test_what_is_missing_without_being_lost_is_in_the_summary_too(void **state) {
+	struct summary summary = passed();
+	summary.gaps = 1200;
+	summary.late = 3;
+	CLEANUP_FREE char *text = printed(&summary);
+	assert_non_null(
+		strstr(text, "none lost; 1,200 switches that this kernel did not report; 3 too late"));
+	summary.lost[SOURCE_SCHED] = 5; // explains the gaps
+	CLEANUP_FREE char *lossy = printed(&summary);
+	assert_null(strstr(lossy, "did not report"));
+}
+
+static void test_a_flight_recorder_that_was_not_needed_says_so(void **state) {
+	struct summary summary = passed();
+	summary.trace = NULL;
+	summary.not_kept = true;
+	CLEANUP_FREE char *text = printed(&summary);
+	assert_non_null(strstr(text, "not kept: a flight recorder is saved when a test fails\n"));
+	assert_null(strstr(text, "events"));
+}
+
 static void test_without_a_trace_the_spool_is_what_to_go_on_with(void **state) {
 	struct summary summary = passed();
 	summary.trace = NULL;
@@ -294,7 +338,7 @@ static void test_the_summary_is_one_line_of_json(void **state) {
 		"\"scope\":\"tree\",\"backend\":\"bpf\",",
 		"\"artifacts\":[{\"kind\":\"perfetto\",\"path\":\"out/"
 		"unit.pb\",\"size\":12345,\"sha256\":\"00ff\"}],",
-		"\"events\":1234567,\"lost\":{\"sched\":0,\"process\":0,\"irq\":0},",
+		"\"events\":1234567,\"lost\":{\"sched\":0,\"process\":0,\"irq\":0,\"marker\":0,\"sample\":0},",
 		"\"cost\":{\"bpf_seconds\":0.005,\"bpf_runs_measured\":10,\"bpf_estimated\":false,\"tracer_"
 		"cpu_seconds\":0.025}}\n",
 	};
@@ -394,7 +438,7 @@ static void test_what_cannot_be_converted_leaves_nothing_and_says_one_line(void 
 		{"folder", "out.pb", "folder: cannot be read: Is a directory\n", -EISDIR},
 		{"empty", "out.pb", "empty: is empty\n", -EINVAL},
 		{"text", "out.pb", "text: of no format that tracelet reads\n", -EINVAL},
-		{"header", "out.pb", "header: a spool of version 9; this tracelet reads version 1\n",
+		{"header", "out.pb", "header: a spool of version 9; this tracelet reads version 2\n",
 		 -EINVAL},
 		{"good", "no/out.pb", "no/out.pb: cannot be written: No such file or directory\n", -ENOENT},
 		{"good", "folder", "folder: cannot be written: Is a directory\n", -EISDIR},
@@ -454,10 +498,13 @@ int main(void) {
 		IN_FOLDER(test_a_folder_that_takes_no_files_says_why_at_once),
 		IN_FOLDER(test_the_checksum_is_sha256),
 		IN_FOLDER(test_lines_of_parallel_runs_do_not_mix),
+		IN_FOLDER(test_a_full_disk_leaves_no_half_line),
 		IN_FOLDER(test_a_manifest_that_cannot_be_written_says_why),
 		cmocka_unit_test(test_the_end_of_a_test_in_words),
 		cmocka_unit_test(test_a_summary_says_what_there_is_and_what_to_do),
 		cmocka_unit_test(test_losses_are_in_the_summary),
+		cmocka_unit_test(test_what_is_missing_without_being_lost_is_in_the_summary_too),
+		cmocka_unit_test(test_a_flight_recorder_that_was_not_needed_says_so),
 		cmocka_unit_test(test_without_a_trace_the_spool_is_what_to_go_on_with),
 		cmocka_unit_test(test_times_have_no_exponent),
 		cmocka_unit_test(test_the_summary_is_one_line_of_json),

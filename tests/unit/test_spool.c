@@ -287,7 +287,7 @@ static void test_what_is_no_spool_is_refused(void **state) {
 	assert_bad(&spool, "a.spool: not a tracelet spool\n", 0);
 	spool_begin(&spool, 1);
 	spool.data[offsetof(struct spool_header, version)] = 7;
-	assert_bad(&spool, "a spool of version 7; this tracelet reads version 1", 0);
+	assert_bad(&spool, "a spool of version 7; this tracelet reads version 2", 0);
 	spool_begin(&spool, UINT64_MAX);
 	assert_bad(&spool, "header is damaged", 0);
 }
@@ -335,6 +335,46 @@ static void test_a_record_size_that_cannot_be_ends_its_batch(void **state) {
 		spool_fact(&spool, "behind", "it");
 		assert_bad(&spool, "1 records could not be understood", 3);
 	}
+}
+
+static void test_marks_are_read(void **state) {
+	struct buffer spool = {0};
+	struct keeper keeper;
+	spool_begin(&spool, SAMPLE_START);
+	sample_marks(&spool);
+	read_bytes(&keeper, &spool);
+	assert_string_equal(keeper.said, "");
+	assert_int_equal(count_kind(&keeper, EVENT_MARK), 7);
+	const struct event *mark = nth(&keeper, EVENT_MARK, 3);
+	assert_int_equal(mark->mark.type, MARK_COUNTER);
+	assert_int_equal(mark->tid, 11);
+	assert_int_equal(mark->pid, 10);
+	assert_int_equal(mark->cpu, CPU_NONE);
+	assert_int_equal(mark->time, SAMPLE_START + 1273);
+	assert_true(mark->mark.value == 2.5);
+	assert_string_equal(TEXT(&keeper, mark->mark.name), "depth");
+	const struct event *lost = nth(&keeper, EVENT_LOST, 0);
+	assert_int_equal(lost->lost.source, SOURCE_MARKER);
+	assert_int_equal(lost->lost.count, 2);
+	keeper_free(&keeper);
+	buffer_free(&spool);
+}
+
+static void test_marks_that_make_no_sense_are_counted(void **state) {
+	struct buffer spool = {0};
+	spool_begin(&spool, 1);
+	size_t batch = batch_begin(&spool, BATCH_NO_CPU, 100);
+	record_a_mark(&spool, 0, 10, 10, 0, "no type", 0);
+	record_a_mark(&spool, 1, 10, 10, MARK_TYPE_COUNT, "a type too far", 0);
+	record_a_mark(&spool, 2, TID_OUTSIDE, 10, 1, "nobody's", 0);
+	record_a_mark(&spool, 3, 10, UINT32_MAX, 1, "nobody's", 0);
+	size_t at = spool.size;
+	record_a_mark(&spool, 4, 10, 10, 1, "short", 0);
+	spool.data[at + offsetof(struct record_mark, text_size) + 1] = 1; // 261 bytes
+	record_a_switch(&spool, 5, 10, 1, 0);                             // of no CPU
+	record_a_mark(&spool, 6, 10, 10, 1, "good", 0);
+	batch_end(&spool, batch);
+	assert_bad(&spool, "6 records could not be understood", 2);
 }
 
 static void test_a_batch_is_as_long_as_it_says_and_not_longer(void **state) {
@@ -580,6 +620,45 @@ static void test_all_processes_are_there_with_this_one(void **state) {
 	keeper_free(&keeper);
 }
 
+// A child and its child; both live until the pipe they hold is closed.
+static void test_a_tree_has_grandchildren_and_leaves_out_one_child(void **state) {
+	int ends[2], told[2];
+	pid_t grandchild, other;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(pipe(told), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		close(ends[1]);
+		pid_t inner = fork();
+		if (inner && write(told[1], &inner, sizeof(inner)) != sizeof(inner))
+			_exit(1);
+		char byte;
+		ssize_t got = read(ends[0], &byte, 1); // returns when the parent closes its end
+		if (inner)
+			waitpid(inner, NULL, 0);
+		_exit(got == 0 ? 0 : 1);
+	}
+	if ((other = fork()) == 0) {
+		close(ends[1]);
+		char byte;
+		_exit(read(ends[0], &byte, 1) == 0 ? 0 : 1);
+	}
+	assert_int_equal(read(told[0], &grandchild, sizeof(grandchild)), sizeof(grandchild));
+	pid_array tree = {0};
+	task_tree(getpid(), other, &tree);
+	close(ends[1]);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(waitpid(other, NULL, 0), other);
+	assert_int_equal(tree.count, 3);
+	assert_int_equal(tree.items[0], getpid());
+	assert_int_equal(tree.items[1], child);
+	assert_int_equal(tree.items[2], grandchild);
+	array_free(&tree);
+	close(ends[0]);
+	close(told[0]);
+	close(told[1]);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_is_about_the_whole_is_read),
@@ -592,6 +671,8 @@ int main(void) {
 		cmocka_unit_test(test_any_changed_byte_is_survived),
 		cmocka_unit_test(test_what_is_no_spool_is_refused),
 		cmocka_unit_test(test_a_block_of_four_gigabytes_ends_the_spool),
+		cmocka_unit_test(test_marks_are_read),
+		cmocka_unit_test(test_marks_that_make_no_sense_are_counted),
 		cmocka_unit_test(test_an_unknown_block_is_skipped),
 		cmocka_unit_test(test_blocks_shorter_than_their_content_are_counted),
 		cmocka_unit_test(test_a_record_size_that_cannot_be_ends_its_batch),
@@ -607,6 +688,7 @@ int main(void) {
 		IN_FOLDER(test_a_full_disk_leaves_what_was_written),
 		IN_FOLDER(test_this_process_is_there_with_its_odd_name),
 		IN_FOLDER(test_a_process_that_is_gone_is_nothing),
+		cmocka_unit_test(test_a_tree_has_grandchildren_and_leaves_out_one_child),
 		IN_FOLDER(test_all_processes_are_there_with_this_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

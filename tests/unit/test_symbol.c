@@ -88,6 +88,15 @@ static void test_this_program_s_own_unwind_table(void **state) {
 	assert_int_equal(-1, row.return_offset);
 #endif
 	assert_false(unwind_row_at(table, UINT64_MAX, &row));
+	// The whole of it says the same, and is in order.
+	size_t count = unwind_table_rows(table), at = 0;
+	for (size_t i = 1; i < count; i++) {
+		assert_true(unwind_table_row(table, i - 1)->pc < unwind_table_row(table, i)->pc);
+		if (unwind_table_row(table, i)->pc + unwind_table_base(table) <= address)
+			at = i;
+	}
+	assert_int_equal(row.cfa_offset, unwind_table_row(table, at)->cfa_offset);
+	assert_int_equal(row.registers, unwind_table_row(table, at)->registers);
 	unwind_table_free(table);
 	elf_close(object);
 }

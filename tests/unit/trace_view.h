@@ -28,6 +28,8 @@ static inline bool next_field(struct cursor *message, struct field *field) {
 		field->value = cursor_varint(message);
 	else if (field->wire == PROTO_BYTES)
 		field->bytes = cursor_slice(message, cursor_varint(message));
+	else if (field->wire == PROTO_FIXED64)
+		field->value = cursor_u64(message);
 	else
 		message->failed = true;
 	assert_false(message->failed);
@@ -84,13 +86,20 @@ struct view_thread {
 };
 
 struct view_track {
-	uint64_t uuid;
+	uint64_t uuid, parent;
 	uint32_t tid, pid;
+	bool counter;
 	char name[VIEW_TEXT];
 };
 
+struct view_name { // that events are called by its number
+	uint64_t id;
+	char text[VIEW_TEXT];
+};
+
 struct view_track_event {
-	uint64_t time, type, track;
+	uint64_t time, type, track, category;
+	double value; // of a counter
 	char name[VIEW_TEXT];
 	char annotations[512]; // "name=value;" each
 };
@@ -102,6 +111,7 @@ struct view {
 	ARRAY(struct view_process) processes;
 	ARRAY(struct view_thread) threads;
 	ARRAY(struct view_track) tracks;
+	ARRAY(struct view_name) names;
 	ARRAY(struct view_track_event) track_events;
 	uint64_t clocks[16]; // by id: of the last snapshot
 	uint64_t primary_clock, snapshots;
@@ -117,6 +127,7 @@ static inline void view_free(struct view *view) {
 	array_free(&view->processes);
 	array_free(&view->threads);
 	array_free(&view->tracks);
+	array_free(&view->names);
 	array_free(&view->track_events);
 }
 
@@ -239,10 +250,26 @@ static inline void view_process_tree(struct view *view, uint64_t time, struct cu
 	}
 }
 
+static inline void view_interned(struct view *view, struct cursor interned) {
+	struct field field;
+	while (next_field(&interned, &field)) {
+		struct view_name name = {.id = find_field(field.bytes, 1).value};
+		copy_text(find_field(field.bytes, 2).bytes, name.text, VIEW_TEXT);
+		if (field.number == 2)
+			array_push(&view->names, name);
+	}
+}
+
 static inline void view_track_event_packet(struct view *view, uint64_t time, struct cursor event) {
 	struct view_track_event one = {
-		.time = time, .type = find_field(event, 9).value, .track = find_field(event, 11).value};
+		.time = time, .type = find_field(event, 9).value, .track = find_field(event, 11).value,
+		.category = find_field(event, 3).value};
 	copy_text(find_field(event, 23).bytes, one.name, VIEW_TEXT);
+	for (size_t i = 0; i < view->names.count; i++)
+		if (view->names.items[i].id == find_field(event, 10).value)
+			memcpy(one.name, view->names.items[i].text, VIEW_TEXT);
+	uint64_t value = find_field(event, 44).value;
+	memcpy(&one.value, &value, sizeof(value));
 	struct field field;
 	size_t used = 0;
 	while (next_field(&event, &field)) {
@@ -262,7 +289,11 @@ static inline void view_track_event_packet(struct view *view, uint64_t time, str
 
 static inline void view_track_descriptor(struct view *view, struct cursor descriptor) {
 	struct field thread = find_field(descriptor, 4);
-	struct view_track track = {.uuid = find_field(descriptor, 1).value};
+	struct view_track track = {.uuid = find_field(descriptor, 1).value,
+				   .parent = find_field(descriptor, 5).value,
+				   .counter = find_field(descriptor, 8).number == 8};
+	if (find_field(descriptor, 3).number)
+		track.pid = (uint32_t)find_field(find_field(descriptor, 3).bytes, 1).value;
 	copy_text(find_field(descriptor, 2).bytes, track.name, VIEW_TEXT);
 	if (thread.number) {
 		track.pid = (uint32_t)find_field(thread.bytes, 1).value;
@@ -318,6 +349,8 @@ static inline struct view view_trace(const struct buffer *trace) {
 				view_snapshot(&view, field.bytes);
 			else if (field.number == 11)
 				view_track_event_packet(&view, time, field.bytes);
+			else if (field.number == 12)
+				view_interned(&view, field.bytes);
 			else if (field.number == 34)
 				view_stats(&view, field.bytes);
 			else if (field.number == 45)

@@ -7,6 +7,7 @@
 // ends, however it ends, nothing stays attached.
 #include "base/log.h"
 #include "capture/bpf/lane.h"
+#include "capture/bpf/sampling.h"
 #include "capture/capture.h"
 #include "tracelet.skel.h"
 
@@ -40,6 +41,8 @@ struct capture {
 	size_t slot_bytes, lane_bytes;
 	uint32_t cpu_count;
 	int ring_fd;
+	unsigned sample_frequency; // 0: no samples
+	struct sampling *sampling;
 	struct statistics statistics;
 };
 
@@ -72,6 +75,8 @@ static const struct {
 	{"on_softirq_exit", RECORD_SOURCE_IRQ},
 	{"on_timer_entry", RECORD_SOURCE_IRQ},
 	{"on_timer_exit", RECORD_SOURCE_IRQ},
+	{"on_sample", RECORD_SOURCE_SAMPLE},
+	{"sample_newtask", RECORD_SOURCE_SAMPLE},
 };
 
 static bool kernel_at_least(unsigned major, unsigned minor) {
@@ -104,7 +109,14 @@ static int load(struct capture *capture, const struct capture_options *options, 
 		if (!options->sources[program_sources[i].source])
 			bpf_program__set_autoload(
 				bpf_object__find_program_by_name(programs->obj, program_sources[i].program), false);
+	// Maps that only samples need take their time to be made, too.
+	struct bpf_map *sampling_maps[] = {programs->maps.space_ids, programs->maps.spaces, programs->maps.unwind_files,
+					   programs->maps.unwind_sizes, programs->maps.walks};
+	for (size_t i = 0; i < ARRAY_SIZE(sampling_maps); i++)
+		bpf_map__set_autocreate(sampling_maps[i], options->sources[RECORD_SOURCE_SAMPLE]);
 	bpf_program__set_autoattach(programs->progs.flush_lane, false);
+	bpf_program__set_autoattach(programs->progs.on_sample, false);
+	programs->rodata->sample_period = options->sample_frequency ? 1000000000u / options->sample_frequency : 0;
 	bpf_map__set_max_entries(programs->maps.lanes, capture->cpu_count);
 	programs->rodata->cpu_count = capture->cpu_count;
 	programs->rodata->boot_offset = boot_offset();
@@ -172,6 +184,7 @@ static int map_lanes(struct capture *capture) {
 static void bpf_close(struct capture *capture) {
 	if (!capture)
 		return;
+	sampling_stop(capture->sampling, NULL);
 	ring_buffer__free(capture->ring);
 	if (capture->slot)
 		munmap(capture->slot, capture->slot_bytes);
@@ -200,6 +213,7 @@ static int bpf_open(const struct capture_options *options, struct capture **resu
 	struct capture *capture = memory_alloc(sizeof(*capture));
 	capture->ring_fd = capture->statistics.fd = -1;
 	capture->cpu_count = (uint32_t)libbpf_num_possible_cpus();
+	capture->sample_frequency = options->sources[RECORD_SOURCE_SAMPLE] ? options->sample_frequency : 0;
 	// sched_switch got its fourth argument in 5.18, and some older kernels by a backport.
 	bool has_state = kernel_at_least(5, 18);
 	int error = load(capture, options, has_state);
@@ -302,6 +316,8 @@ static int bpf_start(struct capture *capture, char *why) {
 	capture->slot->recording = 1;
 	capture->statistics.since = clock_boot_now();
 	int error = tracelet__attach(capture->programs);
+	if (!error && capture->sample_frequency)
+		error = sampling_start(&capture->sampling, capture->programs, capture->sample_frequency);
 	if (error)
 		explain(error, why);
 	return error;
@@ -333,13 +349,16 @@ static void bpf_sync(struct capture *capture, struct spool *spool) {
 	for (uint32_t cpu = 0; cpu < capture->cpu_count; cpu++)
 		if (__atomic_load_n(&capture->lanes[cpu].batch.size, __ATOMIC_RELAXED))
 			flush_lane(capture, cpu);
+	uint64_t mapped = sampling_collect(capture->sampling, spool);
 	bpf_drain(capture, spool);
-	spool_watermark(spool, now);
+	spool_watermark(spool, MIN(now, mapped));
 	statistics_turn(capture);
 }
 
 static void bpf_stop(struct capture *capture, struct spool *spool, struct capture_totals *totals) {
 	__atomic_store_n(&capture->slot->recording, 0, __ATOMIC_SEQ_CST);
+	sampling_stop(capture->sampling, spool);
+	capture->sampling = NULL;
 	bpf_sync(capture, spool);
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
 		totals->lost[source] = capture->slot->lost[source];

@@ -35,7 +35,7 @@ struct signal_struct {
 
 struct task_struct {
 	struct thread_info thread_info;
-	unsigned int __state;
+	unsigned int __state, flags;
 	int exit_state, exit_code;
 	int prio;
 	int pid, tgid;

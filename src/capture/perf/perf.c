@@ -5,32 +5,22 @@
 // One event per CPU on the test's process, inherited by all it starts; each has
 // a ring of its own. Its records are turned into ours while draining, so that
 // the spool has one language.
-#include "base/cursor.h"
 #include "capture/capture.h"
+#include "capture/perf/ring.h"
 #include "capture/tasks.h"
 #include "event/event.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-struct perf_ring {
-	struct perf_event_mmap_page *page;
-	size_t size; // of the data behind the page
-	uint32_t cpu;
-	int fd;
-};
-
 struct capture {
 	ARRAY(struct perf_ring) rings;
 	struct capture_options options;
-	struct buffer wrapped; // a record that goes over the ring's end
 	struct buffer batch;   // records of the ring being drained
 	uint64_t base;         // time of the batch's first
 	uint64_t lost;
@@ -63,23 +53,12 @@ static struct perf_event_attr attributes(void) {
 	};
 }
 
-static int open_event(pid_t pid, int cpu, uint32_t watermark) {
-	struct perf_event_attr attribute = attributes();
-	attribute.wakeup_watermark = watermark;
-	int fd = (int)syscall(SYS_perf_event_open, &attribute, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 static void perf_close(struct capture *capture) {
 	if (!capture)
 		return;
-	for (size_t i = 0; i < capture->rings.count; i++) {
-		struct perf_ring *ring = &capture->rings.items[i];
-		munmap(ring->page, ring->size + (size_t)sysconf(_SC_PAGESIZE));
-		close(ring->fd);
-	}
+	for (size_t i = 0; i < capture->rings.count; i++)
+		perf_ring_close(&capture->rings.items[i]);
 	array_free(&capture->rings);
-	buffer_free(&capture->wrapped);
 	buffer_free(&capture->batch);
 	if (capture->epoll >= 0)
 		close(capture->epoll);
@@ -91,8 +70,10 @@ static int perf_open(const struct capture_options *options, struct capture **res
 		snprintf(why, 256, "--scope system needs BPF");
 		return -EPERM;
 	}
-	int probe = open_event(0, -1, 1);
+	struct perf_event_attr attribute = attributes();
+	int probe = (int)syscall(SYS_perf_event_open, &attribute, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (probe < 0) {
+		probe = -errno;
 		snprintf(why, 256,
 			 "perf events are not permitted either (kernel.perf_event_paranoid above 2)");
 		return probe;
@@ -113,18 +94,17 @@ static int add_ring(struct capture *capture, pid_t pid, uint32_t cpu) {
 	while (size < wanted)
 		size *= 2;
 	for (; size >= page; size /= 2) {
-		int fd = open_event(pid, (int)cpu, (uint32_t)(size / 4));
-		if (fd < 0)
-			return fd == -ENODEV ? 0 : fd; // a CPU that is off
-		void *memory = mmap(NULL, page + size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		if (memory != MAP_FAILED) {
-			array_push(&capture->rings,
-				   (struct perf_ring){.page = memory, .size = size, .cpu = cpu, .fd = fd});
+		struct perf_event_attr attribute = attributes();
+		struct perf_ring ring;
+		attribute.wakeup_watermark = (uint32_t)(size / 4);
+		int error = perf_ring_open(&ring, attribute, pid, cpu, size);
+		if (!error) {
+			array_push(&capture->rings, ring);
 			struct epoll_event wake = {.events = EPOLLIN};
-			epoll_ctl(capture->epoll, EPOLL_CTL_ADD, fd, &wake);
-			return 0;
+			epoll_ctl(capture->epoll, EPOLL_CTL_ADD, ring.fd, &wake);
 		}
-		close(fd);
+		if (error != -ENOBUFS)
+			return error == -ENODEV ? 0 : error; // a CPU that is off
 	}
 	return -ENOBUFS; // not even a page
 }
@@ -306,29 +286,20 @@ static void take_record(struct capture *capture, struct spool *spool, const stru
 
 // ---- draining ----
 
+struct draining {
+	struct capture *capture;
+	struct spool *spool;
+	const struct perf_ring *ring;
+};
+
+static void take_drained(void *context, const struct perf_event_header *header, struct cursor body) {
+	const struct draining *draining = context;
+	take_record(draining->capture, draining->spool, draining->ring, header, body);
+}
+
 static void drain_ring(struct capture *capture, struct spool *spool, struct perf_ring *ring) {
-	const uint8_t *data = (const uint8_t *)ring->page + sysconf(_SC_PAGESIZE);
-	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-	uint64_t tail = ring->page->data_tail;
-	while (tail < head) {
-		size_t at = tail & (ring->size - 1);
-		struct perf_event_header header;
-		memcpy(&header, data + at, sizeof(header)); // 8-aligned: never wraps
-		const uint8_t *record = data + at;
-		if (header.size < sizeof(header))
-			break;
-		if (at + header.size > ring->size) {
-			capture->wrapped.size = 0;
-			buffer_append(&capture->wrapped, record, ring->size - at);
-			buffer_append(&capture->wrapped, data, header.size - (ring->size - at));
-			record = capture->wrapped.data;
-		}
-		take_record(capture, spool, ring, &header,
-			    cursor_of(record + sizeof(header), header.size - sizeof(header)));
-		tail += header.size;
-	}
+	perf_ring_drain(ring, take_drained, &(struct draining){.capture = capture, .spool = spool, .ring = ring});
 	flush_batch(capture, spool, ring->cpu);
-	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
 }
 
 static void perf_drain(struct capture *capture, struct spool *spool) {

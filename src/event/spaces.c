@@ -1,17 +1,15 @@
-// Address spaces: for each process what is mapped where, in order of address. A
-// new mapping takes the place of what it covers, as in the kernel.
-#include "read/perf_data.h"
+#include "event/spaces.h"
 
 #include <string.h>
 
 enum { MOST_MAPS = 1 << 16 }; // the kernel's own limit
 
-struct perf_space *perf_space_of(struct perf_spaces *spaces, uint32_t pid) {
+struct space *space_of(struct spaces *spaces, uint32_t pid) {
 	if (spaces->last_index && spaces->last_pid == pid)
 		return &spaces->spaces.items[spaces->last_index - 1];
 	uint64_t *index = map_put(&spaces->by_pid, pid);
 	if (!*index) {
-		array_push(&spaces->spaces, (struct perf_space){0});
+		array_push(&spaces->spaces, (struct space){0});
 		*index = spaces->spaces.count;
 	}
 	spaces->last_pid = pid;
@@ -20,7 +18,7 @@ struct perf_space *perf_space_of(struct perf_spaces *spaces, uint32_t pid) {
 }
 
 // The first map that ends behind `address`.
-static size_t lower_bound(const struct perf_space *space, uint64_t address) {
+static size_t lower_bound(const struct space *space, uint64_t address) {
 	size_t low = 0, high = space->maps.count;
 	while (low < high) {
 		size_t middle = (low + high) / 2;
@@ -32,20 +30,20 @@ static size_t lower_bound(const struct perf_space *space, uint64_t address) {
 	return low;
 }
 
-static void insert(struct perf_space *space, size_t at, const struct perf_map *map) {
+static void insert(struct space *space, size_t at, const struct space_map *map) {
 	array_push(&space->maps, *map);
 	memmove(&space->maps.items[at + 1], &space->maps.items[at],
-		(space->maps.count - 1 - at) * sizeof(struct perf_map));
+		(space->maps.count - 1 - at) * sizeof(struct space_map));
 	space->maps.items[at] = *map;
 }
 
-void perf_space_add(struct perf_space *space, const struct perf_map *map) {
+void space_add(struct space *space, const struct space_map *map) {
 	if (map->end <= map->begin || space->maps.count + 2 > MOST_MAPS)
 		return;
 	size_t first = lower_bound(space, map->begin), behind = first;
-	struct perf_map *maps = space->maps.items;
+	struct space_map *maps = space->maps.items;
 	if (first < space->maps.count && maps[first].begin < map->begin) {
-		struct perf_map rest = maps[first];
+		struct space_map rest = maps[first];
 		maps[first].end = map->begin;
 		if (rest.end > map->end) { // the new one is in the middle of it
 			rest.offset += map->end - rest.begin;
@@ -57,13 +55,13 @@ void perf_space_add(struct perf_space *space, const struct perf_map *map) {
 	for (behind = first; behind < space->maps.count && space->maps.items[behind].end <= map->end; behind++)
 		;
 	if (behind < space->maps.count && space->maps.items[behind].begin < map->end) {
-		struct perf_map *cut = &space->maps.items[behind];
+		struct space_map *cut = &space->maps.items[behind];
 		cut->offset += map->end - cut->begin;
 		cut->begin = map->end;
 	}
 	if (behind > first) {
 		memmove(&space->maps.items[first + 1], &space->maps.items[behind],
-			(space->maps.count - behind) * sizeof(struct perf_map));
+			(space->maps.count - behind) * sizeof(struct space_map));
 		space->maps.count -= behind - first - 1;
 		space->maps.items[first] = *map;
 	} else {
@@ -72,9 +70,9 @@ void perf_space_add(struct perf_space *space, const struct perf_map *map) {
 	space->last = first;
 }
 
-const struct perf_map *perf_space_find(struct perf_space *space, uint64_t address) {
+const struct space_map *space_find(struct space *space, uint64_t address) {
 	if (space->last < space->maps.count) {
-		const struct perf_map *map = &space->maps.items[space->last];
+		const struct space_map *map = &space->maps.items[space->last];
 		if (address >= map->begin && address < map->end)
 			return map;
 	}
@@ -85,24 +83,24 @@ const struct perf_map *perf_space_find(struct perf_space *space, uint64_t addres
 	return &space->maps.items[at];
 }
 
-void perf_spaces_fork(struct perf_spaces *spaces, uint32_t parent, uint32_t child) {
+void spaces_fork(struct spaces *spaces, uint32_t parent, uint32_t child) {
 	if (parent == child)
 		return;
-	perf_space_of(spaces, child); // may move the parent's
-	struct perf_space *from = perf_space_of(spaces, parent), *to = perf_space_of(spaces, child);
+	space_of(spaces, child); // may move the parent's
+	struct space *from = space_of(spaces, parent), *to = space_of(spaces, child);
 	to->maps.count = 0;
 	if (!from->maps.count)
 		return;
 	array_reserve(&to->maps, from->maps.count);
-	memcpy(to->maps.items, from->maps.items, from->maps.count * sizeof(struct perf_map));
+	memcpy(to->maps.items, from->maps.items, from->maps.count * sizeof(struct space_map));
 	to->maps.count = from->maps.count;
 }
 
-void perf_spaces_exec(struct perf_spaces *spaces, uint32_t pid) {
-	perf_space_of(spaces, pid)->maps.count = 0;
+void spaces_exec(struct spaces *spaces, uint32_t pid) {
+	space_of(spaces, pid)->maps.count = 0;
 }
 
-void perf_spaces_free(struct perf_spaces *spaces) {
+void spaces_free(struct spaces *spaces) {
 	for (size_t i = 0; i < spaces->spaces.count; i++)
 		array_free(&spaces->spaces.items[i].maps);
 	array_free(&spaces->spaces);

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+// CPU samples with whole stacks. The user's half is walked right here by unwind
+// tables that the loader has made of each file's .eh_frame, so programs need no
+// frame pointers and a sample is as large as its frames, not as its stack.
+//
+// Searches keep their state in memory: the verifier takes what comes from there
+// as unknown and looks at each loop once, not at every way through it.
+#include "capture/bpf/emit.h"
+#include "capture/bpf/sample.h"
+
+#include <asm/ptrace.h>
+#include <linux/bpf_perf_event.h>
+
+enum { IS_EXITING = 0x00000004, IS_KERNEL_THREAD = 0x00200000 };
+
+const volatile uint32_t sample_period = 1000000; // nanoseconds
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, SPACE_MOST);
+	__type(key, uint32_t); // process
+	__type(value, uint32_t);
+} space_ids SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, SPACE_MOST);
+	__type(key, uint32_t);
+	__type(value, struct space);
+} spaces SEC(".maps");
+
+struct unwind_pages {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_INNER_MAP | BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(uint32_t));
+	__uint(value_size, sizeof(struct unwind_page));
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, UNWIND_MOST_FILES);
+	__type(key, uint32_t);
+	__array(values, struct unwind_pages);
+} unwind_files SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, UNWIND_MOST_FILES);
+	__type(key, uint32_t);
+	__type(value, struct unwind_size);
+} unwind_sizes SEC(".maps");
+
+struct walk {
+	struct batch batch;
+	struct record_sample sample;
+	uint64_t addresses[SAMPLE_ADDRESSES];
+	struct sample_copied copied;
+	uint8_t copy[(SAMPLE_COPY_PAGES + 1) * SAMPLE_COPY_PAGE];
+	// up to here it may go to the ring; from here on it is ours
+	struct row_registers registers;
+	struct kernel_row row;
+	uint32_t space, file, low, high;
+	uint32_t unknown; // code was met that the loader has not told about yet
+	uint32_t exact; // the address is where the thread was, not where a call returns to
+	uint64_t bias;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct walk);
+} walks SEC(".maps");
+
+static __always_inline struct walk *this_walk(void) {
+	uint32_t zero = 0;
+	return bpf_map_lookup_elem(&walks, &zero);
+}
+
+// ---- searching ----
+
+// The mapping that holds an address. 0: found.
+__attribute__((noinline)) int find_mapping(uint64_t pc) {
+	struct walk *walk = this_walk();
+	if (!walk)
+		return 1;
+	struct space *space = bpf_map_lookup_elem(&spaces, &walk->space);
+	if (!space)
+		return 1;
+	walk->low = 0;
+	walk->high = space->count;
+	for (int step = 0; step < 9 && walk->low < walk->high; step++) {
+		uint32_t middle = ((walk->low + walk->high) / 2) & (SPACE_MOST_MAPPINGS - 1);
+		struct mapping *mapping = &space->mappings[middle];
+		if (pc < mapping->start) {
+			walk->high = middle;
+		} else if (pc >= mapping->end) {
+			walk->low = middle + 1;
+		} else {
+			walk->file = mapping->file;
+			walk->bias = mapping->bias;
+			return 0;
+		}
+	}
+	return 1;
+}
+
+// The row of that mapping's file for an address. 0: found.
+__attribute__((noinline)) int find_row(uint64_t address) {
+	struct walk *walk = this_walk();
+	if (!walk)
+		return 1;
+	uint32_t file = walk->file;
+	struct unwind_size *size = bpf_map_lookup_elem(&unwind_sizes, &file);
+	void *pages = bpf_map_lookup_elem(&unwind_files, &file);
+	if (!size || !pages)
+		return 1;
+	uint32_t pc = address - walk->bias, index;
+	struct unwind_page *page;
+	walk->low = 0;
+	walk->high = size->pages;
+	for (int step = 0; step < 15 && walk->low + 1 < walk->high; step++) {
+		index = (walk->low + walk->high) / 2;
+		page = bpf_map_lookup_elem(pages, &index);
+		if (!page)
+			return 1;
+		if (page->rows[0].pc <= pc)
+			walk->low = index;
+		else
+			walk->high = index;
+	}
+	index = walk->low;
+	page = bpf_map_lookup_elem(pages, &index);
+	if (!page)
+		return 1;
+	walk->low = 0;
+	walk->high = UNWIND_PAGE_ROWS;
+	for (int step = 0; step < 8; step++) {
+		uint32_t middle = ((walk->low + walk->high) / 2) & (UNWIND_PAGE_ROWS - 1);
+		if (page->rows[middle].pc <= pc)
+			walk->low = middle;
+		else
+			walk->high = middle;
+	}
+	walk->row = page->rows[walk->low & (UNWIND_PAGE_ROWS - 1)];
+	return walk->row.pc > pc;
+}
+
+// ---- walking ----
+
+static __always_inline bool read_user(void *context, uint64_t address, uint64_t *value) {
+	return bpf_probe_read_user(value, sizeof(*value), (void *)address) == 0;
+}
+
+// Without a table: a frame pointer, if the code keeps one, leads on.
+static __always_inline enum row_result step_by_frame(struct row_registers *registers) {
+	uint64_t frame, pc;
+	if (registers->frame < registers->stack || registers->frame & 7 ||
+	    !read_user(0, registers->frame, &frame) || !read_user(0, registers->frame + 8, &pc))
+		return ROW_BROKEN;
+	*registers = (struct row_registers){.pc = pc, .stack = registers->frame + 16, .frame = frame};
+	return pc ? ROW_STEPPED : ROW_FINISHED;
+}
+
+// To the caller; enum row_result. The first frame is where the thread is, the others
+// where they will go on: the call is just before. (A signal comes anywhere.)
+__attribute__((noinline)) int step_up(uint32_t depth) {
+	struct walk *walk = this_walk();
+	if (!walk)
+		return ROW_BROKEN;
+	struct row_registers registers = walk->registers;
+	uint64_t pc = registers.pc - (depth && !walk->exact ? 1 : 0);
+	walk->exact = 0;
+	enum row_result result;
+	bool mapped = !find_mapping(pc);
+	if (!mapped)
+		walk->unknown = 1;
+	if (!mapped || find_row(pc) || walk->row.rule == ROW_NONE || walk->row.rule == ROW_STRANGE) {
+		result = step_by_frame(&registers);
+		if (result == ROW_STEPPED)
+			walk->sample.head.flags |= SAMPLE_STACK_GUESSED;
+	} else {
+		struct kernel_row row = walk->row;
+		walk->exact = row.rule == ROW_SIGNAL;
+		result = row_step(&row, &registers, read_user, 0);
+	}
+	walk->registers = registers;
+	return result;
+}
+
+struct pt_regs___kernel {
+	unsigned long ip, sp, bp;
+} KERNEL_TYPE;
+
+// Where the thread is, or was when it entered the kernel, in its own code.
+static __always_inline bool user_registers(struct bpf_perf_event_data *context, struct row_registers *registers) {
+#ifdef __TARGET_ARCH_x86
+	if ((context->regs.cs & 3) == 3) {
+		*registers = (struct row_registers){
+			.pc = context->regs.rip, .stack = context->regs.rsp, .frame = context->regs.rbp};
+		return true;
+	}
+	struct task_struct *task = bpf_get_current_task_btf();
+	if (task->flags & (IS_KERNEL_THREAD | IS_EXITING)) // without memory of its own, or no more
+		return false;
+	struct pt_regs___kernel *saved = (void *)bpf_task_pt_regs(task);
+	*registers = (struct row_registers){.pc = BPF_CORE_READ(saved, ip), .stack = BPF_CORE_READ(saved, sp),
+					       .frame = BPF_CORE_READ(saved, bp)};
+	return registers->pc;
+#else
+	return false;
+#endif
+}
+
+static __always_inline uint32_t walk_user_stack(struct walk *walk, uint32_t kernel_frames) {
+	uint32_t frames = 0;
+	for (; frames < SAMPLE_MOST_FRAMES; frames++) {
+		walk->addresses[(kernel_frames + frames) & (SAMPLE_ADDRESSES - 1)] = walk->registers.pc;
+		int result = step_up(frames);
+		if (result == ROW_FINISHED)
+			walk->sample.head.flags |= SAMPLE_STACK_COMPLETE;
+		if (result != ROW_STEPPED)
+			return frames + 1;
+	}
+	walk->sample.head.flags |= SAMPLE_STACK_CUT;
+	return frames;
+}
+
+// The top of the stack, page by page as far as it goes. Returns how much.
+static __always_inline uint32_t copy_stack(struct walk *walk, uint64_t stack) {
+	uint32_t size = 0;
+	for (int page = 0; page < SAMPLE_COPY_PAGES; page++) {
+		uint32_t piece = SAMPLE_COPY_PAGE - ((stack + size) & (SAMPLE_COPY_PAGE - 1));
+		if (size > SAMPLE_COPY_PAGES * SAMPLE_COPY_PAGE || piece > SAMPLE_COPY_PAGE ||
+		    bpf_probe_read_user(walk->copy + size, piece, (void *)(stack + size)))
+			break;
+		size += piece;
+	}
+	return size;
+}
+
+// Files and processes are new to the loader for a moment. A stack that it could not walk
+// for that reason goes along as a copy. Returns the size of the record.
+static __always_inline uint32_t add_copy(struct walk *walk, const struct row_registers *begin) {
+	uint32_t size = copy_stack(walk, begin->stack);
+	walk->copied = (struct sample_copied){.pc = begin->pc, .stack = begin->stack, .frame = begin->frame, .size = size};
+	walk->sample.head.flags |= SAMPLE_STACK_COPIED;
+	return sizeof(walk->sample) + sizeof(walk->addresses) + sizeof(walk->copied) + ((size + 7) & ~7u);
+}
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data *context) {
+	struct task_struct *task = bpf_get_current_task_btf();
+	uint32_t slot = task->pid ? slot_of(task) : NO_SLOT;
+	uint32_t index = slot - 1;
+	struct walk *walk = this_walk();
+	if (slot == NO_SLOT || !walk)
+		return 0;
+	struct slot *session = slot_get(slot);
+	void *ring = bpf_map_lookup_elem(&rings, &index);
+	if (!session || !session->recording || !ring)
+		return 0;
+	uint32_t pid = task->tgid;
+	uint32_t *space = bpf_map_lookup_elem(&space_ids, &pid);
+	walk->space = space ? *space : 0;
+	walk->unknown = walk->exact = 0;
+	walk->sample = (struct record_sample){
+		.head = {.kind = RECORD_SAMPLE}, .tid = task->pid, .pid = pid, .period = sample_period};
+	long bytes = bpf_get_stack(context, walk->addresses, SAMPLE_MOST_FRAMES * 8, 0);
+	uint32_t kernel_frames = bytes > 0 ? (bytes / 8) & 127 : 0, user_frames = 0;
+	struct row_registers begin = {};
+	if (user_registers(context, &begin)) {
+		walk->registers = begin;
+		user_frames = walk_user_stack(walk, kernel_frames);
+	}
+	walk->sample.kernel_frames = kernel_frames;
+	walk->sample.user_frames = user_frames;
+	uint32_t size = sizeof(walk->sample) + (kernel_frames + user_frames) * 8;
+	if (walk->unknown)
+		size = add_copy(walk, &begin);
+	walk->sample.head.size = size;
+	walk->batch = (struct batch){.base = boot_time(), .cpu = bpf_get_smp_processor_id(), .size = size};
+	size += sizeof(walk->batch);
+	if (size > __builtin_offsetof(struct walk, registers) || bpf_ringbuf_output(ring, walk, size, BPF_RB_NO_WAKEUP))
+		count_loss(slot, RECORD_SOURCE_SAMPLE, 1);
+	return 0;
+}
+
+// ---- address spaces ----
+
+SEC("tp_btf/task_newtask")
+int sample_newtask(uint64_t *context) {
+	struct task_struct *child = (void *)context[0];
+	uint32_t pid = bpf_get_current_task_btf()->tgid, new = child->tgid;
+	uint32_t *space = pid == new ? 0 : bpf_map_lookup_elem(&space_ids, &pid);
+	if (space)
+		bpf_map_update_elem(&space_ids, &new, space, BPF_ANY);
+	return 0;
+}

@@ -1,0 +1,529 @@
+// Perf tells of every executable mapping on the machine, with the file's build id,
+// and of forks, execs and exits, in one ring for each CPU. A thread takes them in
+// the order of time, keeps the address space of each process, and writes it into
+// the programs' maps; it opens each file once, while the process that maps it is
+// there, and compiles its unwind table.
+#include "capture/bpf/sampling.h"
+#include "base/array.h"
+#include "base/map.h"
+#include "capture/bpf/sample.h"
+#include "capture/perf/ring.h"
+#include "symbol/elf.h"
+#include "symbol/unwind.h"
+#include "tracelet.skel.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/auxv.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct code_file {
+	struct elf_object *object; // for its segments; NULL: no use
+	uint64_t base;             // the address that pc 0 of its rows stands for
+};
+
+struct address_space {
+	struct space space;
+	uint32_t id;    // its number in the kernel
+	uint32_t users; // processes: a fork shares it
+};
+
+struct change { // a record of perf's, kept until all rings are read
+	uint64_t time;
+	uint32_t type;
+	uint32_t pid, other; // other: the parent
+	bool exec;
+	size_t mapping; // in `mappings`
+};
+
+struct seen_mapping {
+	struct spool_mapping head;
+	uint32_t path; // in `texts`
+};
+
+struct sampling {
+	struct tracelet *programs;
+	ARRAY(struct perf_ring) rings;
+	ARRAY(struct bpf_link *) links;
+	ARRAY(struct code_file) files;
+	ARRAY(struct change) changes;
+	ARRAY(struct seen_mapping) mappings;
+	struct buffer texts;
+	struct map processes; // pid → struct address_space *
+	struct map by_build;  // hash of build id or path → file + 1
+	uint32_t next_space;
+	pthread_t thread;
+	bool running;
+	int wake; // an eventfd: the thread is to look
+	bool ending;
+	pthread_mutex_t lock;
+	struct buffer collected; // spool blocks, under the lock
+	uint64_t until;          // all mappings before this time are there; under the lock
+};
+
+// ---- files ----
+
+static struct elf_object *open_code(uint32_t pid, const char *path) {
+	enum { VDSO_SIZE = 8192 };
+	if (strcmp(path, "[vdso]") == 0) {
+		const void *image = (const void *)getauxval(AT_SYSINFO_EHDR);
+		return image ? elf_open_code_memory(image, VDSO_SIZE) : NULL;
+	}
+	if (*path != '/')
+		return NULL;
+	// As the process sees it, which may be in a container; if it is gone already, as we do.
+	CLEANUP_FREE char *theirs = memory_format("/proc/%u/root%s", pid, path);
+	struct elf_object *object = elf_open_code(theirs);
+	return object ? object : elf_open_code(path);
+}
+
+static struct kernel_row kernel_row(const struct unwind_row *row) {
+	enum { DWARF_FRAME = 6, DWARF_STACK = 7, RETURN_ADDRESS = -1 };
+	int unit = row->cfa == CFA_PLT ? 1 : 8;
+	struct kernel_row out = {.pc = row->pc, .rule = ROW_STRANGE, .cfa = (int16_t)(row->cfa_offset / unit)};
+	if (row->registers & UNWIND_FRAME_SAVED)
+		out.frame = (int8_t)row->frame_offset;
+	if (row->registers & UNWIND_OUTERMOST)
+		out.rule = ROW_END;
+	else if (row->cfa == CFA_NONE)
+		out.rule = ROW_NONE;
+	else if (row->cfa == CFA_SIGNAL)
+		out.rule = ROW_SIGNAL;
+	else if (out.cfa * unit != row->cfa_offset || row->return_offset != RETURN_ADDRESS ||
+		 (row->registers & UNWIND_FRAME_SAVED && out.frame != row->frame_offset))
+		out.rule = ROW_STRANGE;
+	else if (row->cfa == CFA_REGISTER && row->cfa_register == DWARF_STACK)
+		out.rule = ROW_STACK;
+	else if (row->cfa == CFA_REGISTER && row->cfa_register == DWARF_FRAME)
+		out.rule = ROW_FRAME;
+	else if (row->cfa == CFA_PLT)
+		out.rule = ROW_PLT;
+	else if (row->cfa == CFA_DEREFERENCE && row->cfa_register == DWARF_FRAME)
+		out.rule = ROW_ALIGNED;
+	return out;
+}
+
+typedef ARRAY(struct kernel_row) row_array;
+
+// Where a program begins nobody has called it, even if .eh_frame does not say so (as that of
+// the dynamic linker).
+static void mark_entry(row_array *rows, uint64_t entry) {
+	enum { ENTRY_SIZE = 48 };
+	size_t at = 0;
+	while (at < rows->count && rows->items[at].pc <= entry)
+		at++;
+	bool covered = at && rows->items[at - 1].rule != ROW_NONE;
+	if (covered || entry > UINT32_MAX - ENTRY_SIZE || (at < rows->count && rows->items[at].pc < entry + 8))
+		return;
+	uint64_t end = at < rows->count ? MIN(rows->items[at].pc, entry + ENTRY_SIZE) : entry + ENTRY_SIZE;
+	array_push(rows, (struct kernel_row){0});
+	array_push(rows, (struct kernel_row){0});
+	memmove(&rows->items[at + 2], &rows->items[at], (rows->count - 2 - at) * sizeof(struct kernel_row));
+	rows->items[at] = (struct kernel_row){.pc = (uint32_t)entry, .rule = ROW_END};
+	rows->items[at + 1] = (struct kernel_row){.pc = (uint32_t)end, .rule = ROW_NONE};
+	if (at + 2 < rows->count && rows->items[at + 2].pc == end) // the gap is closed: that row goes on from here
+		rows->items[at + 1] = rows->items[at + 2];
+}
+
+static void compile_rows(const struct elf_object *object, struct unwind_table *table, row_array *rows) {
+	size_t count = unwind_table_rows(table);
+	array_reserve(rows, count + 2);
+	for (size_t i = 0; i < count; i++)
+		rows->items[rows->count++] = kernel_row(unwind_table_row(table, i));
+	if (object->entry >= unwind_table_base(table))
+		mark_entry(rows, object->entry - unwind_table_base(table));
+}
+
+// The rows as pages in a map of their own. 0 or -errno.
+static int load_table(struct sampling *sampling, uint32_t file, const row_array *table) {
+	size_t count = table->count;
+	uint32_t pages = (uint32_t)((count + UNWIND_PAGE_ROWS - 1) / UNWIND_PAGE_ROWS);
+	if (!pages || pages > UNWIND_MOST_PAGES)
+		return -EINVAL;
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_INNER_MAP | BPF_F_MMAPABLE);
+	int map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_pages", sizeof(uint32_t), sizeof(struct unwind_page), pages,
+				 &options);
+	if (map < 0)
+		return -errno;
+	size_t size = (size_t)pages * sizeof(struct unwind_page);
+	struct kernel_row *rows = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
+	int error = rows == MAP_FAILED ? -errno : 0;
+	if (!error) {
+		for (size_t i = 0; i < (size_t)pages * UNWIND_PAGE_ROWS; i++)
+			rows[i] = i < count ? table->items[i] : (struct kernel_row){.pc = UINT32_MAX};
+		munmap(rows, size);
+		struct unwind_size known = {.pages = pages};
+		if (bpf_map_update_elem(bpf_map__fd(sampling->programs->maps.unwind_files), &file, &map, BPF_ANY) ||
+		    bpf_map_update_elem(bpf_map__fd(sampling->programs->maps.unwind_sizes), &file, &known, BPF_ANY))
+			error = -errno;
+	}
+	close(map);
+	return error;
+}
+
+// The file that is mapped, compiled if it is new. Number 0 is none.
+static uint32_t code_file(struct sampling *sampling, const struct spool_mapping *mapping, const char *path) {
+	uint64_t key = mapping->build_id_size ? hash_bytes(mapping->build_id, mapping->build_id_size)
+					      : hash_bytes(path, strlen(path));
+	uint64_t *known = map_put(&sampling->by_build, key);
+	if (*known)
+		return (uint32_t)*known - 1;
+	uint32_t number = (uint32_t)sampling->files.count;
+	*known = number + 1u;
+	struct code_file file = {.object = number < UNWIND_MOST_FILES ? open_code(mapping->pid, path) : NULL};
+	struct unwind_table *table = NULL;
+	if (file.object && file.object->eh_frame)
+		table = unwind_table_new(file.object->eh_frame, file.object->eh_frame_size, file.object->eh_frame_address);
+	row_array rows = {0};
+	if (table) {
+		file.base = unwind_table_base(table);
+		compile_rows(file.object, table, &rows);
+	}
+	if (load_table(sampling, number, &rows)) {
+		elf_close(file.object);
+		file.object = NULL;
+	}
+	unwind_table_free(table);
+	array_free(&rows);
+	array_push(&sampling->files, file);
+	return number;
+}
+
+// ---- address spaces ----
+
+static struct address_space *space_of(struct sampling *sampling, uint32_t pid) {
+	uint64_t *slot = map_get(&sampling->processes, pid);
+	return slot ? (struct address_space *)(uintptr_t)*slot : NULL;
+}
+
+static void leave_space(struct sampling *sampling, uint32_t pid) {
+	struct address_space *space = space_of(sampling, pid);
+	if (!space)
+		return;
+	map_delete(&sampling->processes, pid);
+	if (--space->users)
+		return;
+	bpf_map_delete_elem(bpf_map__fd(sampling->programs->maps.spaces), &space->id);
+	free(space);
+}
+
+static void enter_space(struct sampling *sampling, uint32_t pid, struct address_space *space) {
+	space->users++;
+	leave_space(sampling, pid);
+	*map_put(&sampling->processes, pid) = (uintptr_t)space;
+}
+
+// One that only this process has: it is going to change.
+static struct address_space *own_space(struct sampling *sampling, uint32_t pid) {
+	struct address_space *space = space_of(sampling, pid);
+	if (space && space->users == 1)
+		return space;
+	struct address_space *own = memory_alloc(sizeof(*own));
+	if (space)
+		own->space = space->space;
+	own->id = ++sampling->next_space;
+	enter_space(sampling, pid, own);
+	return own;
+}
+
+static void tell_kernel(struct sampling *sampling, uint32_t pid, const struct address_space *space) {
+	bpf_map_update_elem(bpf_map__fd(sampling->programs->maps.spaces), &space->id, &space->space, BPF_ANY);
+	bpf_map_update_elem(bpf_map__fd(sampling->programs->maps.space_ids), &pid, &space->id, BPF_ANY);
+}
+
+// Puts a mapping in its place; what it covers is gone.
+static void insert_mapping(struct space *space, struct mapping mapping) {
+	uint32_t kept = 0, at = 0;
+	for (uint32_t i = 0; i < space->count; i++)
+		if (space->mappings[i].end <= mapping.start || space->mappings[i].start >= mapping.end)
+			space->mappings[kept++] = space->mappings[i];
+	space->count = kept;
+	if (kept == SPACE_MOST_MAPPINGS)
+		return;
+	while (at < kept && space->mappings[at].start < mapping.start)
+		at++;
+	memmove(&space->mappings[at + 1], &space->mappings[at], (kept - at) * sizeof(mapping));
+	space->mappings[at] = mapping;
+	space->count++;
+}
+
+static void apply_mapping(struct sampling *sampling, const struct seen_mapping *seen) {
+	const struct spool_mapping *head = &seen->head;
+	const char *path = (const char *)sampling->texts.data + seen->path;
+	uint32_t file = code_file(sampling, head, path);
+	struct code_file *code = &sampling->files.items[file];
+	uint64_t address;
+	if (!code->object || !elf_mapping_address(code->object, head->offset, &address)) {
+		file = 0; // which has no table: that is known, too
+		address = code->base;
+	}
+	struct address_space *space = own_space(sampling, head->pid);
+	insert_mapping(&space->space, (struct mapping){.start = head->start, .end = head->start + head->size,
+							 .bias = head->start - (address - code->base), .file = file});
+	tell_kernel(sampling, head->pid, space);
+}
+
+static void apply(struct sampling *sampling, const struct change *change) {
+	struct address_space *space;
+	switch (change->type) {
+	case PERF_RECORD_MMAP2:
+		apply_mapping(sampling, &sampling->mappings.items[change->mapping]);
+		break;
+	case PERF_RECORD_FORK:
+		space = change->pid == change->other ? NULL : space_of(sampling, change->other);
+		if (space)
+			enter_space(sampling, change->pid, space);
+		break;
+	case PERF_RECORD_COMM: // an exec
+	case PERF_RECORD_EXIT:
+		bpf_map_delete_elem(bpf_map__fd(sampling->programs->maps.space_ids), &change->pid);
+		leave_space(sampling, change->pid);
+		break;
+	}
+}
+
+// ---- perf's records ----
+
+static void take_mapping(struct sampling *sampling, uint16_t misc, struct cursor *in, struct change *change) {
+	enum { PROTECTION_EXECUTE = 4 };
+	struct seen_mapping seen = {.head = {.pid = cursor_u32(in), .time = change->time}};
+	cursor_u32(in); // tid
+	seen.head.start = cursor_u64(in);
+	seen.head.size = cursor_u64(in);
+	seen.head.offset = cursor_u64(in);
+	uint8_t identity[24];
+	cursor_copy(in, identity, sizeof(identity));
+	uint32_t protection = cursor_u32(in);
+	cursor_u32(in); // flags
+	const char *path = cursor_string(in);
+	if (in->failed || !(protection & PROTECTION_EXECUTE))
+		return;
+	if (misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+		seen.head.build_id_size = (uint8_t)MIN(identity[0], 20);
+		memcpy(seen.head.build_id, identity + 4, 20);
+	}
+	seen.path = (uint32_t)sampling->texts.size;
+	buffer_append(&sampling->texts, path, strlen(path) + 1);
+	change->mapping = sampling->mappings.count;
+	change->pid = seen.head.pid;
+	array_push(&sampling->mappings, seen);
+	array_push(&sampling->changes, *change);
+}
+
+// To the reader an exec is a mapping of nothing: the kernel's own event comes only after the
+// program has been mapped.
+static void note_exec(struct sampling *sampling, const struct change *change) {
+	array_push(&sampling->mappings, (struct seen_mapping){.head = {.time = change->time, .pid = change->pid},
+							      .path = (uint32_t)sampling->texts.size});
+	buffer_append(&sampling->texts, "", 1);
+}
+
+static void take(void *context, const struct perf_event_header *header, struct cursor in) {
+	enum { SAMPLE_ID_SIZE = 24 }; // pid, tid, time, cpu, reserved
+	struct sampling *sampling = context;
+	if (cursor_left(&in) < SAMPLE_ID_SIZE)
+		return;
+	struct cursor tail = cursor_of(in.end - 16, 16);
+	struct change change = {.type = header->type, .time = cursor_u64(&tail)};
+	if (header->type == PERF_RECORD_MMAP2) {
+		take_mapping(sampling, header->misc, &in, &change);
+		return;
+	}
+	change.pid = cursor_u32(&in);
+	uint32_t second = cursor_u32(&in), tid = cursor_u32(&in);
+	change.other = second;
+	bool wanted = header->type == PERF_RECORD_FORK ||
+		      (header->type == PERF_RECORD_COMM && (header->misc & PERF_RECORD_MISC_COMM_EXEC)) ||
+		      (header->type == PERF_RECORD_EXIT && change.pid == tid);
+	if (wanted)
+		array_push(&sampling->changes, change);
+	if (wanted && header->type == PERF_RECORD_COMM)
+		note_exec(sampling, &change);
+}
+
+static int by_time(const void *a, const void *b) {
+	const struct change *left = a, *right = b;
+	return (left->time > right->time) - (left->time < right->time);
+}
+
+static void hand_over(struct sampling *sampling, uint64_t until) {
+	pthread_mutex_lock(&sampling->lock);
+	sampling->until = until;
+	for (size_t i = 0; i < sampling->mappings.count; i++) {
+		const struct seen_mapping *seen = &sampling->mappings.items[i];
+		const char *path = (const char *)sampling->texts.data + seen->path;
+		uint32_t size = (uint32_t)(sizeof(seen->head) + strlen(path) + 1);
+		buffer_append(&sampling->collected, &size, sizeof(size));
+		buffer_append(&sampling->collected, &seen->head, sizeof(seen->head));
+		buffer_append(&sampling->collected, path, strlen(path) + 1);
+	}
+	pthread_mutex_unlock(&sampling->lock);
+}
+
+static void take_changes(struct sampling *sampling) {
+	uint64_t until = clock_boot_now();
+	for (size_t i = 0; i < sampling->rings.count; i++)
+		perf_ring_drain(&sampling->rings.items[i], take, sampling);
+	if (sampling->changes.count)
+		qsort(sampling->changes.items, sampling->changes.count, sizeof(*sampling->changes.items), by_time);
+	hand_over(sampling, until); // at once: tables may take a while
+	for (size_t i = 0; i < sampling->changes.count; i++)
+		apply(sampling, &sampling->changes.items[i]);
+	sampling->mappings.count = sampling->changes.count = sampling->texts.size = 0;
+}
+
+static void *watch(void *context) {
+	struct sampling *sampling = context;
+	size_t count = sampling->rings.count + 1;
+	struct pollfd *waiting = memory_alloc(count * sizeof(*waiting));
+	for (size_t i = 0; i + 1 < count; i++)
+		waiting[i] = (struct pollfd){.fd = sampling->rings.items[i].fd, .events = POLLIN};
+	waiting[count - 1] = (struct pollfd){.fd = sampling->wake, .events = POLLIN};
+	while (!__atomic_load_n(&sampling->ending, __ATOMIC_ACQUIRE)) {
+		uint64_t asked;
+		poll(waiting, count, -1);
+		if (waiting[count - 1].revents && read(sampling->wake, &asked, sizeof(asked)) < 0)
+			break;
+		take_changes(sampling);
+	}
+	free(waiting);
+	return NULL;
+}
+
+// ---- starting and stopping ----
+
+static bool ask_thread(struct sampling *sampling) {
+	return write(sampling->wake, &(uint64_t){1}, sizeof(uint64_t)) == sizeof(uint64_t);
+}
+
+static int open_rings(struct sampling *sampling) {
+	enum { RING_SIZE = 512 * 1024 };
+	struct perf_event_attr attribute = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
+		.sample_id_all = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.build_id = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.watermark = 1,
+		.wakeup_watermark = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_BOOTTIME,
+	};
+	for (int cpu = 0; cpu < libbpf_num_possible_cpus(); cpu++) {
+		struct perf_ring ring;
+		int error = perf_ring_open(&ring, attribute, -1, (uint32_t)cpu, RING_SIZE);
+		if (error && error != -ENODEV) // a CPU that is off
+			return error;
+		if (!error)
+			array_push(&sampling->rings, ring);
+	}
+	return 0;
+}
+
+static int open_samples(struct sampling *sampling, unsigned frequency) {
+	struct perf_event_attr attribute = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.size = sizeof(attribute),
+		.sample_freq = frequency,
+		.freq = 1,
+	};
+	for (int cpu = 0; cpu < libbpf_num_possible_cpus(); cpu++) {
+		int fd = (int)syscall(SYS_perf_event_open, &attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+		if (fd < 0 && errno == ENODEV)
+			continue;
+		if (fd < 0)
+			return -errno;
+		struct bpf_link *link = bpf_program__attach_perf_event(sampling->programs->progs.on_sample, fd);
+		if (!link) {
+			int error = -errno;
+			close(fd);
+			return error;
+		}
+		array_push(&sampling->links, link); // which closes the event, too
+	}
+	return 0;
+}
+
+int sampling_start(struct sampling **result, struct tracelet *programs, unsigned frequency) {
+	struct sampling *sampling = memory_alloc(sizeof(*sampling));
+	sampling->programs = programs;
+	sampling->wake = eventfd(0, EFD_CLOEXEC);
+	pthread_mutex_init(&sampling->lock, NULL);
+	array_push(&sampling->files, (struct code_file){0}); // number 0 is none
+	int error = open_rings(sampling);
+	if (!error && pthread_create(&sampling->thread, NULL, watch, sampling) == 0)
+		sampling->running = true;
+	if (!error)
+		error = open_samples(sampling, frequency);
+	if (error) {
+		sampling_stop(sampling, NULL);
+		return error;
+	}
+	*result = sampling;
+	return 0;
+}
+
+uint64_t sampling_collect(struct sampling *sampling, struct spool *spool) {
+	if (!sampling)
+		return UINT64_MAX;
+	pthread_mutex_lock(&sampling->lock);
+	struct cursor in = cursor_of(sampling->collected.data, sampling->collected.size);
+	while (cursor_left(&in)) {
+		uint32_t size = cursor_u32(&in);
+		const uint8_t *block = cursor_take(&in, size);
+		if (block)
+			spool_append(spool, SPOOL_MAPPING, block, size);
+	}
+	sampling->collected.size = 0;
+	uint64_t until = sampling->until;
+	pthread_mutex_unlock(&sampling->lock);
+	ask_thread(sampling); // for the next time
+	return until;
+}
+
+void sampling_stop(struct sampling *sampling, struct spool *spool) {
+	if (!sampling)
+		return;
+	for (size_t i = 0; i < sampling->links.count; i++)
+		bpf_link__destroy(sampling->links.items[i]);
+	__atomic_store_n(&sampling->ending, true, __ATOMIC_RELEASE);
+	if (sampling->running && ask_thread(sampling))
+		pthread_join(sampling->thread, NULL);
+	if (spool)
+		sampling_collect(sampling, spool);
+	for (size_t i = 0; i < sampling->rings.count; i++)
+		perf_ring_close(&sampling->rings.items[i]);
+	for (size_t i = 0; i < sampling->files.count; i++)
+		elf_close(sampling->files.items[i].object);
+	for (size_t i = 0; i < sampling->processes.capacity; i++)
+		if (sampling->processes.slots[i].used) {
+			struct address_space *space = (void *)(uintptr_t)sampling->processes.slots[i].value;
+			if (--space->users == 0)
+				free(space);
+		}
+	close(sampling->wake);
+	map_free(&sampling->processes);
+	map_free(&sampling->by_build);
+	array_free(&sampling->rings);
+	array_free(&sampling->links);
+	array_free(&sampling->files);
+	array_free(&sampling->changes);
+	array_free(&sampling->mappings);
+	buffer_free(&sampling->texts);
+	buffer_free(&sampling->collected);
+	pthread_mutex_destroy(&sampling->lock);
+	free(sampling);
+}

@@ -1,0 +1,8 @@
+// A sink that tells whose code raw addresses are: it follows what processes map, and
+// gives samples that come with bare addresses stacks of modules, positions and, with
+// the tables' symbolizer, names.
+#pragma once
+
+#include "event/event.h"
+
+struct sink *locate_new(struct tables *tables, struct sink *next);

@@ -1,0 +1,34 @@
+// Address spaces: for each process what code is mapped where. A new mapping takes the
+// place of what it covers, as in the kernel.
+#pragma once
+
+#include "base/array.h"
+#include "base/map.h"
+
+#include <stdint.h>
+
+struct space_map {
+	uint64_t begin, end, offset; // offset: of `begin` in the file
+	uint32_t module, build_id;   // strings
+	uint32_t kind;               // enum frame_kind
+};
+
+struct space {
+	ARRAY(struct space_map) maps; // in order, not overlapping
+	size_t last;                 // where something was found
+};
+
+struct spaces {
+	struct map by_pid; // to one more than the index
+	ARRAY(struct space) spaces;
+	uint32_t last_pid;   // of the lookup before, and one more than its index
+	size_t last_index;
+	struct space kernel;
+};
+
+struct space *space_of(struct spaces *spaces, uint32_t pid);
+void space_add(struct space *space, const struct space_map *map);
+const struct space_map *space_find(struct space *space, uint64_t address);
+void spaces_fork(struct spaces *spaces, uint32_t parent, uint32_t child);
+void spaces_exec(struct spaces *spaces, uint32_t pid);
+void spaces_free(struct spaces *spaces);

@@ -1,0 +1,426 @@
+// The table of frameworks, and asking a program for its cases. A program is recognised
+// by its name or by a text that its framework leaves in it, never by trying: a program
+// that does not know "--list" might take it for "run everything".
+#include "session/cases.h"
+#include "base/file.h"
+#include "session/preload.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+// ---- the table ----
+
+#define TEXTS(...)                                                                                           \
+	(const char *const[]) {                                                                              \
+		__VA_ARGS__, NULL                                                                            \
+	}
+
+static bool mark_ignored(char **command, struct cases *cases);
+static bool resolve_meson(char **command, struct cases *cases);
+
+static const struct framework frameworks[] = {
+	{.name = "pytest",
+	 .commands = TEXTS("pytest", "pytest-3", "py.test", "python* -m pytest"),
+	 .list = TEXTS("--collect-only", "--verbosity=-1"),
+	 .parse = cases_from_pytest,
+	 .select = TEXTS("{}"),
+	 .option_values = TEXTS("-c", "-k", "-m", "-n", "-o", "-p", "-W", "-r", "--basetemp", "--confcutdir",
+				"--cov", "--cov-config", "--cov-report", "--deselect", "--ignore",
+				"--ignore-glob", "--import-mode", "--junit-xml", "--junitxml", "--log-file",
+				"--override-ini", "--rootdir", "--tb"),
+	 .separator = "::",
+	 .skipped = "1 skipped",
+	 .missing = "no tests ran in",
+	 .failed_status = 1},
+	{.name = "ctest",
+	 .commands = TEXTS("ctest"),
+	 .list = TEXTS("--show-only=json-v1"),
+	 .parse = cases_from_ctest,
+	 .select = TEXTS("--output-on-failure", "-R", "^{}$"),
+	 .escape = ESCAPE_REGEX,
+	 .skipped = "***Skipped",
+	 .missing = "No tests were found!!!",
+	 .failed_status = 8},
+	{.name = "meson",
+	 .commands = TEXTS("meson test"),
+	 .list = TEXTS("--list"),
+	 .parse = cases_from_lines,
+	 .refine = resolve_meson,
+	 .select = TEXTS("--no-rebuild", "--print-errorlogs", "--logbase=tracelet", "{}"),
+	 .option_values = TEXTS("-C", "-j", "-t", "--gdb-path", "--logbase", "--maxfail", "--no-suite",
+				"--num-processes", "--repeat", "--setup", "--suite", "--test-args",
+				"--timeout-multiplier", "--wrapper"),
+	 .skipped = "Skipped:            1",
+	 .missing = "No suitable tests",
+	 .wrapper = true,
+	 .status = STATUS_COUNT},
+	{.name = "libtest",
+	 .marks = TEXTS("RUST_TEST_THREADS"),
+	 .list = TEXTS("--list", "--format", "terse"),
+	 .parse = cases_from_libtest,
+	 .refine = mark_ignored,
+	 .select = TEXTS("--exact", "{}"),
+	 .separator = "::",
+	 .missing = "running 0 tests",
+	 .failed_status = 101},
+	{.name = "go",
+	 .marks = TEXTS("test.paniconexit0", "testing.(*M).Run"),
+	 .list = TEXTS("-test.list", "."),
+	 .parse = cases_from_go,
+	 .select = TEXTS("-test.v", "-test.run", "^{}$"),
+	 .escape = ESCAPE_REGEX,
+	 .skipped = "--- SKIP: ",
+	 .missing = "testing: warning: no tests to run",
+	 .failed_status = 1},
+	{.name = "gtest",
+	 .marks = TEXTS("gtest_list_tests", "libgtest.so"),
+	 .list = TEXTS("--gtest_list_tests"),
+	 .parse = cases_from_gtest,
+	 .select = TEXTS("--gtest_filter={}"),
+	 .separator = ".",
+	 .skipped = "[  SKIPPED ] 1 test",
+	 .missing = "[==========] Running 0 tests",
+	 .failed_status = 1},
+	{.name = "catch2",
+	 .marks = TEXTS("list-test-names-only"),
+	 .list = TEXTS("--list-test-names-only"),
+	 .parse = cases_from_catch2,
+	 .select = TEXTS("{}"),
+	 .escape = ESCAPE_CATCH2,
+	 .missing = "No test cases matched",
+	 .status = STATUS_SUM},
+	{.name = "catch2-3",
+	 .marks = TEXTS(" is a Catch2 v", "libCatch2.so"),
+	 .list = TEXTS("--list-tests", "--verbosity", "quiet"),
+	 .parse = cases_from_catch2,
+	 .select = TEXTS("{}"),
+	 .escape = ESCAPE_CATCH2,
+	 .skipped = "1 skipped",
+	 .skipped_status = 4,
+	 .missing = "No test cases matched",
+	 .status = STATUS_LARGEST},
+	{.name = "doctest",
+	 .marks = TEXTS("dt-list-test-cases"),
+	 .list = TEXTS("--list-test-cases", "--no-colors=true"),
+	 .parse = cases_from_doctest,
+	 .select = TEXTS("--no-colors=true", "--case-sensitive=true", "--test-case={}"),
+	 .escape = ESCAPE_COMMA,
+	 .missing = "[doctest] test cases: 0 |",
+	 .failed_status = 1},
+	{.name = "cmocka",
+	 .marks = TEXTS("libcmocka.so"),
+	 .list = TEXTS("TRACELET_CASES=list"),
+	 .parse = cases_from_lines,
+	 .select = TEXTS("TRACELET_CASES=run {}"),
+	 .preload = "libtracelet-cmocka.so",
+	 .skipped = "[  SKIPPED ] 1 test",
+	 .status = STATUS_COUNT},
+	{.name = "tap", .parse = cases_from_tap, .status = STATUS_FIXED, .failed_status = 1},
+};
+
+const struct framework *const *framework_list(void) {
+	static const struct framework *list[ARRAY_SIZE(frameworks) + 1];
+	for (size_t i = 0; i < ARRAY_SIZE(frameworks); i++)
+		list[i] = &frameworks[i];
+	return list;
+}
+
+const struct framework *framework_by_name(const char *name) {
+	for (size_t i = 0; i < ARRAY_SIZE(frameworks); i++)
+		if (strcmp(frameworks[i].name, name) == 0)
+			return &frameworks[i];
+	return NULL;
+}
+
+int cases_exit_status(const struct framework *framework, const int *failed, size_t count) {
+	size_t sum = 0, largest = 0;
+	for (size_t i = 0; i < count; i++) {
+		sum += (size_t)failed[i];
+		largest = MAX(largest, (size_t)failed[i]);
+	}
+	const size_t statuses[] = {[STATUS_FIXED] = (size_t)framework->failed_status,
+				   [STATUS_SUM] = sum,
+				   [STATUS_LARGEST] = largest,
+				   [STATUS_COUNT] = count};
+	return count ? (int)MIN(statuses[framework->status], (size_t)255) : 0;
+}
+
+// ---- recognising ----
+
+static const char *base_name(const char *path) {
+	const char *slash = strrchr(path, '/');
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+// How many words of the command are the ones in `pattern` ("python* -m pytest"); 0: it is another.
+static size_t words_matched(char **command, const char *pattern) {
+	CLEANUP_FREE char *copy = memory_string(pattern);
+	char *rest = copy;
+	size_t count = 0;
+	for (char *word; (word = strsep(&rest, " ")); count++)
+		if (!command[count] || fnmatch(word, count ? command[count] : base_name(command[0]), 0) != 0)
+			return 0;
+	return count;
+}
+
+// The words of the command that are the program itself.
+static size_t head_words(const struct framework *framework, char **command) {
+	for (const char *const *name = framework->commands; name && *name; name++) {
+		size_t count = words_matched(command, *name);
+		if (count)
+			return count;
+	}
+	return 1;
+}
+
+// As execvp() would find it.
+static char *find_program(const char *name) {
+	if (strchr(name, '/'))
+		return memory_string(name);
+	const char *path = getenv("PATH");
+	CLEANUP_FREE char *copy = memory_string(path ? path : "/bin:/usr/bin");
+	char *rest = copy;
+	for (char *folder; (folder = strsep(&rest, ":"));) {
+		char *program = memory_format("%s/%s", *folder ? folder : ".", name);
+		if (access(program, X_OK) == 0)
+			return program;
+		free(program);
+	}
+	return memory_string(name);
+}
+
+const struct framework *framework_of(char **command) {
+	for (size_t i = 0; i < ARRAY_SIZE(frameworks); i++)
+		for (const char *const *name = frameworks[i].commands; name && *name; name++)
+			if (words_matched(command, *name))
+				return &frameworks[i];
+	CLEANUP_FREE char *program = find_program(command[0]);
+	struct input input;
+	if (input_open(&input, program))
+		return NULL;
+	const struct framework *found = NULL;
+	bool executable = input.size > 4 && memcmp(input.data, "\177ELF", 4) == 0;
+	for (size_t i = 0; executable && !found && i < ARRAY_SIZE(frameworks); i++)
+		for (const char *const *mark = frameworks[i].marks; mark && *mark && !found; mark++)
+			if (memmem(input.data, input.size, *mark, strlen(*mark)))
+				found = &frameworks[i];
+	input_close(&input);
+	return found;
+}
+
+// ---- listing ----
+
+enum { LONGEST_LIST = 64 << 20 };
+
+static int read_all(int fd, struct buffer *text) {
+	ssize_t got = 0;
+	while (text->size < LONGEST_LIST &&
+	       ((got = read(fd, buffer_room(text, 1 << 16), 1 << 16)) > 0 || (got < 0 && errno == EINTR)))
+		text->size += got > 0 ? (size_t)got : 0;
+	return got < 0 ? -errno : text->size >= LONGEST_LIST ? -EFBIG : 0;
+}
+
+// What the command writes to standard output. It has no input, and what it says beside that is
+// said again, and seen, when its cases are run.
+static int output_of(char **command, struct buffer *text) {
+	int ends[2];
+	pid_t pid;
+	posix_spawn_file_actions_t actions;
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	int error = -posix_spawnp(&pid, command[0], &actions, NULL, command, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	close(ends[1]);
+	if (!error) {
+		int status;
+		error = read_all(ends[0], text);
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+		if (!error)
+			error = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	}
+	close(ends[0]);
+	buffer_append(text, "", 1); // never NULL
+	text->size--;
+	return error;
+}
+
+static void words_of_list(const struct framework *framework, char **command, struct words *words) {
+	if (framework->preload)
+		preload_words(framework->preload, words);
+	for (const char *const *word = framework->list; framework->preload && *word; word++)
+		words_add(words, "%s", *word);
+	words_add_all(words, command);
+	for (const char *const *word = framework->list; !framework->preload && word && *word; word++)
+		words_add(words, "%s", *word);
+}
+
+int cases_list(const struct framework *framework, char **command, struct cases *cases) {
+	struct words words = {0};
+	struct buffer text = {0};
+	words_of_list(framework, command, &words);
+	int status = output_of(words.items, &text);
+	bool parsed = status >= 0 && framework->parse((char *)text.data, text.size, cases);
+	// Catch2 2 exits with the number of cases; who lists by running may have cases that fail.
+	if (parsed && cases->count && (framework->status == STATUS_SUM || !framework->list))
+		status = 0;
+	else if (status == 0 && !parsed)
+		status = -EINVAL;
+	if (status == 0 && framework->refine && !framework->refine(command, cases))
+		status = -EINVAL;
+	words_free(&words);
+	buffer_free(&text);
+	return status;
+}
+
+static bool has_word(char **command, const char *word) {
+	for (; *command; command++)
+		if (strcmp(*command, word) == 0)
+			return true;
+	return false;
+}
+
+static int compare_cases(const void *one, const void *other) {
+	return strcmp(((const struct test_case *)one)->name, ((const struct test_case *)other)->name);
+}
+
+// libtest lists ignored tests with the others, and alone when asked.
+static bool mark_ignored(char **command, struct cases *cases) {
+	if (has_word(command, "--ignored") || has_word(command, "--include-ignored"))
+		return true;
+	struct words words = {0};
+	struct buffer text = {0};
+	struct cases ignored = {0};
+	words_add_all(&words, command);
+	words_add_all(&words, (char *[]){(char *)"--list", (char *)"--format", (char *)"terse",
+					 (char *)"--ignored", NULL});
+	if (output_of(words.items, &text) == 0 && cases_from_libtest((char *)text.data, text.size, &ignored))
+		qsort(ignored.items, ignored.count, sizeof(*ignored.items), compare_cases);
+	for (size_t i = 0; ignored.count && i < cases->count; i++)
+		cases->items[i].disabled = bsearch(&cases->items[i], ignored.items, ignored.count,
+						   sizeof(*ignored.items), compare_cases);
+	cases_free(&ignored);
+	words_free(&words);
+	buffer_free(&text);
+	return true;
+}
+
+static bool resolve_meson(char **command, struct cases *cases) {
+	const char *folder = ".";
+	for (char **word = command; *word; word++)
+		if (strncmp(*word, "-C", 2) == 0 && ((*word)[2] || word[1]))
+			folder = (*word)[2] ? *word + 2 : word[1];
+	struct buffer text = {0};
+	char *words[] = {command[0], (char *)"introspect", (char *)"--tests", (char *)(uintptr_t)folder,
+			 NULL};
+	int status = output_of(words, &text);
+	bool resolved = cases_resolve_meson((char *)text.data, text.size, cases);
+	buffer_free(&text);
+	return status == 0 && resolved;
+}
+
+// ---- running one ----
+
+static void escape(const char *name, enum case_escape how, struct buffer *text) {
+	static const char *const special[] = {[ESCAPE_NOTHING] = "",
+					      [ESCAPE_CATCH2] = "\\,[]\"~",
+					      [ESCAPE_COMMA] = ",",
+					      [ESCAPE_REGEX] = "\\^$.|?*+()[]{}"};
+	for (; *name; name++) {
+		if (strchr(special[how], *name))
+			buffer_append(text, "\\", 1);
+		buffer_append(text, name, 1);
+	}
+	buffer_append(text, "", 1);
+}
+
+// pytest's names begin at its root folder, which may be above this one.
+static const char *way_up(const struct framework *framework, const char *name, char prefix[64]) {
+	const char *colons = strstr(name, "::");
+	*prefix = 0;
+	if (!framework->commands || framework->parse != cases_from_pytest || !colons)
+		return prefix;
+	for (int up = 0; up < 16; up++) {
+		CLEANUP_FREE char *path = memory_format("%s%.*s", prefix, (int)(colons - name), name);
+		if (access(path, F_OK) == 0)
+			return prefix;
+		strcat(prefix, "../");
+	}
+	*prefix = 0;
+	return prefix;
+}
+
+static char *replace(const char *text, const char *what, const char *with) {
+	struct buffer out = {0};
+	for (const char *found; (found = strstr(text, what)); text = found + strlen(what)) {
+		buffer_append(&out, text, (size_t)(found - text));
+		buffer_append(&out, with, strlen(with));
+	}
+	buffer_append(&out, text, strlen(text) + 1);
+	return (char *)out.data;
+}
+
+static bool takes_value(const struct framework *framework, const char *option) {
+	for (const char *const *name = framework->option_values; *name; name++)
+		if (strcmp(*name, option) == 0)
+			return true;
+	return false;
+}
+
+// The command without the words that select cases: those would be run as well.
+static void add_without_selection(const struct framework *framework, char **command, struct words *words) {
+	size_t head = head_words(framework, command);
+	for (size_t i = 0; command[i]; i++) {
+		bool plain = i >= head && command[i][0] != '-' && !takes_value(framework, command[i - 1]);
+		const char *colons = strstr(command[i], "::");
+		CLEANUP_FREE char *path = memory_format(
+			"%.*s", colons ? (int)(colons - command[i]) : (int)strlen(command[i]), command[i]);
+		// A word that is no file may be the value of some plugin's option.
+		if (plain && (framework->wrapper || access(path, F_OK) == 0))
+			continue;
+		words_add(words, "%s", command[i]);
+	}
+}
+
+static void add_selection(const char *const *select, const char *name, struct words *words) {
+	for (; select && *select; select++)
+		words_take(words, replace(*select, "{}", name));
+}
+
+void case_command(const struct framework *framework, char **command, const char *select, const char *name,
+		  struct words *words) {
+	char prefix[64];
+	struct buffer escaped = {0};
+	buffer_printf(&escaped, "%s", way_up(framework, name, prefix));
+	escape(name, select ? ESCAPE_NOTHING : framework->escape, &escaped);
+	if (framework->preload && !select) {
+		preload_words(framework->preload, words);
+		add_selection(framework->select, (char *)escaped.data, words);
+	}
+	if (framework->option_values && !select)
+		add_without_selection(framework, command, words);
+	else
+		words_add_all(words, command);
+	if (select) {
+		CLEANUP_FREE char *copy = memory_string(select);
+		char *rest = copy;
+		for (char *word; (word = strsep(&rest, " "));)
+			if (*word)
+				words_take(words, replace(word, "{}", (char *)escaped.data));
+	} else if (!framework->preload) {
+		add_selection(framework->select, (char *)escaped.data, words);
+	}
+	buffer_free(&escaped);
+}

@@ -1,0 +1,349 @@
+// Artifacts into a JUnit file. expat tells where in the file each test case begins and ends
+// and whether it has a <system-out>; the lines are put in at those bytes, and all others are
+// copied as they are: comments, order of attributes, line ends. A document with a DOCTYPE is
+// refused, because text from an entity has no place of its own in the file; so is UTF-16,
+// because what is put in is ASCII.
+#include "base/array.h"
+#include "session/artifact.h"
+#include "session/junit.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <expat.h>
+#include <limits.h>
+#include <stdio.h>
+
+struct place {
+	size_t begin, end; // of a start tag
+	bool there, empty; // empty: <tag/>
+};
+
+struct found_case {
+	char *keys[3];      // class and name, suite and name, name: as they are compared
+	struct place tag;   // <testcase>
+	struct place out;   // its <system-out>
+	size_t out_close;   // where </system-out> begins
+	size_t error;       // where <system-err> begins, 0: there is none
+	size_t close;       // where </testcase> begins
+	struct buffer text; // what is in <system-out> already
+	const struct junit_record *record;
+};
+
+struct reading {
+	XML_Parser parser;
+	const char *text;
+	struct {
+		struct found_case *items;
+		size_t count, capacity;
+	} cases;
+	struct buffer suite; // the name of the innermost one
+	unsigned depth;      // of elements
+	unsigned case_depth; // that of the <testcase> we are in, 0: in none
+	bool in_out, doctype;
+};
+
+// ---- names ----
+
+static bool is_separator(char byte) {
+	return !((unsigned char)byte >= 0x80 || isalnum((unsigned char)byte));
+}
+
+// A name as it is compared: made safe as artifacts' names are, a run of separators as one. A Python
+// module has its extension in a test's name and not in JUnit.
+static char *match_key(const char *text) {
+	char safe[ARTIFACT_NAME_SIZE];
+	struct buffer key = {0};
+	artifact_safe_name(text, safe);
+	for (const char *at = safe; *at; at++) {
+		if (strncmp(at, ".py__", 5) == 0)
+			at += 3;
+		if (!is_separator(*at))
+			buffer_append(&key, at, 1);
+		else if (key.size && key.data[key.size - 1] != '_')
+			buffer_append(&key, "_", 1);
+	}
+	while (key.size && key.data[key.size - 1] == '_')
+		key.size--;
+	buffer_append(&key, "", 1);
+	return (char *)key.data;
+}
+
+// ---- what expat finds ----
+
+static const char *attribute(const char **attributes, const char *name) {
+	for (; *attributes; attributes += 2)
+		if (strcmp(attributes[0], name) == 0)
+			return attributes[1];
+	return "";
+}
+
+static struct place place_of_tag(struct reading *reading) {
+	struct place place = {.there = true, .begin = (size_t)XML_GetCurrentByteIndex(reading->parser)};
+	place.end = place.begin + (size_t)XML_GetCurrentByteCount(reading->parser);
+	place.empty = place.end - place.begin > 2 && reading->text[place.end - 2] == '/';
+	return place;
+}
+
+static struct found_case *current_case(struct reading *reading) {
+	return reading->case_depth ? &reading->cases.items[reading->cases.count - 1] : NULL;
+}
+
+static void begin_case(struct reading *reading, const char **attributes) {
+	const char *class_name = attribute(attributes, "classname"), *name = attribute(attributes, "name");
+	CLEANUP_FREE char *full = memory_format("%s.%s", class_name, name);
+	CLEANUP_FREE char *in_suite = memory_format("%.*s.%s", (int)reading->suite.size,
+						    (char *)reading->suite.data, name);
+	array_push(&reading->cases,
+		   (struct found_case){.keys = {match_key(full), match_key(in_suite), match_key(name)},
+				       .tag = place_of_tag(reading)});
+	reading->case_depth = reading->depth;
+}
+
+static void begin_element(void *context, const char *name, const char **attributes) {
+	struct reading *reading = context;
+	struct found_case *in = current_case(reading);
+	reading->depth++;
+	if (strcmp(name, "testsuite") == 0) {
+		const char *suite = attribute(attributes, "name");
+		reading->suite.size = 0;
+		buffer_append(&reading->suite, suite, strlen(suite));
+	} else if (strcmp(name, "testcase") == 0 && !in) {
+		begin_case(reading, attributes);
+	} else if (in && reading->depth == reading->case_depth + 1) {
+		if (strcmp(name, "system-out") == 0 && !in->out.there) {
+			in->out = place_of_tag(reading);
+			reading->in_out = true;
+		} else if (strcmp(name, "system-err") == 0 && !in->error) {
+			in->error = (size_t)XML_GetCurrentByteIndex(reading->parser);
+		}
+	}
+}
+
+static void end_element(void *context, const char *name) {
+	struct reading *reading = context;
+	struct found_case *in = current_case(reading);
+	size_t at = (size_t)XML_GetCurrentByteIndex(reading->parser);
+	if (in && reading->depth == reading->case_depth) {
+		in->close = at;
+		reading->case_depth = 0;
+	} else if (in && reading->depth == reading->case_depth + 1 && reading->in_out) {
+		in->out_close = at;
+		reading->in_out = false;
+	}
+	reading->depth--;
+}
+
+static void take_text(void *context, const char *text, int size) {
+	struct reading *reading = context;
+	struct found_case *in = current_case(reading);
+	if (in && reading->in_out)
+		buffer_append(&in->text, text, (size_t)size);
+}
+
+static void begin_doctype(void *context, const char *name, const char *system, const char *public,
+			  int subset) {
+	struct reading *reading = context;
+	reading->doctype = true;
+	XML_StopParser(reading->parser, XML_FALSE);
+}
+
+static int read_cases(struct reading *reading, size_t size, char why[256]) {
+	if (size >= INT_MAX) {
+		snprintf(why, 256, "too large");
+		return -EINVAL;
+	}
+	if (size >= 2 &&
+	    (memchr(reading->text, 0, MIN(size, (size_t)4)) || (uint8_t)reading->text[0] >= 0xfe)) {
+		snprintf(why, 256, "neither UTF-8 nor another encoding that ASCII is a part of");
+		return -EINVAL;
+	}
+	reading->parser = XML_ParserCreate(NULL);
+	if (!reading->parser)
+		memory_exhausted();
+	XML_SetUserData(reading->parser, reading);
+	XML_SetElementHandler(reading->parser, begin_element, end_element);
+	XML_SetCharacterDataHandler(reading->parser, take_text);
+	XML_SetStartDoctypeDeclHandler(reading->parser, begin_doctype);
+	bool good = XML_Parse(reading->parser, reading->text, (int)size, 1) == XML_STATUS_OK;
+	if (!good && reading->doctype)
+		snprintf(why, 256, "it has a DOCTYPE, which no JUnit file needs");
+	else if (!good)
+		snprintf(why, 256, "line %lu: %s", XML_GetCurrentLineNumber(reading->parser),
+			 XML_ErrorString(XML_GetErrorCode(reading->parser)));
+	XML_ParserFree(reading->parser);
+	return good ? 0 : -EINVAL;
+}
+
+// ---- which record belongs to which case ----
+
+struct keyed {
+	char *key;
+	size_t index;
+};
+
+static int compare_keyed(const void *one, const void *other) {
+	const struct keyed *left = one, *right = other;
+	int order = strcmp(left->key, right->key);
+	return order ? order : (left->index > right->index) - (left->index < right->index);
+}
+
+// The first of those with this key; *same is how many there are.
+static const struct keyed *find_key(const struct keyed *sorted, size_t count, const char *key, size_t *same) {
+	size_t low = 0, high = count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (strcmp(sorted[middle].key, key) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (*same = 0; low + *same < count && strcmp(sorted[low + *same].key, key) == 0; ++*same)
+		;
+	return &sorted[low];
+}
+
+static void match(struct reading *reading, const struct junit_record *records, size_t count,
+		  struct junit_attached *attached) {
+	struct found_case *cases = reading->cases.items;
+	size_t case_count = reading->cases.count;
+	struct keyed *wanted = memory_alloc((count + 1) * sizeof(*wanted));
+	struct keyed *levels[3];
+	for (size_t i = 0; i < count; i++)
+		wanted[i] = (struct keyed){match_key(records[i].test), i};
+	qsort(wanted, count, sizeof(*wanted), compare_keyed);
+	for (size_t level = 0; level < 3; level++) {
+		levels[level] = memory_alloc((case_count + 1) * sizeof(struct keyed));
+		for (size_t i = 0; i < case_count; i++)
+			levels[level][i] = (struct keyed){cases[i].keys[level], i};
+		qsort(levels[level], case_count, sizeof(struct keyed), compare_keyed);
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (i + 1 < count && strcmp(wanted[i].key, wanted[i + 1].key) == 0)
+			continue; // a later run of the same test
+		size_t same = 0;
+		const struct keyed *first = NULL;
+		for (size_t level = 0; level < 3 && !same; level++)
+			first = find_key(levels[level], case_count, wanted[i].key, &same);
+		// A better one may have come by another way of naming.
+		if (same == 1 && !cases[first->index].record)
+			cases[first->index].record = &records[wanted[i].index];
+		else
+			attached->unmatched++;
+	}
+	for (size_t level = 0; level < 3; level++)
+		free(levels[level]);
+	for (size_t i = 0; i < count; i++)
+		free(wanted[i].key);
+	free(wanted);
+}
+
+// ---- putting it together ----
+
+// As character references where it is not plain: right in every encoding. False: XML cannot say it.
+static bool add_path(struct buffer *out, const char *path) {
+	size_t before = out->size;
+	for (const uint8_t *at = (const uint8_t *)path; *at; at++) {
+		if (*at < 0x20)
+			goto refuse;
+		if (*at < 0x80 && !strchr("<>&", *at)) {
+			buffer_append(out, at, 1);
+			continue;
+		}
+		uint32_t code = *at;
+		int more = *at < 0x80 ? 0 : *at >= 0xf0 ? 3 : *at >= 0xe0 ? 2 : *at >= 0xc0 ? 1 : -1;
+		if (more > 0)
+			code &= 0x3fu >> more;
+		for (; more > 0; more--) {
+			if ((*++at & 0xc0) != 0x80)
+				goto refuse;
+			code = code << 6 | (*at & 0x3f);
+		}
+		if (more < 0 || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ||
+		    (code & 0xfffe) == 0xfffe)
+			goto refuse;
+		buffer_printf(out, "&#x%x;", code);
+	}
+	return true;
+refuse:
+	out->size = before;
+	return false;
+}
+
+// The lines that are not in the case's output yet.
+static void lines_for(struct found_case *test, struct buffer *lines) {
+	buffer_append(&test->text, "", 1);
+	for (size_t i = 0; i < test->record->artifact_count; i++) {
+		const char *path = test->record->artifacts[i].path;
+		CLEANUP_FREE char *line = memory_format("[[ATTACHMENT|%s]]", path);
+		if (strstr((char *)test->text.data, line))
+			continue;
+		size_t before = lines->size;
+		buffer_printf(lines, "\n[[ATTACHMENT|");
+		if (add_path(lines, path))
+			buffer_printf(lines, "]]\n");
+		else
+			lines->size = before;
+	}
+}
+
+struct copying {
+	const char *text;
+	size_t copied;
+	struct buffer *out;
+};
+
+static void copy_to(struct copying *copying, size_t end) {
+	buffer_append(copying->out, copying->text + copying->copied, end - copying->copied);
+	copying->copied = end;
+}
+
+static void add_to_case(struct copying *copying, struct found_case *test) {
+	struct buffer lines = {0};
+	if (test->record)
+		lines_for(test, &lines);
+	if (!lines.size)
+		return;
+	buffer_append(&lines, "", 1);
+	const char *text = (char *)lines.data;
+	if (test->tag.empty) {
+		copy_to(copying, test->tag.end - 2);
+		buffer_printf(copying->out, "><system-out>%s</system-out></testcase>", text);
+		copying->copied = test->tag.end;
+	} else if (test->out.there && test->out.empty) {
+		copy_to(copying, test->out.end - 2);
+		buffer_printf(copying->out, ">%s</system-out>", text);
+		copying->copied = test->out.end;
+	} else if (test->out.there) {
+		copy_to(copying, test->out_close);
+		buffer_printf(copying->out, "%s", text);
+	} else {
+		copy_to(copying, test->error ? test->error : test->close);
+		buffer_printf(copying->out, "<system-out>%s</system-out>", text);
+	}
+	buffer_free(&lines);
+}
+
+int junit_attach(const char *text, size_t size, const struct junit_record *records, size_t count,
+		 struct buffer *out, struct junit_attached *attached, char why[256]) {
+	struct reading reading = {.text = text};
+	struct copying copying = {.text = text, .out = out};
+	*attached = (struct junit_attached){0};
+	int error = read_cases(&reading, size, why);
+	if (!error) {
+		match(&reading, records, count, attached);
+		for (size_t i = 0; i < reading.cases.count; i++) {
+			add_to_case(&copying, &reading.cases.items[i]);
+			attached->matched += reading.cases.items[i].record != NULL;
+		}
+		copy_to(&copying, size);
+		attached->cases = reading.cases.count;
+	}
+	for (size_t i = 0; i < reading.cases.count; i++) {
+		for (size_t level = 0; level < 3; level++)
+			free(reading.cases.items[i].keys[level]);
+		buffer_free(&reading.cases.items[i].text);
+	}
+	array_free(&reading.cases);
+	buffer_free(&reading.suite);
+	return error;
+}

@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# ETL files as users look at them: real ones against expected results (where the
+# corpus is), a hand-made one for what no real one has.
+. "$(dirname "$0")/lib.sh"
+need_command python3 jq
+corpus=${TRACELET_CORPUS:-$source/../shared/corpus}/etl
+make_etl=$(dirname "$TRACELET")/tests/etl/make_etl
+tp=$source/tests/perfetto/tp
+
+# ---- real files ----
+
+if [ -d "$corpus" ]; then
+	for expected in "$corpus"/expected/*__*.json; do
+		name=$(basename "$expected" .json)
+		check_run "info reads $name" 0 "$TRACELET" info --json "$corpus/$name.etl"
+		cp "$stdout" ours.json
+		check "$name: all as expected" python3 "$source/tests/etl/compare" "$expected" ours.json
+	done
+	for expected in "$corpus"/expected/oracle_*.json; do
+		name=$(basename "$expected" .json)
+		"$TRACELET" dump --json "$corpus/perfview__${name#oracle_}.etl" >dump.jsonl
+		check "${name#oracle_}: as Microsoft's library printed it" python3 "$source/tests/etl/oracle" "$expected" dump.jsonl
+	done
+	net=$corpus/perfview__net.4.5.2.x64.etl
+	check_equal "the comparison can fail" 1 "$(jq '.records.total += 1' ours.json >other.json
+		python3 "$source/tests/etl/compare" "$corpus/expected/$name.json" other.json >/dev/null 2>&1; echo $?)"
+	"$TRACELET" info --json "$net" >net.json
+	check_run "a real file converts" 0 "$TRACELET" convert "$net" net.pb
+	check_run "what came out is sound" 0 "$TRACELET" check net.pb
+	if $tp --health net.pb 2>/dev/null; then
+		# Samples that are not idle; those with a .NET name; processes and threads that the file tells about.
+		check_equal "Perfetto's importer counts what info counts" "6320|4494|$(jq '.processes | length - 1' net.json)|$(jq '.threads_seen - 1' net.json)" \
+			"$($tp net.pb "select (select count(*) from perf_sample) || '|' || (select count(*) from perf_sample s
+				join stack_profile_callsite c on s.callsite_id = c.id join stack_profile_frame f on c.frame_id = f.id
+				where f.name not like '%+0x%' and f.name != '') || '|' ||
+				(select count(*) from process where pid != 0 and cmdline is not null) || '|' ||
+				(select count(distinct tid) from thread where tid not in (select pid from process))")"
+	else
+		skip "Perfetto's importer agrees" "the importer is not to be had, or found trouble"
+	fi
+	python3 - "$net" <<-'END'
+		import sys, zipfile
+		with zipfile.ZipFile("net.etl.zip", "w", zipfile.ZIP_DEFLATED) as out:
+		    out.writestr("log.txt", "not this one")
+		    out.write(sys.argv[1], "PerfViewData.etl")
+	END
+	"$TRACELET" info --json net.etl.zip >zipped.json
+	check "a zip file is read as what it holds" python3 "$source/tests/etl/compare" \
+		"$corpus/expected/perfview__net.4.5.2.x64.json" zipped.json
+	head -c 3000000 net.etl.zip >short.zip
+	check_run "a zip file that is cut off is refused" 2 "$TRACELET" info short.zip
+	check_lines "in one line" 1 "$stderr"
+else
+	skip "real files" "there is no corpus in $corpus"
+fi
+
+# ---- a hand-made file ----
+
+check "the hand-made file is made" "$make_etl" made.etl
+check_run "info tells about it" 0 "$TRACELET" info made.etl
+check_match "with the session" 'hand-made' "$stdout"
+check_match "and what it lost" '7 events' "$stdout"
+check_run "JSON lines" 0 "$TRACELET" dump --json --event CSwitch made.etl
+check_equal "each is one event" 8 "$(jq -s 'map(select(.event == "Thread/CSwitch")) | length' "$stdout")"
+check_equal "only from a time on" 2 "$("$TRACELET" dump --json --event CSwitch --from 200us made.etl | wc -l)"
+check_equal "only up to a time" 6 "$("$TRACELET" dump --json --event CSwitch --to 0.0002 made.etl | wc -l)"
+check_equal "only of a process" 40 "$("$TRACELET" dump --json --pid 40 made.etl | jq -s 'map(.pid) | unique[]')"
+check_equal "only of a provider" 'Hand.Source' "$("$TRACELET" dump --json --provider hand.source made.etl | jq -r .provider)"
+check_run "CSV" 0 "$TRACELET" dump --csv made.etl
+check_equal "has a line more than there are events" "$("$TRACELET" dump --json made.etl | wc -l)" "$(($(wc -l <"$stdout") - 1))"
+
+table() { "$TRACELET" table --csv made.etl "$@"; }
+check_equal "context switches with ready and wait time" '0.000080000,0,44,app.exe,main loop,40.000,10.000,30.000,48,6,64' \
+	"$(table context-switches | sed -n 3p)"
+check_equal "processes" '60,40,child.exe,0.000100000,0.000139500,3,child.exe' "$(table processes | sed -n 3p)"
+check_equal "threads" '44,40,app.exe,main loop,,,40.000' "$(table threads | sed -n 2p)"
+check_equal "interrupts" '0.000059000,1,ISR,ntoskrnl.exe+0x234,1.000' "$(table dpc-isr | sed -n 2p)"
+check_equal "disk" '0.000130000,40,app.exe,Read,0,4096,65536,30.000,\Device\HarddiskVolume1\data.bin' "$(table disk-io | sed -n 2p)"
+check_equal "page faults" '0.000110000,40,app.exe,44,DemandZeroFault,0x7ff00000,0x140000100' "$(table page-faults | sed -n 2p)"
+check_equal "allocations" '0.000112000,40,app.exe,VirtualAlloc,0x20000000,1048576,0x3000' "$(table virtual-alloc | sed -n 2p)"
+check_equal "counters of the program, summed" 'ld_spec,3,2,2500' "$(table pmu-app | sed -n 2p)"
+check_equal "counters of the driver, as differences" '0x70,3,2,5000' "$(table pmu-driver | sed -n 2p)"
+check_equal "losses" '0.000350000,,trace,7' "$(table lost | sed -n 2p)"
+check_equal "grouped, summed, sorted" 'app.exe,3,170.000 child.exe,1,20.000' \
+	"$(table context-switches --group-by process --sum run_us --sort run_us | tail -n +2 | xargs)"
+check_equal "the other way round" 'child.exe' \
+	"$(table context-switches --group-by process --sum run_us --sort run_us --reverse | sed -n 2p | cut -d, -f1)"
+check_equal "JSON" 'child.exe' "$("$TRACELET" table --json made.etl processes | jq -r '.[1].name')"
+check_run "there is no such table" 2 "$TRACELET" table made.etl nonsense
+check_match "and the others are named" 'context-switches' "$stderr"
+check_run "there is no such column" 2 "$TRACELET" table made.etl processes --group-by nonsense
+check_lines "told in one line" 1 "$stderr"
+
+check_run "it converts" 0 "$TRACELET" convert made.etl made.pb
+check_run "to a sound trace" 0 "$TRACELET" check made.pb
+if $tp --health made.pb 2>/dev/null; then
+	check_equal "whose switches, samples, tasks and slices Perfetto's importer sees natively" '8|4|2|3|40000|30000' "$($tp made.pb \
+		"select (select count(*) from sched_slice) || '|' || (select count(*) from perf_sample) || '|' ||
+		 (select count(*) from process where pid in (40, 60)) || '|' || (select count(*) from thread where tid in (44, 48, 64)) || '|' ||
+		 (select dur from sched_slice join thread using (utid) where tid = 44 and ts = 180000) || '|' ||
+		 (select dur from slice where name = 'DiskIO/Read')")"
+else
+	skip "Perfetto's importer agrees" "the importer is not to be had, or found trouble"
+fi
+
+# ---- bad input ----
+
+: >empty.etl
+head -c 50 made.etl >tiny.etl
+head -c 4096 /dev/urandom >noise.etl
+for file in empty tiny noise missing; do
+	check_run "$file is refused" 2 "$TRACELET" info $file.etl
+	check_lines "$file: in one line" 1 "$stderr"
+	check_run "$file does not convert" 2 "$TRACELET" convert $file.etl $file.pb
+	check_not "$file leaves no output" test -e $file.pb
+done
+echo '<a><b></a>' >bad.man
+check_run "a manifest that is no XML is refused" 2 "$TRACELET" dump --manifest bad.man made.etl
+check_match "with its place" 'bad.man.*line 1' "$stderr"
+
+done_testing

@@ -1,0 +1,64 @@
+# CPU samples: whole stacks of programs that have no frame pointers.
+. "$(dirname "$0")/lib.sh"
+need_root
+[ "$(uname -m)" = x86_64 ] || skip_all "stacks are walked on x86-64 only"
+
+chains=$TRACELET_HELPERS/chains
+tp=$source/tests/perfetto/tp
+
+# share PATTERN: how many percent of the samples of the last recording match.
+share() {
+	awk -v pattern="$1" '{ weight = $NF; all += weight; if ($0 ~ pattern) matching += weight }
+		END { printf "%d\n", all ? matching * 100 / all : 0 }' samples.folded
+}
+sampled() { # NAME COMMAND...
+	name=$1
+	shift
+	check_run "$name is recorded" 0 "$TRACELET" run --sample --keep-spool --name "$name" -- "$@"
+	spool=$(ls -t tracelet-out/"$name"_*.spool | head -n 1)
+	"$TRACELET" convert "$spool" samples.folded
+}
+chain() { # NAME PATTERN [PERCENT]
+	sampled "$1" "$chains" "$1"
+	check "nearly all samples have the chain of $1" test "$(share "$2")" -ge "${3:-90}"
+	[ "$(share "$2")" -ge "${3:-90}" ] || sort -k 2 -n -t ' ' samples.folded | tail -n 5 | sed 's/^/# /'
+}
+
+bottom='_start;.*main;main;'
+chain plain "${bottom}burn"
+check_match "the summary counts samples" 'of these [0-9,]+ samples' "$stderr"
+chain recursion "${bottom}(recursion;)+burn"
+check_equal "all 31 calls of it" 31 "$(grep -m 1 ';burn ' samples.folded | tr ';' '\n' | grep -c '^recursion$')"
+# Larger than a copy: before the table is there (a busy machine takes its time) it cannot be walked.
+chain large_frame "${bottom}large_frame;burn" 40
+chain with_alloca "${bottom}with_alloca;burn"
+chain raise_signal "${bottom}raise_signal;.*raise.*;on_signal;burn"
+chain through_library "${bottom}through_library;.*qsort.*;compare;burn"
+chain without_exec "${bottom}without_exec;burn"
+chain with_thread '(clone3?|start_thread);.*in_thread;burn'
+
+# ---- the trace has the same ----
+
+sampled trace "$chains" recursion
+trace=${spool%.spool}.pb
+check "the trace is good" "$TRACELET" check "$trace"
+samples=$(jq -s 'last.samples' tracelet-out/manifest.jsonl)
+"$tp" --health "$trace" "select count(*) from perf_sample" \
+	"select count(*) > 0 from stack_profile_frame where name = 'recursion'" >answers
+check_equal "healthy" 0 $?
+check_equal "Perfetto has as many samples as the summary says" "$samples" "$(sed -n 1p answers)"
+check_equal "with names" 1 "$(sed -n 2p answers)"
+
+# ---- how many, and of whom ----
+
+check "about one for each millisecond of 150" test "$samples" -gt 100 -a "$samples" -lt 220
+check_run "fewer on demand" 0 "$TRACELET" run --sample=99 -q --name few -- "$chains"
+check "a tenth of it" test "$(jq -s 'last.samples' tracelet-out/manifest.jsonl)" -lt 30
+check_run "none unless asked for" 0 "$TRACELET" run -q --name none -- "$chains"
+check_equal "no word of them" null "$(jq -s 'last.samples' tracelet-out/manifest.jsonl)"
+for value in 0.5 -1 30000 often; do
+	check_run "--sample=$value is refused" 2 "$TRACELET" run --sample=$value -- true
+	check_lines "in one line" 1 "$stderr"
+done
+
+done_testing

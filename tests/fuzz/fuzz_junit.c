@@ -1,0 +1,42 @@
+#include "fuzz.h"
+
+#include "session/junit.h"
+
+static const struct ci_artifact artifacts[] = {{"/t/a.pb", 1}, {"/t/b<&\xc3\xbc.pb", 1}};
+static const struct junit_record records[] = {{"A.one", artifacts, 1}, {"two", artifacts, 2}};
+
+static int attach(const void *text, size_t size, struct buffer *out) {
+	struct junit_attached attached;
+	char why[256];
+	return junit_attach(text, size, records, ARRAY_SIZE(records), out, &attached, why);
+}
+
+// What comes out is XML again, and has all lines already.
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+	struct buffer once = {0}, twice = {0};
+	if (size && attach(bytes, size, &once) == 0) {
+		if (attach(once.data, once.size, &twice) || once.size < size || once.size != twice.size ||
+		    memcmp(once.data, twice.data, once.size) != 0)
+			abort();
+	}
+	buffer_free(&once);
+	buffer_free(&twice);
+	return 0;
+}
+
+void fuzz_seeds(void) {
+	static const char *const texts[] = {
+		"<?xml version='1.0'?><testsuites><testsuite name='A'><testcase classname='A' name='one' />"
+		"<testcase name='two'><failure "
+		"message='m'><![CDATA[x]]></failure><system-out/></testcase></testsuite></testsuites>",
+		"<testcase name='two'><system-out>a&amp;b</system-out><system-err>c</system-err></testcase>",
+		"<?xml version='1.0' encoding='ISO-8859-1'?><s><testcase name='two'>\xe4<!-- c "
+		"--></testcase></s>",
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		char name[2] = {(char)('0' + i), 0};
+		struct buffer seed = {0};
+		buffer_append(&seed, texts[i], strlen(texts[i]));
+		fuzz_seed(name, &seed);
+	}
+}
