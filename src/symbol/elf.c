@@ -101,6 +101,16 @@ struct symbol_list {
 	ARRAY(struct elf_symbol) items;
 };
 
+// A symbol without a size may reach to the end of its section, but no further.
+static uint64_t size_in_section(Elf *elf, const GElf_Sym *symbol) {
+	GElf_Shdr header;
+	Elf_Scn *section = elf_getscn(elf, symbol->st_shndx);
+	if (!section || !gelf_getshdr(section, &header) || symbol->st_value < header.sh_addr ||
+	    symbol->st_value - header.sh_addr >= header.sh_size)
+		return 0;
+	return header.sh_size - (symbol->st_value - header.sh_addr);
+}
+
 static void read_table(Elf *elf, uint32_t type, struct symbol_list *list) {
 	GElf_Shdr header;
 	Elf_Scn *section = section_by_type(elf, type, &header);
@@ -117,7 +127,7 @@ static void read_table(Elf *elf, uint32_t type, struct symbol_list *list) {
 		if (!name || !*name || *name == '$')
 			continue;
 		array_push(&list->items, (struct elf_symbol){.address = symbol.st_value,
-							     .size = symbol.st_size,
+							     .size = symbol.st_size ? symbol.st_size : size_in_section(elf, &symbol),
 							     .name = name,
 							     .rank = rank_of(&symbol, name)});
 	}
@@ -156,7 +166,7 @@ struct elf_symbol *elf_symbol_at(const struct elf_object *object, uint64_t addre
 	// A small symbol may lie inside a large one.
 	for (size_t back = 0; back < 8 && low > back; back++) {
 		struct elf_symbol *symbol = &object->symbols[low - 1 - back];
-		if (address < symbol->address + symbol->size || (!symbol->size && back == 0))
+		if (address - symbol->address < symbol->size)
 			return symbol;
 	}
 	return NULL;

@@ -21,8 +21,8 @@ struct place {
 	uint32_t module, build_id;
 	uint32_t frame; // one more than its id, or than the index of a chain; 0: not asked for yet
 	bool is_chain;
-	bool row_known; // also if there is none
-	const struct unwind_row *row;
+	bool row_known, has_row;
+	struct unwind_row row;
 };
 
 struct module {
@@ -275,10 +275,10 @@ static const struct unwind_row *take_frame(void *context, uint64_t pc, bool *sto
 	if (!place->row_known) {
 		uint64_t address;
 		struct unwind_table *table = mapped ? table_of(unwind->self, unwind->tables, &frame, &address) : NULL;
-		place->row = table ? unwind_row_at(table, address) : NULL;
+		place->has_row = table && unwind_row_at(table, address, &place->row);
 		place->row_known = true;
 	}
-	return place->row;
+	return place->has_row ? &place->row : NULL;
 }
 
 static size_t unwind(struct symbolizer *symbolizer, struct tables *tables, const struct user_state *state, uint32_t *ids,

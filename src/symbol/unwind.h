@@ -8,7 +8,7 @@
 // call (CFA), where the return address and the frame pointer are. Offsets of the
 // latter two are in units of 8 bytes from the CFA.
 struct unwind_row {
-	uint32_t pc; // from the table's base
+	uint32_t pc; // from the function's beginning
 	int32_t cfa_offset;
 	int16_t return_offset, frame_offset;
 	uint8_t cfa;      // enum unwind_cfa
@@ -34,12 +34,17 @@ enum {
 
 struct unwind_table;
 
-// `address` is that of the section in the file's own addresses. NULL: there is nothing in it.
+// `address` is that of the section in the file's own addresses; the section stays in memory. NULL:
+// there is nothing in it.
 struct unwind_table *unwind_table_new(const uint8_t *eh_frame, size_t size, uint64_t address);
 void unwind_table_free(struct unwind_table *table);
-const struct unwind_row *unwind_row_at(const struct unwind_table *table, uint64_t address); // or NULL
-size_t unwind_table_rows(const struct unwind_table *table);
-const struct unwind_row *unwind_table_row(const struct unwind_table *table, size_t index); // in order
+bool unwind_row_at(struct unwind_table *table, uint64_t address, struct unwind_row *row); // false: there is none
+size_t unwind_table_functions(const struct unwind_table *table);
+
+// All rows of the file in order, with their `pc` counted from the table's base, for those who want
+// the whole: made when they are first asked for. Where there is no code they are CFA_NONE.
+size_t unwind_table_rows(struct unwind_table *table);
+const struct unwind_row *unwind_table_row(const struct unwind_table *table, size_t index);
 uint64_t unwind_table_base(const struct unwind_table *table);
 
 // Called once for each frame, innermost first, with the address of its code (of the call, where it

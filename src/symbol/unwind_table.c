@@ -1,9 +1,10 @@
 // From .eh_frame to rows. libdw's frames cost a walk over the CIE's and FDE's
 // instructions and some allocations for every frame of every sample (perf, which
-// uses it: 10,900 samples a second); here that is done once for each file, and a
-// sample costs a search. What a row cannot say (registers other than the frame
-// pointer saved, most DWARF expressions) is left out: x86-64 and arm64 compilers
-// do not need it to find the caller.
+// uses it: 10,900 samples a second); here a file's functions are listed when it is
+// first met, the rows of a function are made when the first address in it is asked
+// for, and a sample costs a search. What a row cannot say (registers other than the
+// frame pointer saved, most DWARF expressions) is left out: x86-64 and arm64
+// compilers do not need it to find the caller.
 #include "symbol/unwind.h"
 
 #include "base/array.h"
@@ -21,9 +22,11 @@ enum {
 	MOST_REMEMBERED = 16,
 };
 
-struct unwind_table {
-	uint64_t base;
-	ARRAY(struct unwind_row) rows;
+struct function {
+	uint64_t begin;
+	uint32_t size, entry; // the offset of its FDE in the section
+	uint32_t first_row;   // one more than the index; 0: not made yet
+	uint32_t row_count;
 };
 
 // What is common to many functions.
@@ -41,21 +44,15 @@ struct machine {
 	bool cfa_unknown;
 };
 
-struct builder {
-	struct unwind_table *table;
-	const uint8_t *section;
+struct unwind_table {
+	const uint8_t *section; // belongs to the file, which lives as long as this
 	size_t size;
 	uint64_t address;
 	struct cie cie;
 	size_t cie_offset; // of the one that is in `cie`; SIZE_MAX: none
-	ARRAY(struct function) functions;
-};
-
-// A function's entry, FDE.
-struct function {
-	uint64_t begin, size;
-	size_t cie;
-	struct cursor instructions;
+	ARRAY(struct function) functions; // in order of address
+	ARRAY(struct unwind_row) rows;    // those of one function side by side
+	ARRAY(struct unwind_row) all;     // of all functions, when they have been asked for
 };
 
 // ---- numbers ----
@@ -86,9 +83,9 @@ static int64_t scaled(uint64_t value, const struct cie *cie) {
 }
 
 // The value of an encoded pointer; `relative` is false for sizes.
-static uint64_t take_encoded(const struct builder *builder, struct cursor *in, uint8_t encoding, bool relative) {
+static uint64_t take_encoded(const struct unwind_table *table, struct cursor *in, uint8_t encoding, bool relative) {
 	enum { ABSOLUTE = 0, ULEB = 1, U2 = 2, U4 = 3, U8 = 4, SLEB = 9, S2 = 10, S4 = 11, S8 = 12, PC_RELATIVE = 0x10 };
-	uint64_t here = builder->address + (uint64_t)(in->at - builder->section), value;
+	uint64_t here = table->address + (uint64_t)(in->at - table->section), value;
 	switch (encoding & 0x0f) {
 	case ABSOLUTE:
 	case U8:
@@ -148,31 +145,31 @@ static bool is_frame_register(const struct cie *cie, uint64_t number) {
 	return number == (cie->return_register == REGISTER_ARM_RETURN ? REGISTER_ARM_FRAME : REGISTER_X86_FRAME);
 }
 
-static void set_saved(const struct builder *builder, struct machine *machine, struct cursor *in, uint64_t number,
+static void set_saved(const struct unwind_table *table, struct machine *machine, struct cursor *in, uint64_t number,
 		      int64_t offset) {
-	if (number == builder->cie.return_register) {
+	if (number == table->cie.return_register) {
 		machine->row.return_offset = in_words(in, offset);
 		machine->row.registers |= UNWIND_RETURN_SAVED;
-	} else if (is_frame_register(&builder->cie, number)) {
+	} else if (is_frame_register(&table->cie, number)) {
 		machine->row.frame_offset = in_words(in, offset);
 		machine->row.registers |= UNWIND_FRAME_SAVED;
 		machine->row.registers &= (uint8_t)~UNWIND_FRAME_IN_FRAME;
 	}
 }
 
-static void set_restored(const struct builder *builder, struct machine *machine, const struct machine *initial,
+static void set_restored(const struct unwind_table *table, struct machine *machine, const struct machine *initial,
 			 uint64_t number) {
-	if (number == builder->cie.return_register) {
+	if (number == table->cie.return_register) {
 		machine->row.registers &= (uint8_t)~(UNWIND_RETURN_SAVED | UNWIND_OUTERMOST);
 		machine->row.registers |= initial->row.registers & (UNWIND_RETURN_SAVED | UNWIND_OUTERMOST);
 		machine->row.return_offset = initial->row.return_offset;
-	} else if (is_frame_register(&builder->cie, number)) {
+	} else if (is_frame_register(&table->cie, number)) {
 		machine->row.registers &= (uint8_t)~(UNWIND_FRAME_SAVED | UNWIND_FRAME_IN_FRAME);
 	}
 }
 
 // The few expressions that compilers and linkers write.
-static void set_cfa_expression(const struct builder *builder, struct machine *machine, struct cursor expression) {
+static void set_cfa_expression(const struct unwind_table *table, struct machine *machine, struct cursor expression) {
 	enum { BREG0 = 0x70, DEREF = 0x06, LITERAL0 = 0x30, BREG16 = 0x80, AND = 0x1a, GE = 0x2a };
 	struct cursor in = expression;
 	uint8_t operation = cursor_u8(&in);
@@ -181,7 +178,7 @@ static void set_cfa_expression(const struct builder *builder, struct machine *ma
 	if (in.failed || operation < BREG0 || operation > BREG0 + 31)
 		return;
 	uint8_t next = cursor_left(&in) ? cursor_u8(&in) : 0;
-	if (builder->cie.signal && builder->cie.return_register == REGISTER_X86_RETURN) {
+	if (table->cie.signal && table->cie.return_register == REGISTER_X86_RETURN) {
 		machine->row.cfa = CFA_SIGNAL;
 	} else if (next == DEREF && cursor_left(&in) == 0 && offset >= INT32_MIN && offset <= INT32_MAX) {
 		machine->row.cfa = CFA_DEREFERENCE;
@@ -198,10 +195,10 @@ static void set_cfa_expression(const struct builder *builder, struct machine *ma
 }
 
 // "The frame pointer is saved where the frame pointer points to", of a realigned stack.
-static void set_saved_expression(const struct builder *builder, struct machine *machine, uint64_t number,
+static void set_saved_expression(const struct unwind_table *table, struct machine *machine, uint64_t number,
 				 struct cursor expression) {
 	enum { BREG0 = 0x70 };
-	if (!is_frame_register(&builder->cie, number))
+	if (!is_frame_register(&table->cie, number))
 		return;
 	uint8_t operation = cursor_u8(&expression);
 	int64_t offset = take_sleb(&expression);
@@ -219,10 +216,10 @@ static struct cursor take_block(struct cursor *in) {
 }
 
 struct run {
-	struct builder *builder;
+	struct unwind_table *table;
 	struct machine machine, initial, remembered[MOST_REMEMBERED];
-	size_t remembered_count;
-	uint64_t pc;
+	size_t remembered_count, first_row;
+	uint64_t pc, begin;
 	bool emit;
 };
 
@@ -231,10 +228,11 @@ static bool same_rule(const struct unwind_row *a, const struct unwind_row *b) {
 	       a->frame_offset == b->frame_offset && a->registers == b->registers && a->cfa_register == b->cfa_register;
 }
 
-// Rows come in order, but for functions that overlap: the later one goes on from where it can.
-static void add_row(struct unwind_table *table, uint64_t address, const struct unwind_row *row) {
-	uint64_t pc = address - table->base;
-	struct unwind_row *last = table->rows.count ? &table->rows.items[table->rows.count - 1] : NULL;
+// A row of the function that is being made; the last one at an address counts.
+static void add_row(struct run *run, const struct unwind_row *row) {
+	struct unwind_table *table = run->table;
+	uint64_t pc = run->pc - run->begin;
+	struct unwind_row *last = table->rows.count > run->first_row ? &table->rows.items[table->rows.count - 1] : NULL;
 	if (pc > UINT32_MAX || table->rows.count >= MOST_ROWS || (last && last->pc > pc))
 		return;
 	if (last && last->pc == pc)
@@ -247,12 +245,12 @@ static void add_row(struct unwind_table *table, uint64_t address, const struct u
 
 static void emit_row(struct run *run) {
 	if (run->emit)
-		add_row(run->builder->table, run->pc, &run->machine.row);
+		add_row(run, &run->machine.row);
 }
 
 static void advance(struct run *run, uint64_t delta) {
 	emit_row(run);
-	run->pc += delta * run->builder->cie.code_factor;
+	run->pc += delta * run->table->cie.code_factor;
 }
 
 enum {
@@ -265,7 +263,7 @@ enum {
 };
 
 static void run_cfa(struct run *run, struct cursor *in, uint8_t operation) {
-	const struct cie *cie = &run->builder->cie;
+	const struct cie *cie = &run->table->cie;
 	struct machine *machine = &run->machine;
 	uint64_t number;
 	switch (operation) {
@@ -287,32 +285,32 @@ static void run_cfa(struct run *run, struct cursor *in, uint8_t operation) {
 		set_cfa(machine, in, machine->row.cfa_register, scaled((uint64_t)take_sleb(in), cie));
 		break;
 	default:
-		set_cfa_expression(run->builder, machine, take_block(in));
+		set_cfa_expression(run->table, machine, take_block(in));
 		break;
 	}
 }
 
 static void run_rule(struct run *run, struct cursor *in, uint8_t operation) {
-	struct builder *builder = run->builder;
+	struct unwind_table *table = run->table;
 	struct machine *machine = &run->machine;
 	uint64_t number = take_uleb(in);
 	switch (operation) {
 	case CFA_OFFSET_EXTENDED:
-		set_saved(builder, machine, in, number, scaled(take_uleb(in), &builder->cie));
+		set_saved(table, machine, in, number, scaled(take_uleb(in), &table->cie));
 		break;
 	case CFA_OFFSET_EXTENDED_SF:
-		set_saved(builder, machine, in, number, scaled((uint64_t)take_sleb(in), &builder->cie));
+		set_saved(table, machine, in, number, scaled((uint64_t)take_sleb(in), &table->cie));
 		break;
 	case CFA_RESTORE_EXTENDED:
 	case CFA_SAME_VALUE:
-		set_restored(builder, machine, &run->initial, number);
+		set_restored(table, machine, &run->initial, number);
 		break;
 	case CFA_UNDEFINED:
-		if (number == builder->cie.return_register)
+		if (number == table->cie.return_register)
 			machine->row.registers |= UNWIND_OUTERMOST;
 		break;
 	case CFA_EXPRESSION:
-		set_saved_expression(builder, machine, number, take_block(in));
+		set_saved_expression(table, machine, number, take_block(in));
 		break;
 	case CFA_VAL_EXPRESSION:
 		take_block(in);
@@ -336,17 +334,17 @@ static void run_state(struct run *run, struct cursor *in, uint8_t operation) {
 }
 
 static void run_one(struct run *run, struct cursor *in) {
-	struct builder *builder = run->builder;
+	struct unwind_table *table = run->table;
 	uint8_t byte = cursor_u8(in), low = byte & 0x3f;
 	switch (byte & 0xc0) {
 	case CFA_ADVANCE_LOC:
 		advance(run, low);
 		return;
 	case CFA_OFFSET:
-		set_saved(builder, &run->machine, in, low, scaled(take_uleb(in), &builder->cie));
+		set_saved(table, &run->machine, in, low, scaled(take_uleb(in), &table->cie));
 		return;
 	case CFA_RESTORE:
-		set_restored(builder, &run->machine, &run->initial, low);
+		set_restored(table, &run->machine, &run->initial, low);
 		return;
 	default:
 		break;
@@ -357,7 +355,7 @@ static void run_one(struct run *run, struct cursor *in) {
 		break;
 	case CFA_SET_LOC:
 		emit_row(run);
-		run->pc = take_encoded(builder, in, builder->cie.encoding, true);
+		run->pc = take_encoded(table, in, table->cie.encoding, true);
 		break;
 	case CFA_ADVANCE_LOC1:
 		advance(run, cursor_u8(in));
@@ -400,7 +398,7 @@ static bool run_all(struct run *run, struct cursor in) {
 
 // ---- entries ----
 
-static bool read_augmentation(struct builder *builder, struct cursor *in, const char *letters, struct cie *cie) {
+static bool read_augmentation(struct unwind_table *table, struct cursor *in, const char *letters, struct cie *cie) {
 	if (*letters != 'z')
 		return *letters == 0;
 	cie->augmented = true;
@@ -411,7 +409,7 @@ static bool read_augmentation(struct builder *builder, struct cursor *in, const 
 		else if (*letter == 'L')
 			cursor_u8(&data);
 		else if (*letter == 'P')
-			take_encoded(builder, &data, cursor_u8(&data) & 0x0f, false);
+			take_encoded(table, &data, cursor_u8(&data) & 0x0f, false);
 		else if (*letter == 'S')
 			cie->signal = true;
 		else if (*letter != 'B') // arm64: return addresses are signed with the other key
@@ -420,13 +418,13 @@ static bool read_augmentation(struct builder *builder, struct cursor *in, const 
 	return !data.failed;
 }
 
-static bool read_cie(struct builder *builder, size_t offset) {
-	if (builder->cie_offset == offset)
+static bool read_cie(struct unwind_table *table, size_t offset) {
+	if (table->cie_offset == offset)
 		return true;
-	builder->cie_offset = SIZE_MAX;
-	if (offset > builder->size)
+	table->cie_offset = SIZE_MAX;
+	if (offset > table->size)
 		return false;
-	struct cursor all = cursor_of(builder->section + offset, builder->size - offset);
+	struct cursor all = cursor_of(table->section + offset, table->size - offset);
 	uint32_t length = cursor_u32(&all);
 	struct cursor in = length <= cursor_left(&all) ? cursor_slice(&all, length) : (struct cursor){.failed = true};
 	if (cursor_u32(&in) != 0)
@@ -439,59 +437,65 @@ static bool read_cie(struct builder *builder, size_t offset) {
 	cie.code_factor = take_uleb(&in);
 	cie.data_factor = take_sleb(&in);
 	cie.return_register = version == 1 ? cursor_u8(&in) : take_uleb(&in);
-	if (!read_augmentation(builder, &in, letters, &cie) || in.failed)
+	if (!read_augmentation(table, &in, letters, &cie) || in.failed)
 		return false;
 	cie.instructions = in;
-	builder->cie = cie;
-	builder->cie_offset = offset;
+	table->cie = cie;
+	table->cie_offset = offset;
 	return true;
 }
 
-static void read_fde(struct builder *builder, struct cursor in) {
-	struct function function = {.cie = builder->cie_offset};
-	function.begin = take_encoded(builder, &in, builder->cie.encoding, true);
-	function.size = take_encoded(builder, &in, builder->cie.encoding & 0x0f, false);
-	if (builder->cie.augmented)
+// The function of an entry, and the instructions in it. False: this is none.
+static bool read_fde(struct unwind_table *table, size_t offset, struct function *function, struct cursor *instructions) {
+	struct cursor all = cursor_of(table->section + offset, table->size - offset);
+	uint32_t length = cursor_u32(&all);
+	struct cursor in = length <= cursor_left(&all) ? cursor_slice(&all, length) : (struct cursor){.failed = true};
+	size_t here = offset + 4;
+	uint32_t back = cursor_u32(&in);
+	if (!back || in.failed || back > here || !read_cie(table, here - back))
+		return false;
+	function->begin = take_encoded(table, &in, table->cie.encoding, true);
+	uint64_t size = take_encoded(table, &in, table->cie.encoding & 0x0f, false);
+	function->size = (uint32_t)size;
+	function->entry = (uint32_t)offset;
+	if (table->cie.augmented)
 		take_block(&in);
-	function.instructions = in;
-	bool sound = !in.failed && function.begin && function.size && function.begin + function.size > function.begin;
-	if (sound && builder->functions.count < MOST_ROWS)
-		array_push(&builder->functions, function);
+	*instructions = in;
+	return !in.failed && function->begin && size && size <= UINT32_MAX && function->begin + size > function->begin;
 }
 
-static void read_entries(struct builder *builder) {
-	struct cursor all = cursor_of(builder->section, builder->size);
+static void list_functions(struct unwind_table *table) {
+	struct cursor all = cursor_of(table->section, table->size);
 	while (cursor_left(&all) >= 4) {
+		size_t offset = (size_t)(all.at - table->section);
 		uint32_t length = cursor_u32(&all);
-		if (length == 0 || length == UINT32_MAX || length > cursor_left(&all))
+		if (length == 0 || length == UINT32_MAX || length > cursor_left(&all) || offset > UINT32_MAX)
 			return; // the end, or sizes that no file has
-		struct cursor in = cursor_slice(&all, length);
-		size_t here = (size_t)(in.at - builder->section);
-		uint32_t back = cursor_u32(&in);
-		if (back && !in.failed && back <= here && read_cie(builder, here - back))
-			read_fde(builder, in);
+		cursor_take(&all, length);
+		struct function function = {0};
+		struct cursor instructions;
+		if (read_fde(table, offset, &function, &instructions) && table->functions.count < MOST_ROWS)
+			array_push(&table->functions, function);
 	}
 }
 
 // ---- the table ----
 
-static void build_function(struct builder *builder, const struct function *function) {
-	static const struct unwind_row none = {.cfa = CFA_NONE};
-	struct run run = {.builder = builder, .pc = function->begin};
-	size_t rows = builder->table->rows.count;
-	if (!read_cie(builder, function->cie) || !run_all(&run, builder->cie.instructions))
+static void make_rows(struct unwind_table *table, struct function *function) {
+	struct function again;
+	struct cursor instructions;
+	struct run run = {.table = table, .pc = function->begin, .begin = function->begin, .first_row = table->rows.count};
+	function->first_row = (uint32_t)table->rows.count + 1;
+	if (!read_fde(table, function->entry, &again, &instructions) || !run_all(&run, table->cie.instructions))
 		return;
 	run.initial = run.machine;
 	run.remembered_count = 0;
 	run.emit = true;
-	if (run_all(&run, function->instructions)) {
+	if (run_all(&run, instructions))
 		emit_row(&run);
-	} else { // not understood: better none than half
-		builder->table->rows.count = MIN(rows, builder->table->rows.count);
-		add_row(builder->table, function->begin, &none);
-	}
-	// What follows is no code until another function begins.
-	add_row(builder->table, function->begin + function->size, &none);
+	else // not understood: better none than half
+		table->rows.count = run.first_row;
+	function->row_count = (uint32_t)(table->rows.count - run.first_row);
 }
 
 static int compare_functions(const void *left, const void *right) {
@@ -500,51 +504,105 @@ static int compare_functions(const void *left, const void *right) {
 }
 
 struct unwind_table *unwind_table_new(const uint8_t *eh_frame, size_t size, uint64_t address) {
-	struct builder builder = {.section = eh_frame, .size = size, .address = address, .cie_offset = SIZE_MAX};
+	struct unwind_table *table = memory_alloc(sizeof(*table));
+	*table = (struct unwind_table){.section = eh_frame, .size = size, .address = address, .cie_offset = SIZE_MAX};
 	if (eh_frame)
-		read_entries(&builder);
-	if (builder.functions.count) {
-		qsort(builder.functions.items, builder.functions.count, sizeof(struct function), compare_functions);
-		builder.table = memory_alloc(sizeof(*builder.table));
-		builder.table->base = builder.functions.items[0].begin;
-		for (size_t i = 0; i < builder.functions.count; i++)
-			build_function(&builder, &builder.functions.items[i]);
+		list_functions(table);
+	if (!table->functions.count) {
+		unwind_table_free(table);
+		return NULL;
 	}
-	array_free(&builder.functions);
-	return builder.table;
+	// The linker leaves them nearly in order.
+	bool sorted = true;
+	for (size_t i = 1; i < table->functions.count && sorted; i++)
+		sorted = table->functions.items[i - 1].begin <= table->functions.items[i].begin;
+	if (!sorted)
+		qsort(table->functions.items, table->functions.count, sizeof(struct function), compare_functions);
+	return table;
 }
 
 void unwind_table_free(struct unwind_table *table) {
 	if (!table)
 		return;
+	array_free(&table->functions);
 	array_free(&table->rows);
+	array_free(&table->all);
 	free(table);
 }
 
-size_t unwind_table_rows(const struct unwind_table *table) {
-	return table->rows.count;
+size_t unwind_table_functions(const struct unwind_table *table) {
+	return table->functions.count;
 }
 
-const struct unwind_row *unwind_table_row(const struct unwind_table *table, size_t index) {
-	return &table->rows.items[index];
-}
-
-uint64_t unwind_table_base(const struct unwind_table *table) {
-	return table->base;
-}
-
-const struct unwind_row *unwind_row_at(const struct unwind_table *table, uint64_t address) {
-	if (address < table->base || address - table->base > UINT32_MAX)
-		return NULL;
-	uint32_t pc = (uint32_t)(address - table->base);
-	size_t low = 0, high = table->rows.count;
+static struct function *function_at(struct unwind_table *table, uint64_t address) {
+	size_t low = 0, high = table->functions.count;
 	while (low < high) {
 		size_t middle = (low + high) / 2;
-		if (table->rows.items[middle].pc <= pc)
+		if (table->functions.items[middle].begin <= address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	const struct unwind_row *row = low ? &table->rows.items[low - 1] : NULL;
-	return row && row->cfa != CFA_NONE ? row : NULL;
+	struct function *function = low ? &table->functions.items[low - 1] : NULL;
+	return function && address - function->begin < function->size ? function : NULL;
+}
+
+bool unwind_row_at(struct unwind_table *table, uint64_t address, struct unwind_row *found) {
+	struct function *function = function_at(table, address);
+	if (!function)
+		return false;
+	if (!function->first_row)
+		make_rows(table, function);
+	const struct unwind_row *rows = table->rows.items + function->first_row - 1;
+	uint32_t pc = (uint32_t)(address - function->begin), low = 0, high = function->row_count;
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+		if (rows[middle].pc <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || rows[low - 1].cfa == CFA_NONE)
+		return false;
+	*found = rows[low - 1];
+	return true;
+}
+
+// ---- the whole ----
+
+// Functions may overlap: the later one goes on from where it can.
+static void add_to_all(struct unwind_table *table, uint64_t pc, struct unwind_row row) {
+	struct unwind_row *last = table->all.count ? &table->all.items[table->all.count - 1] : NULL;
+	if (pc > UINT32_MAX || (last && last->pc > pc))
+		return;
+	if (last && last->pc == pc)
+		table->all.count--;
+	else if (last && same_rule(last, &row))
+		return;
+	row.pc = (uint32_t)pc;
+	array_push(&table->all, row);
+}
+
+uint64_t unwind_table_base(const struct unwind_table *table) {
+	return table->functions.items[0].begin;
+}
+
+size_t unwind_table_rows(struct unwind_table *table) {
+	static const struct unwind_row none = {.cfa = CFA_NONE};
+	for (size_t i = 0; i < table->functions.count && (i || !table->all.count); i++) {
+		struct function *function = &table->functions.items[i];
+		uint64_t begin = function->begin - unwind_table_base(table);
+		if (!function->first_row)
+			make_rows(table, function);
+		for (uint32_t k = 0; k < function->row_count; k++) {
+			struct unwind_row row = table->rows.items[function->first_row - 1 + k];
+			add_to_all(table, begin + row.pc, row);
+		}
+		add_to_all(table, begin + function->size, none);
+	}
+	return table->all.count;
+}
+
+const struct unwind_row *unwind_table_row(const struct unwind_table *table, size_t index) {
+	return &table->all.items[index];
 }

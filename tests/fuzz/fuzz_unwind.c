@@ -15,8 +15,9 @@ static bool find(void *context, uint64_t address, struct frame *frame) {
 static const struct unwind_row *take(void *context, uint64_t pc, bool *stop) {
 	unsigned *left = ((void **)context)[1];
 	*stop = --*left == 0;
+	static struct unwind_row row;
 	struct unwind_table *table = ((void **)context)[0];
-	return table ? unwind_row_at(table, pc) : NULL;
+	return table && unwind_row_at(table, pc, &row) ? &row : NULL;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {

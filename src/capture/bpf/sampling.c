@@ -132,7 +132,7 @@ static void mark_entry(row_array *rows, uint64_t entry) {
 		rows->items[at + 1] = rows->items[at + 2];
 }
 
-static void compile_rows(const struct elf_object *object, const struct unwind_table *table, row_array *rows) {
+static void compile_rows(const struct elf_object *object, struct unwind_table *table, row_array *rows) {
 	size_t count = unwind_table_rows(table);
 	array_reserve(rows, count + 2);
 	for (size_t i = 0; i < count; i++)
