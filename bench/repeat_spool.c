@@ -19,8 +19,8 @@ static uint64_t count_records(struct cursor records) {
 }
 
 // One block, with its times moved by `shift`. The last time seen comes back.
-static uint64_t copy_block(struct output *out, struct spool_block block, const uint8_t *content, uint64_t shift,
-			   uint64_t *events) {
+static uint64_t copy_block(struct output *out, struct spool_block block, const uint8_t *content,
+			   uint64_t shift, uint64_t *events) {
 	uint64_t time = 0;
 	struct buffer copy = {0};
 	buffer_append(&copy, &block, sizeof(block));
@@ -31,7 +31,8 @@ static uint64_t copy_block(struct output *out, struct spool_block block, const u
 		memcpy(copy.data + sizeof(block), &time, sizeof(time));
 	}
 	if (block.type == SPOOL_BATCH)
-		*events += count_records(cursor_of(content + sizeof(struct batch), block.size - sizeof(struct batch)));
+		*events += count_records(
+			cursor_of(content + sizeof(struct batch), block.size - sizeof(struct batch)));
 	output_write(out, copy.data, copy.size);
 	buffer_free(&copy);
 	return time;

@@ -7,33 +7,33 @@
 
 #include "base/memory.h"
 
-#define ARRAY(type)                                                                                \
-	struct {                                                                                   \
-		type *items;                                                                       \
-		size_t count, capacity;                                                            \
+#define ARRAY(type)                                                                                          \
+	struct {                                                                                             \
+		type *items;                                                                                 \
+		size_t count, capacity;                                                                      \
 	}
 
 // Room for `wanted` items in all; the old items stay.
-#define array_reserve(array, wanted)                                                               \
-	do {                                                                                       \
-		size_t array_wanted = (wanted);                                                    \
-		if (array_wanted > (array)->capacity) {                                            \
-			size_t array_grown = MAX(array_wanted, (array)->capacity * 2 + 8);         \
-			(array)->items = memory_resize_items((array)->items, array_grown,          \
-							     sizeof(*(array)->items));             \
-			(array)->capacity = array_grown;                                           \
-		}                                                                                  \
+#define array_reserve(array, wanted)                                                                         \
+	do {                                                                                                 \
+		size_t array_wanted = (wanted);                                                              \
+		if (array_wanted > (array)->capacity) {                                                      \
+			size_t array_grown = MAX(array_wanted, (array)->capacity * 2 + 8);                   \
+			(array)->items = memory_resize_items((array)->items, array_grown,                    \
+							     sizeof(*(array)->items));                       \
+			(array)->capacity = array_grown;                                                     \
+		}                                                                                            \
 	} while (0)
 
-#define array_push(array, ...)                                                                     \
-	do {                                                                                       \
-		array_reserve(array, (array)->count + 1);                                          \
-		(array)->items[(array)->count++] = (__VA_ARGS__);                                  \
+#define array_push(array, ...)                                                                               \
+	do {                                                                                                 \
+		array_reserve(array, (array)->count + 1);                                                    \
+		(array)->items[(array)->count++] = (__VA_ARGS__);                                            \
 	} while (0)
 
-#define array_free(array)                                                                          \
-	do {                                                                                       \
-		free((array)->items);                                                              \
-		(array)->items = NULL;                                                             \
-		(array)->count = (array)->capacity = 0;                                            \
+#define array_free(array)                                                                                    \
+	do {                                                                                                 \
+		free((array)->items);                                                                        \
+		(array)->items = NULL;                                                                       \
+		(array)->count = (array)->capacity = 0;                                                      \
 	} while (0)

@@ -36,7 +36,8 @@ static inline const uint8_t *cursor_take(struct cursor *cursor, size_t size) {
 // A cursor over the next `size` bytes, which are taken from this one.
 static inline struct cursor cursor_slice(struct cursor *cursor, size_t size) {
 	const uint8_t *bytes = cursor_take(cursor, size);
-	return bytes ? cursor_of(bytes, size) : (struct cursor){.at = cursor->end, .end = cursor->end, .failed = true};
+	return bytes ? cursor_of(bytes, size)
+		     : (struct cursor){.at = cursor->end, .end = cursor->end, .failed = true};
 }
 
 static inline void cursor_copy(struct cursor *cursor, void *out, size_t size) {
@@ -49,11 +50,11 @@ static inline void cursor_copy(struct cursor *cursor, void *out, size_t size) {
 
 // Little-endian integers; the name says the width. (Every machine we build for
 // is little-endian; other byte orders are a reader's own matter.)
-#define CURSOR_INTEGER(type, name)                                                                 \
-	static inline type name(struct cursor *cursor) {                                           \
-		type value;                                                                        \
-		cursor_copy(cursor, &value, sizeof(value));                                        \
-		return value;                                                                      \
+#define CURSOR_INTEGER(type, name)                                                                           \
+	static inline type name(struct cursor *cursor) {                                                     \
+		type value;                                                                                  \
+		cursor_copy(cursor, &value, sizeof(value));                                                  \
+		return value;                                                                                \
 	}
 CURSOR_INTEGER(uint8_t, cursor_u8)
 CURSOR_INTEGER(uint16_t, cursor_u16)

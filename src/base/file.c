@@ -240,7 +240,11 @@ char *file_size_words(uint64_t size, char *text) {
 	unsigned unit = 0;
 	for (; value >= 999.5 && unit + 1 < ARRAY_SIZE(units); unit++)
 		value /= 1000;
-	snprintf(text, 16, "%.*f %s", !unit || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2, value, units[unit]);
+	snprintf(text, 16, "%.*f %s",
+		 !unit || value >= 99.95 ? 0
+		 : value >= 9.995        ? 1
+					 : 2,
+		 value, units[unit]);
 	return text;
 }
 

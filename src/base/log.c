@@ -48,12 +48,12 @@ static void say(const char *colour, const char *word, const char *format, va_lis
 		return; // there is nobody to tell
 }
 
-#define SAY(colour, word)                                                                          \
-	do {                                                                                       \
-		va_list arguments;                                                                 \
-		va_start(arguments, format);                                                       \
-		say(colour, word, format, arguments);                                              \
-		va_end(arguments);                                                                 \
+#define SAY(colour, word)                                                                                    \
+	do {                                                                                                 \
+		va_list arguments;                                                                           \
+		va_start(arguments, format);                                                                 \
+		say(colour, word, format, arguments);                                                        \
+		va_end(arguments);                                                                           \
 	} while (0)
 
 void log_error(const char *format, ...) {

@@ -73,7 +73,8 @@ uint64_t hash_seed;
 
 // Before main(), so that no thread sees it change.
 __attribute__((constructor)) static void choose_seed(void) {
-	hash_seed = hash_u64((uint64_t)(uintptr_t)&hash_seed ^ (uint64_t)time(NULL) << 32 ^ (uint64_t)getpid());
+	hash_seed = hash_u64((uint64_t)(uintptr_t)&hash_seed ^ (uint64_t)time(NULL) << 32 ^
+			     (uint64_t)getpid());
 }
 
 uint64_t hash_bytes(const void *bytes, size_t size) {

@@ -33,7 +33,7 @@ static inline void memory_free_cleanup(void *pointer) {
 }
 #define CLEANUP_FREE __attribute__((cleanup(memory_free_cleanup)))
 
-#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
-#define CONTAINER_OF(pointer, type, member) ((type *)((char *)(pointer) - offsetof(type, member)))
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
+#define ARRAY_SIZE(array)                   (sizeof(array) / sizeof((array)[0]))
+#define CONTAINER_OF(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
+#define MIN(a, b)                           ((a) < (b) ? (a) : (b))
+#define MAX(a, b)                           ((a) > (b) ? (a) : (b))

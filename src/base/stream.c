@@ -111,8 +111,9 @@ bool stream_read_at(struct stream *stream, uint64_t offset, void *out, size_t si
 	char *at = out;
 	while (size) {
 #ifdef _WIN32
-		ssize_t got = _lseeki64(stream->fd, (int64_t)offset, SEEK_SET) < 0 ? -1
-			      : read(stream->fd, at, size > (1u << 30) ? 1u << 30 : (unsigned)size);
+		ssize_t got = _lseeki64(stream->fd, (int64_t)offset, SEEK_SET) < 0
+				      ? -1
+				      : read(stream->fd, at, size > (1u << 30) ? 1u << 30 : (unsigned)size);
 #else
 		ssize_t got = pread(stream->fd, at, size, (off_t)offset);
 #endif

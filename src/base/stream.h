@@ -11,13 +11,13 @@ struct stream {
 	uint64_t offset;             // of data[begin] in the input
 	uint64_t total;              // size of the input, 0 if not known
 	int fd;
-	int error;   // -errno of a failed read
-	bool at_end; // no more behind data[end)
+	int error;    // -errno of a failed read
+	bool at_end;  // no more behind data[end)
 	void *mapped; // by stream_map()
 	size_t mapped_size, forgotten;
 };
 
-int stream_open(struct stream *stream, const char *path); // "-" is standard input
+int stream_open(struct stream *stream, const char *path);                     // "-" is standard input
 void stream_of_memory(struct stream *stream, const void *bytes, size_t size); // the bytes are copied
 void stream_close(struct stream *stream);
 

@@ -8,7 +8,8 @@ static inline size_t utf8_length(const uint8_t *at, size_t left) {
 	static const struct {
 		uint8_t mask, lead, size;
 		uint32_t least;
-	} forms[] = {{0x80, 0x00, 1, 0}, {0xe0, 0xc0, 2, 0x80}, {0xf0, 0xe0, 3, 0x800}, {0xf8, 0xf0, 4, 0x10000}};
+	} forms[] = {
+		{0x80, 0x00, 1, 0}, {0xe0, 0xc0, 2, 0x80}, {0xf0, 0xe0, 3, 0x800}, {0xf8, 0xf0, 4, 0x10000}};
 	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
 		if ((at[0] & forms[i].mask) != forms[i].lead)
 			continue;

@@ -22,8 +22,10 @@ uint64_t clock_monotonic_now(void) {
 
 void spool_open(struct spool *spool, int fd, uint64_t start) {
 	*spool = (struct spool){.fd = fd};
-	struct spool_header header = {
-		.magic = SPOOL_MAGIC, .version = SPOOL_VERSION, .header_size = sizeof(header), .start = start};
+	struct spool_header header = {.magic = SPOOL_MAGIC,
+				      .version = SPOOL_VERSION,
+				      .header_size = sizeof(header),
+				      .start = start};
 	buffer_append(&spool->pending, &header, sizeof(header));
 	spool_clock(spool);
 }
@@ -39,8 +41,10 @@ void spool_close(struct spool *spool) {
 
 int spool_flush(struct spool *spool) {
 	if (!spool->error)
-		spool->error = spool->write ? spool->write(spool->context, spool->pending.data, spool->pending.size)
-					    : file_write_all(spool->fd, spool->pending.data, spool->pending.size);
+		spool->error = spool->write
+				       ? spool->write(spool->context, spool->pending.data,
+						      spool->pending.size)
+				       : file_write_all(spool->fd, spool->pending.data, spool->pending.size);
 	if (!spool->error)
 		spool->written += spool->pending.size;
 	spool->pending.size = 0;
@@ -66,8 +70,8 @@ void spool_meta(struct spool *spool, const char *key, const char *value) {
 	buffer_free(&content);
 }
 
-void spool_task(struct spool *spool, const struct spool_task *task, const char *name, const char *command_line,
-		size_t command_line_size) {
+void spool_task(struct spool *spool, const struct spool_task *task, const char *name,
+		const char *command_line, size_t command_line_size) {
 	struct buffer content = {0};
 	buffer_append(&content, task, sizeof(*task));
 	buffer_append(&content, name, strlen(name) + 1);
@@ -77,8 +81,9 @@ void spool_task(struct spool *spool, const struct spool_task *task, const char *
 }
 
 void spool_clock(struct spool *spool) {
-	struct spool_clock clock = {
-		.boot = clock_boot_now(), .wall = clock_now(CLOCK_REALTIME), .monotonic = clock_monotonic_now()};
+	struct spool_clock clock = {.boot = clock_boot_now(),
+				    .wall = clock_now(CLOCK_REALTIME),
+				    .monotonic = clock_monotonic_now()};
 	spool_append(spool, SPOOL_CLOCK, &clock, sizeof(clock));
 }
 

@@ -22,8 +22,8 @@ void spool_close(struct spool *spool);
 
 void spool_append(struct spool *spool, enum spool_block_type type, const void *content, size_t size);
 void spool_meta(struct spool *spool, const char *key, const char *value);
-void spool_task(struct spool *spool, const struct spool_task *task, const char *name, const char *command_line,
-		size_t command_line_size);
+void spool_task(struct spool *spool, const struct spool_task *task, const char *name,
+		const char *command_line, size_t command_line_size);
 void spool_clock(struct spool *spool);
 void spool_watermark(struct spool *spool, uint64_t time);
 

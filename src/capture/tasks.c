@@ -36,7 +36,8 @@ static void append_task(struct spool *spool, pid_t pid, pid_t tid, const struct 
 	int parent = 0;
 	if (name && end && sscanf(end + 1, " %*c %d", &parent) == 1) {
 		*end = 0;
-		struct spool_task task = {.tid = (uint32_t)tid, .pid = (uint32_t)pid, .parent_pid = (uint32_t)parent};
+		struct spool_task task = {
+			.tid = (uint32_t)tid, .pid = (uint32_t)pid, .parent_pid = (uint32_t)parent};
 		spool_task(spool, &task, name + 1, (char *)command_line->data, command_line->size);
 	}
 	buffer_free(&stat);
@@ -114,7 +115,8 @@ static void add_children(void *context, pid_t tid) {
 void task_tree(pid_t root, pid_t except, pid_array *processes) {
 	array_push(processes, root);
 	for (size_t i = processes->count - 1; i < processes->count; i++) {
-		struct growing growing = {.processes = processes, .pid = processes->items[i], .except = except};
+		struct growing growing = {
+			.processes = processes, .pid = processes->items[i], .except = except};
 		task_threads(growing.pid, add_children, &growing);
 	}
 }

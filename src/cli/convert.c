@@ -26,12 +26,9 @@ static int refuse_format(const char *text, const char *name, bool reading) {
 
 static int run(int argc, char **argv, const struct verb *verb) {
 	static const struct option options[] = {
-		{"from", required_argument, NULL, 'f'},
-		{"to", required_argument, NULL, 't'},
-		{"manifest", required_argument, NULL, 'm'},
-		{"quiet", no_argument, NULL, 'q'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
+		{"from", required_argument, NULL, 'f'},     {"to", required_argument, NULL, 't'},
+		{"manifest", required_argument, NULL, 'm'}, {"quiet", no_argument, NULL, 'q'},
+		{"help", no_argument, NULL, 'h'},           {0},
 	};
 	const char *from = NULL, *to = NULL, *manifests[MOST_MANIFESTS + 1] = {0};
 	size_t manifest_count = 0;
@@ -60,8 +57,8 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		log_error("convert needs an input and an output");
 		return verb_bad_usage(verb);
 	}
-	struct conversion conversion = {.input = argv[optind], .output = argv[optind + 1], .manifests = manifests,
-					.progress = true};
+	struct conversion conversion = {
+		.input = argv[optind], .output = argv[optind + 1], .manifests = manifests, .progress = true};
 	if (from && !(conversion.reader = reader_by_name(from)))
 		return refuse_format("there is no such input format", from, true);
 	conversion.writer = to ? writer_by_name(to) : writer_by_extension(conversion.output);

@@ -45,17 +45,20 @@ static void print_table(const struct diff_arguments *arguments, const struct pro
 			const struct function_table *table) {
 	struct strings *strings = profile->tables->strings;
 	size_t count = arguments->limit ? MIN(table->rows.count, arguments->limit) : table->rows.count;
-	printf("%llu samples before, %llu after; weight %+.2f%%\n\n", (unsigned long long)profile->base_samples,
-	       (unsigned long long)profile->samples,
-	       profile->base_weight ? 100.0 * ((double)profile->weight / (double)profile->base_weight - 1) : 0);
+	printf("%llu samples before, %llu after; weight %+.2f%%\n\n",
+	       (unsigned long long)profile->base_samples, (unsigned long long)profile->samples,
+	       profile->base_weight ? 100.0 * ((double)profile->weight / (double)profile->base_weight - 1)
+				    : 0);
 	printf("  %-29s  %-28s\n", "SELF", "TOTAL");
-	printf("  %7s %7s %8s %-4s %7s %7s %8s   %s\n", "before", "after", "change", "", "before", "after", "change", "FUNCTION");
+	printf("  %7s %7s %8s %-4s %7s %7s %8s   %s\n", "before", "after", "change", "", "before", "after",
+	       "change", "FUNCTION");
 	for (size_t i = 0; i < count; i++) {
 		const struct function_row *row = &table->rows.items[i];
 		printf("  %6.2f%% %6.2f%% %+7.2f%% %-4s %6.2f%% %6.2f%% %+7.2f%%   %s\n",
 		       share(row->base_self, profile->base_weight), share(row->self, profile->weight),
 		       self_change(profile, row), stars(row->z), share(row->base_total, profile->base_weight),
-		       share(row->total, profile->weight), total_change(profile, row), strings_get(strings, row->name));
+		       share(row->total, profile->weight), total_change(profile, row),
+		       strings_get(strings, row->name));
 	}
 	if (count < table->rows.count)
 		printf("  and %zu more (--limit 0 shows all)\n", table->rows.count - count);
@@ -99,8 +102,9 @@ static bool grew_too_much(const struct diff_arguments *arguments, const struct p
 	for (size_t i = 0; i < table->rows.count; i++) {
 		const struct function_row *row = &table->rows.items[i];
 		if (self_change(profile, row) > arguments->fail_above && row->z > 1.960) {
-			log_error("%s grew by %.2f points, more than %.2f", strings_get(profile->tables->strings, row->name),
-				  self_change(profile, row), arguments->fail_above);
+			log_error("%s grew by %.2f points, more than %.2f",
+				  strings_get(profile->tables->strings, row->name), self_change(profile, row),
+				  arguments->fail_above);
 			return true;
 		}
 	}
@@ -109,7 +113,8 @@ static bool grew_too_much(const struct diff_arguments *arguments, const struct p
 
 // ---- both profiles in one ----
 
-static int read_both(const struct diff_arguments *arguments, char **paths, struct tables *tables, struct sink *sink) {
+static int read_both(const struct diff_arguments *arguments, char **paths, struct tables *tables,
+		     struct sink *sink) {
 	int error = profile_read_baseline(paths[0], arguments->input.reader, tables, sink);
 	return error ? error : profile_read(paths[1], arguments->input.reader, tables, sink);
 }

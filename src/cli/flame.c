@@ -175,7 +175,8 @@ static int draw(const struct flame_arguments *arguments, const char *path, struc
 	options.profile = arguments->input.options;
 	struct sink *sink = flame_open(output, &tables, &options);
 	const struct reader *reader = arguments->input.reader;
-	int error = arguments->baseline ? profile_read_baseline(arguments->baseline, reader, &tables, sink) : 0;
+	int error = arguments->baseline ? profile_read_baseline(arguments->baseline, reader, &tables, sink)
+					: 0;
 	if (!error)
 		error = profile_read(path, reader, &tables, sink);
 	if (!error)
@@ -255,8 +256,7 @@ const struct verb verb_flame = {
 		"      --width PIXELS      of the picture (1200, and with scripts that of the window)\n"
 		"      --height PIXELS     of a frame (17)\n"
 		"      --fontsize PIXELS   (12)\n"
-		"      --fonttype NAME     the font\n" PROFILE_OPTIONS_HELP
-		"\nExample:\n"
+		"      --fonttype NAME     the font\n" PROFILE_OPTIONS_HELP "\nExample:\n"
 		"  perf record -F 999 -a -g -- ./test && perf script | tracelet flame -o cpu.svg\n",
 	.run = run,
 };

@@ -43,7 +43,8 @@ static int fold(const struct profile_input *input, char **paths, int count, cons
 }
 
 static int run(int argc, char **argv, const struct verb *verb) {
-	static const struct option options[] = {PROFILE_LONG_OPTIONS, {"output", required_argument, NULL, 'o'}, {0}};
+	static const struct option options[] = {
+		PROFILE_LONG_OPTIONS, {"output", required_argument, NULL, 'o'}, {0}};
 	struct profile_input input = {0};
 	const char *path = "-";
 	for (int option; (option = getopt_long(argc, argv, "o:qh", options, NULL)) != -1;) {
@@ -67,8 +68,7 @@ const struct verb verb_fold = {
 		"and its functions, outermost first, separated by semicolons, and the weight. Reads\n"
 		"what perf script prints, and everything else that has samples; '-' or no FILE is\n"
 		"standard input.\n\n"
-		"  -o, --output FILE       write to FILE\n" PROFILE_OPTIONS_HELP
-		"\nExample:\n"
+		"  -o, --output FILE       write to FILE\n" PROFILE_OPTIONS_HELP "\nExample:\n"
 		"  perf script | tracelet fold | tracelet flame -o cpu.svg\n",
 	.run = run,
 };

@@ -7,28 +7,10 @@
 #include <string.h>
 
 static const struct verb *const verbs[] = {
-	&verb_run,
-	&verb_each,
-	&verb_run_test,
-	&verb_start,
-	&verb_stop,
-	&verb_cancel,
-	&verb_status,
-	&verb_current,
-	&verb_snapshot,
-	&verb_convert,
-	&verb_info,
-	&verb_dump,
-	&verb_table,
-	&verb_fold,
-	&verb_flame,
-	&verb_top,
-	&verb_diff,
-	&verb_check,
-	&verb_mark,
-	&verb_junit,
-	&verb_settings_show,
-	&verb_doctor,
+	&verb_run,    &verb_each,    &verb_run_test,      &verb_start,   &verb_stop, &verb_cancel,
+	&verb_status, &verb_current, &verb_snapshot,      &verb_convert, &verb_info, &verb_dump,
+	&verb_table,  &verb_fold,    &verb_flame,         &verb_top,     &verb_diff, &verb_check,
+	&verb_mark,   &verb_junit,   &verb_settings_show, &verb_doctor,
 };
 
 int verb_print_help(const struct verb *verb) {
@@ -42,7 +24,8 @@ int verb_bad_usage(const struct verb *verb) {
 }
 
 // The settings' options and then the verb's own.
-static struct option *all_options(const enum setting_id *flags, size_t count, const struct verb_options *own) {
+static struct option *all_options(const enum setting_id *flags, size_t count,
+				  const struct verb_options *own) {
 	size_t more = 0;
 	while (own && own->options[more].name)
 		more++;
@@ -57,7 +40,8 @@ static struct option *all_options(const enum setting_id *flags, size_t count, co
 static int take_options(int argc, char **argv, const struct verb *verb, const struct option *options,
 			const struct verb_options *own, struct settings *settings) {
 	// The "+": what follows the first other word is not ours.
-	CLEANUP_FREE char *letters = memory_format("+qvh%s", own && own->short_options ? own->short_options : "");
+	CLEANUP_FREE char *letters = memory_format("+qvh%s",
+						   own && own->short_options ? own->short_options : "");
 	for (int option; (option = getopt_long(argc, argv, letters, options, NULL)) != -1;) {
 		if (option == 'h')
 			return verb_print_help(verb);
@@ -72,10 +56,11 @@ static int take_options(int argc, char **argv, const struct verb *verb, const st
 	return -1;
 }
 
-int verb_settings_and(int argc, char **argv, const struct verb *verb, const enum setting_id *flags, size_t count,
-		      const struct verb_options *own, struct settings *settings) {
+int verb_settings_and(int argc, char **argv, const struct verb *verb, const enum setting_id *flags,
+		      size_t count, const struct verb_options *own, struct settings *settings) {
 	CLEANUP_FREE struct option *options = all_options(flags, count, own);
-	int status = settings_load(settings) ? take_options(argc, argv, verb, options, own, settings) : EXIT_USAGE;
+	int status = settings_load(settings) ? take_options(argc, argv, verb, options, own, settings)
+					     : EXIT_USAGE;
 	if (status >= 0)
 		settings_free(settings);
 	else

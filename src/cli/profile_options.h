@@ -27,30 +27,29 @@ enum {
 	OPTION_OF_VERB, // a verb's own begin here
 };
 
-#define PROFILE_LONG_OPTIONS                                                                       \
-	{"pid", no_argument, NULL, OPTION_PID}, {"tid", no_argument, NULL, OPTION_TID},            \
-		{"kernel", no_argument, NULL, OPTION_KERNEL}, {"jit", no_argument, NULL, OPTION_JIT}, \
-		{"all", no_argument, NULL, OPTION_ALL}, {"addrs", no_argument, NULL, OPTION_ADDRS}, \
-		{"event-filter", required_argument, NULL, OPTION_EVENT_FILTER},                    \
-		{"all-events", no_argument, NULL, OPTION_ALL_EVENTS},                              \
-		{"no-inline", no_argument, NULL, OPTION_NO_INLINE},                                \
-		{"from", required_argument, NULL, OPTION_FROM}, {"quiet", no_argument, NULL, 'q'}, \
-	{                                                                                          \
-		"help", no_argument, NULL, 'h'                                                     \
+#define PROFILE_LONG_OPTIONS                                                                                 \
+	{"pid", no_argument, NULL, OPTION_PID}, {"tid", no_argument, NULL, OPTION_TID},                      \
+		{"kernel", no_argument, NULL, OPTION_KERNEL}, {"jit", no_argument, NULL, OPTION_JIT},        \
+		{"all", no_argument, NULL, OPTION_ALL}, {"addrs", no_argument, NULL, OPTION_ADDRS},          \
+		{"event-filter", required_argument, NULL, OPTION_EVENT_FILTER},                              \
+		{"all-events", no_argument, NULL, OPTION_ALL_EVENTS},                                        \
+		{"no-inline", no_argument, NULL, OPTION_NO_INLINE},                                          \
+		{"from", required_argument, NULL, OPTION_FROM}, {"quiet", no_argument, NULL, 'q'}, {         \
+		"help", no_argument, NULL, 'h'                                                               \
 	}
 
-#define PROFILE_OPTIONS_HELP                                                                       \
-	"      --pid               task names with the process id\n"                               \
-	"      --tid               task names with process and thread id\n"                        \
-	"      --kernel            mark the kernel's functions with _[k]\n"                        \
-	"      --jit               mark those of JIT compilers with _[j]\n"                        \
-	"      --all               both of these\n"                                                \
-	"      --addrs             addresses of functions that have no name\n"                     \
-	"      --event-filter NAME only samples of this event, in place of the first one's\n"      \
-	"      --all-events        samples of every event, added up\n"                             \
-	"      --no-inline         do not look up inlined functions in debug information\n"        \
-	"      --from FORMAT       the input's format, if its content does not tell\n"             \
-	"  -q, --quiet             no progress line\n"                                             \
+#define PROFILE_OPTIONS_HELP                                                                                 \
+	"      --pid               task names with the process id\n"                                         \
+	"      --tid               task names with process and thread id\n"                                  \
+	"      --kernel            mark the kernel's functions with _[k]\n"                                  \
+	"      --jit               mark those of JIT compilers with _[j]\n"                                  \
+	"      --all               both of these\n"                                                          \
+	"      --addrs             addresses of functions that have no name\n"                               \
+	"      --event-filter NAME only samples of this event, in place of the first one's\n"                \
+	"      --all-events        samples of every event, added up\n"                                       \
+	"      --no-inline         do not look up inlined functions in debug information\n"                  \
+	"      --from FORMAT       the input's format, if its content does not tell\n"                       \
+	"  -q, --quiet             no progress line\n"                                                       \
 	"  -h, --help              this text\n"
 
 // Takes one of the options above (not -h). 0, or EXIT_USAGE after a line that says why.

@@ -5,12 +5,13 @@
 #include <stdlib.h>
 
 const enum setting_id verb_run_flags[] = {
-	SETTING_ENABLED, SETTING_NAME, SETTING_OUTPUT_DIR, SETTING_PROFILE, SETTING_SCOPE, SETTING_TYPE,
-	SETTING_RING_SIZE, SETTING_RING_SECONDS, SETTING_SAMPLE, SETTING_DURATION,
-	SETTING_WAIT_TREE, SETTING_TIMEOUT, SETTING_GRACE, SETTING_TIMEOUT_STATUS, SETTING_CORE, SETTING_CORE_LIMIT,
-	SETTING_KEEP, SETTING_MAX_TOTAL_SIZE, SETTING_MAX_AGE,
-	SETTING_BUFFER_SIZE, SETTING_JSON, SETTING_ATTACHMENTS, SETTING_KEEP_SPOOL, SETTING_STRICT, SETTING_QUIET,
-	SETTING_VERBOSE,
+	SETTING_ENABLED, SETTING_NAME,           SETTING_OUTPUT_DIR, SETTING_PROFILE,
+	SETTING_SCOPE,   SETTING_TYPE,           SETTING_RING_SIZE,  SETTING_RING_SECONDS,
+	SETTING_SAMPLE,  SETTING_DURATION,       SETTING_WAIT_TREE,  SETTING_TIMEOUT,
+	SETTING_GRACE,   SETTING_TIMEOUT_STATUS, SETTING_CORE,       SETTING_CORE_LIMIT,
+	SETTING_KEEP,    SETTING_MAX_TOTAL_SIZE, SETTING_MAX_AGE,    SETTING_BUFFER_SIZE,
+	SETTING_JSON,    SETTING_ATTACHMENTS,    SETTING_KEEP_SPOOL, SETTING_STRICT,
+	SETTING_QUIET,   SETTING_VERBOSE,
 };
 
 const size_t verb_run_flag_count = sizeof(verb_run_flags) / sizeof(*verb_run_flags);
@@ -37,7 +38,8 @@ const struct verb verb_run = {
 	.help = "Usage: tracelet run [OPTIONS] -- COMMAND [ARGUMENTS...]\n\n"
 		"Runs COMMAND with its own input, output, terminal and exit status, and leaves a\n"
 		"Perfetto trace of what the machine did for it.\n\n"
-		"  --enabled WHEN      yes (default), no: only run COMMAND; auto: if the environment says so\n"
+		"  --enabled WHEN      yes (default), no: only run COMMAND; auto: if the environment says "
+		"so\n"
 		"  --name NAME         name of the test, and of the artifacts (default: COMMAND's)\n"
 		"  --output-dir DIR    where artifacts go (default: ./tracelet-out)\n"
 		"  --profile NAME      what to record (default: embedded)\n"

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 static const enum setting_id flags[] = {
-	SETTING_OUTPUT_DIR, SETTING_PROFILE,  SETTING_SCOPE,       SETTING_TYPE,  SETTING_RING_SIZE,
-	SETTING_RING_SECONDS, SETTING_DURATION, SETTING_BUFFER_SIZE, SETTING_PID,     SETTING_QUIET,
-	SETTING_VERBOSE,
+	SETTING_OUTPUT_DIR, SETTING_PROFILE,      SETTING_SCOPE,    SETTING_TYPE,
+	SETTING_RING_SIZE,  SETTING_RING_SECONDS, SETTING_DURATION, SETTING_BUFFER_SIZE,
+	SETTING_PID,        SETTING_QUIET,        SETTING_VERBOSE,
 };
 
 static int run(int argc, char **argv, const struct verb *verb) {
@@ -30,7 +30,8 @@ static int run(int argc, char **argv, const struct verb *verb) {
 	// Whoever calls us is what the operation is about: a script and all it starts.
 	int error = operation_start(&settings, name, settings.pid ? settings.pid : getppid(), artifact);
 	if (!error && !settings.quiet)
-		fprintf(stderr, "tracelet: recording %s; 'tracelet stop %s' makes %s\n", name, name, artifact);
+		fprintf(stderr, "tracelet: recording %s; 'tracelet stop %s' makes %s\n", name, name,
+			artifact);
 	settings_free(&settings);
 	return error ? EXIT_FOUND : 0;
 }

@@ -11,8 +11,9 @@
 static void show_table(const state_array *sessions) {
 	for (size_t i = 0; i < sessions->count; i++) {
 		const struct state *session = &sessions->items[i];
-		printf("%-24s %-9s %8d  %6llds  %s\n", session->name, session->operation ? "operation" : "test",
-		       (int)session->pid, (long long)time(NULL) - session->since, session->artifact);
+		printf("%-24s %-9s %8d  %6llds  %s\n", session->name,
+		       session->operation ? "operation" : "test", (int)session->pid,
+		       (long long)time(NULL) - session->since, session->artifact);
 	}
 }
 

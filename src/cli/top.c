@@ -34,9 +34,10 @@ static void print_rows(const struct top_arguments *arguments, const struct profi
 	for (size_t i = 0; i < count; i++) {
 		const struct function_row *row = &table->rows.items[i];
 		const char *module = strings_get(strings, row->module);
-		printf("  %6.2f%% %16" PRIu64 "  %6.2f%% %16" PRIu64 "  %s%s%s%s\n", share(row->self, profile->weight), row->self,
-		       share(row->total, profile->weight), row->total, strings_get(strings, row->name),
-		       *module ? " (" : "", module, *module ? ")" : "");
+		printf("  %6.2f%% %16" PRIu64 "  %6.2f%% %16" PRIu64 "  %s%s%s%s\n",
+		       share(row->self, profile->weight), row->self, share(row->total, profile->weight),
+		       row->total, strings_get(strings, row->name), *module ? " (" : "", module,
+		       *module ? ")" : "");
 	}
 	if (count < table->rows.count)
 		printf("  and %zu more (--limit 0 shows all)\n", table->rows.count - count);
@@ -76,8 +77,8 @@ static int show_flat(const struct top_arguments *arguments, const struct profile
 		print_json(arguments, profile, &table);
 	} else {
 		const char *event = profile_event_name(profile);
-		printf("%" PRIu64 " samples%s%s, weight %" PRIu64 "\n\n", profile->samples, *event ? " of " : "", event,
-		       profile->weight);
+		printf("%" PRIu64 " samples%s%s, weight %" PRIu64 "\n\n", profile->samples,
+		       *event ? " of " : "", event, profile->weight);
 		print_rows(arguments, profile, &table);
 	}
 	function_table_free(&table);
@@ -93,7 +94,8 @@ static int show_neighbours(const struct top_arguments *arguments, const struct p
 		if (strcmp(strings_get(strings, functions.rows.items[i].name), arguments->function) == 0)
 			found = &functions.rows.items[i];
 	if (!found) {
-		log_error("no sample has a function '%s'; 'tracelet top' without --function lists them", arguments->function);
+		log_error("no sample has a function '%s'; 'tracelet top' without --function lists them",
+			  arguments->function);
 		function_table_free(&functions);
 		return EXIT_USAGE;
 	}
@@ -106,8 +108,10 @@ static int show_neighbours(const struct top_arguments *arguments, const struct p
 		printf("\n%s\n", callers ? "called by" : "calls");
 		size_t count = arguments->limit ? MIN(table.rows.count, arguments->limit) : table.rows.count;
 		for (size_t i = 0; i < count; i++)
-			printf("  %6.2f%%  %6.2f%% of it  %s\n", share(table.rows.items[i].total, profile->weight),
-			       share(table.rows.items[i].total, found->total), strings_get(strings, table.rows.items[i].name));
+			printf("  %6.2f%%  %6.2f%% of it  %s\n",
+			       share(table.rows.items[i].total, profile->weight),
+			       share(table.rows.items[i].total, found->total),
+			       strings_get(strings, table.rows.items[i].name));
 		if (!count)
 			printf("  nothing\n");
 		function_table_free(&table);
@@ -129,7 +133,8 @@ static int top(const struct top_arguments *arguments, const char *path) {
 		}
 	}
 	if (!status)
-		status = arguments->function ? show_neighbours(arguments, &profile) : show_flat(arguments, &profile);
+		status = arguments->function ? show_neighbours(arguments, &profile)
+					     : show_flat(arguments, &profile);
 	if (fflush(stdout) || ferror(stdout)) {
 		log_error("cannot write to standard output");
 		status = EXIT_USAGE;

@@ -5,17 +5,17 @@
 
 // Exit statuses of our own (a traced test's own status comes before these).
 enum {
-	EXIT_FOUND = 1,       // the thing looked for (a defect, a difference) is there
-	EXIT_USAGE = 2,       // bad options or input that cannot be read
-	EXIT_NO_TRACE = 125,  // --strict: tracing was not possible
+	EXIT_FOUND = 1,      // the thing looked for (a defect, a difference) is there
+	EXIT_USAGE = 2,      // bad options or input that cannot be read
+	EXIT_NO_TRACE = 125, // --strict: tracing was not possible
 	EXIT_NOT_EXECUTABLE = 126,
 	EXIT_NOT_FOUND = 127,
 };
 
 struct verb {
 	const char *name;
-	const char *summary; // one line in the list of verbs
-	const char *help;    // the whole of --help
+	const char *summary;                                        // one line in the list of verbs
+	const char *help;                                           // the whole of --help
 	int (*run)(int argc, char **argv, const struct verb *verb); // argv[0] is the verb
 };
 
@@ -62,5 +62,5 @@ struct verb_options {
 	bool (*take)(int option, const char *value, void *context); // false: bad, as was said
 	void *context;
 };
-int verb_settings_and(int argc, char **argv, const struct verb *verb, const enum setting_id *flags, size_t count,
-		      const struct verb_options *own, struct settings *settings);
+int verb_settings_and(int argc, char **argv, const struct verb *verb, const enum setting_id *flags,
+		      size_t count, const struct verb_options *own, struct settings *settings);

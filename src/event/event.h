@@ -27,14 +27,14 @@ enum event_kind {
 	EVENT_IRQ_EXIT,
 	EVENT_SOFTIRQ_ENTRY,
 	EVENT_SOFTIRQ_EXIT,
-	EVENT_MAPPING, // code that a process got into its address space; size 0: it is new and empty
-	EVENT_SAMPLE,  // where a task was when it was sampled
-	EVENT_GENERIC, // an event with fields of its own
-	EVENT_CRASH,   // a signal that ends the process, in the thread that caused it
+	EVENT_MAPPING,     // code that a process got into its address space; size 0: it is new and empty
+	EVENT_SAMPLE,      // where a task was when it was sampled
+	EVENT_GENERIC,     // an event with fields of its own
+	EVENT_CRASH,       // a signal that ends the process, in the thread that caused it
 	EVENT_CRASH_STACK, // found out afterwards
-	EVENT_MARK,    // what the test itself says about its phases
-	EVENT_LOST, // events that are missing here, and how many
-	EVENT_COUNTER, // the value of something that is counted or measured
+	EVENT_MARK,        // what the test itself says about its phases
+	EVENT_LOST,        // events that are missing here, and how many
+	EVENT_COUNTER,     // the value of something that is counted or measured
 	EVENT_KIND_COUNT
 };
 
@@ -142,7 +142,7 @@ struct event {
 			uint16_t state;     // enum task_state, of the one that leaves
 			int16_t priority, next_priority;
 			bool outside, next_outside; // does not belong to this trace's test
-			uint16_t wait_reason; // Windows' KWAIT_REASON + 1; 0: not known
+			uint16_t wait_reason;       // Windows' KWAIT_REASON + 1; 0: not known
 		} switched;
 		struct { // tid wakes wakee_tid
 			uint32_t wakee_tid;
@@ -184,9 +184,9 @@ struct event {
 		struct {
 			uint64_t weight; // period, or nanoseconds
 			uint32_t stack;
-			uint32_t name; // the sampled event's
-			uint32_t comm; // the task's name then; 0: as known, or none
-			uint32_t flags; // SAMPLE_ bits
+			uint32_t name;                  // the sampled event's
+			uint32_t comm;                  // the task's name then; 0: as known, or none
+			uint32_t flags;                 // SAMPLE_ bits
 			const struct sample_copy *copy; // of a raw sample, or NULL
 		} sample;
 		struct { // the fields live as long as the push
@@ -200,7 +200,7 @@ struct event {
 			uint64_t address; // of the fault; who sent the signal, if code <= 0
 			uint64_t instruction;
 			uint32_t signal;
-			int32_t code; // siginfo's si_code
+			int32_t code;  // siginfo's si_code
 			uint32_t name; // of the thread
 		} crash;
 		struct {
@@ -208,7 +208,8 @@ struct event {
 			uint32_t text; // a line for each frame
 		} crash_stack;
 		struct {
-			double value;  // of a counter; of a case's end its result: 0 passed, 77 skipped, else failed
+			double value;  // of a counter; of a case's end its result: 0 passed, 77 skipped, else
+				       // failed
 			uint32_t name; // or text
 			uint16_t type; // enum mark_type
 			bool no_task;  // is about the test as a whole

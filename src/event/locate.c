@@ -60,11 +60,13 @@ static uint32_t located(struct locate *locate, uint32_t pid, uint32_t raw, uint3
 	struct stacks *stacks = locate->tables->stacks;
 	uint32_t frames[MOST_FRAMES];
 	size_t count = 0;
-	for (const struct stack *at = stacks_get(stacks, raw); at && count < MOST_FRAMES; at = stacks_get(stacks, at->caller))
+	for (const struct stack *at = stacks_get(stacks, raw); at && count < MOST_FRAMES;
+	     at = stacks_get(stacks, at->caller))
 		frames[count++] = at->frame;
 	for (size_t i = count; i-- > 0;) {
 		struct frame frame = *stacks_frame(stacks, frames[i]);
-		// The innermost frames of both halves are where the task was, the others where calls return to.
+		// The innermost frames of both halves are where the task was, the others where calls return
+		// to.
 		bool inner = i == 0 || stacks_frame(stacks, frames[i - 1])->kind != frame.kind;
 		struct frame code = code_at(locate, pid, &frame, !inner);
 		stack = add_code(locate, stack, &code);
@@ -81,7 +83,8 @@ struct finding {
 
 static bool find_code(void *context, uint64_t address, struct frame *frame) {
 	const struct finding *finding = context;
-	*frame = code_at(finding->locate, finding->pid, &(struct frame){.address = address, .kind = FRAME_USER}, false);
+	*frame = code_at(finding->locate, finding->pid,
+			 &(struct frame){.address = address, .kind = FRAME_USER}, false);
 	return frame->module;
 }
 
@@ -101,7 +104,8 @@ static uint32_t walk_copy(struct locate *locate, const struct event *event, bool
 	state.registers[X86_STACK] = copy->stack;
 	state.registers[X86_PC] = copy->pc;
 	uint32_t ids[MOST_FRAMES], stack = 0;
-	size_t count = tables->symbolizer->unwind(tables->symbolizer, tables, &state, ids, MOST_FRAMES, complete);
+	size_t count = tables->symbolizer->unwind(tables->symbolizer, tables, &state, ids, MOST_FRAMES,
+						  complete);
 	while (count)
 		stack = stacks_add(tables->stacks, stack, ids[--count]);
 	return stack;

@@ -161,7 +161,8 @@ static void collect_heads(struct order *order) {
 		struct queue *queue = &order->queues.items[i];
 		queue_sort(queue);
 		if (!queue_empty(queue))
-			array_push(&order->heads, (struct head){.time = queue_time(queue), .queue = (uint32_t)i});
+			array_push(&order->heads,
+				   (struct head){.time = queue_time(queue), .queue = (uint32_t)i});
 	}
 	for (size_t i = order->heads.count / 2; i-- > 0;)
 		sift_down(order->heads.items, order->heads.count, i);

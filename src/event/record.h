@@ -54,11 +54,12 @@ enum { RECORD_NAME_SIZE = 16 }; // the kernel's TASK_COMM_LEN
 struct batch {
 	uint64_t base; // time of the first record, nanoseconds of CLOCK_BOOTTIME
 	uint32_t cpu;
-	uint32_t size;                        // bytes of records behind this header
-	uint32_t lost[RECORD_SOURCE_COUNT];   // since the batch before, on this CPU
-	uint32_t sequence;                    // of batches of this CPU; nested ones have 0
+	uint32_t size;                      // bytes of records behind this header
+	uint32_t lost[RECORD_SOURCE_COUNT]; // since the batch before, on this CPU
+	uint32_t sequence;                  // of batches of this CPU; nested ones have 0
 };
-_Static_assert(sizeof(struct batch) == 20 + 4 * RECORD_SOURCE_COUNT, "an unused word more or less: no hidden padding");
+_Static_assert(sizeof(struct batch) == 20 + 4 * RECORD_SOURCE_COUNT,
+	       "an unused word more or less: no hidden padding");
 
 struct record {
 	uint32_t delta; // nanoseconds since the batch's base
@@ -162,17 +163,18 @@ struct record_crash {
 	struct record head;
 	uint32_t tid, pid;
 	uint32_t signal;
-	int32_t code;      // siginfo's si_code
-	uint64_t address;  // siginfo's si_addr; the sender's pid if code <= 0
+	int32_t code;     // siginfo's si_code
+	uint64_t address; // siginfo's si_addr; the sender's pid if code <= 0
 	uint64_t instruction;
-	uint64_t entry, interpreter; // AT_ENTRY, AT_BASE
+	uint64_t entry, interpreter;         // AT_ENTRY, AT_BASE
 	uint64_t registers[CRASH_REGISTERS]; // the machine's struct pt_regs
 	uint64_t stack_base;
 	uint32_t stack_size;
 	uint32_t module_count; // 0: not dynamically linked, or not yet
 	char name[RECORD_NAME_SIZE];
 	char program[CRASH_PROGRAM_SIZE]; // AT_EXECFN
-	struct crash_module modules[CRASH_MODULES]; // as the dynamic linker lists them; the program itself has no name
+	struct crash_module
+		modules[CRASH_MODULES]; // as the dynamic linker lists them; the program itself has no name
 };
 
 // ---- irq ----

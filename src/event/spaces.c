@@ -52,7 +52,8 @@ void space_add(struct space *space, const struct space_map *map) {
 		}
 		first++;
 	}
-	for (behind = first; behind < space->maps.count && space->maps.items[behind].end <= map->end; behind++)
+	for (behind = first; behind < space->maps.count && space->maps.items[behind].end <= map->end;
+	     behind++)
 		;
 	if (behind < space->maps.count && space->maps.items[behind].begin < map->end) {
 		struct space_map *cut = &space->maps.items[behind];

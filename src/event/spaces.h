@@ -15,13 +15,13 @@ struct space_map {
 
 struct space {
 	ARRAY(struct space_map) maps; // in order, not overlapping
-	size_t last;                 // where something was found
+	size_t last;                  // where something was found
 };
 
 struct spaces {
 	struct map by_pid; // to one more than the index
 	ARRAY(struct space) spaces;
-	uint32_t last_pid;   // of the lookup before, and one more than its index
+	uint32_t last_pid; // of the lookup before, and one more than its index
 	size_t last_index;
 	struct space kernel;
 };

@@ -16,15 +16,15 @@ struct spool_header {
 };
 
 enum spool_block_type {
-	SPOOL_BATCH = 1,  // struct batch and its records
-	SPOOL_WATERMARK,  // uint64_t: everything before this time has been written
-	SPOOL_CLOCK,      // struct spool_clock
-	SPOOL_META,       // key, NUL, value, NUL
-	SPOOL_TASK,       // struct spool_task, name, NUL, command line (arguments with NULs)
-	SPOOL_LOST,       // struct spool_lost: the totals, at the end
-	SPOOL_MAPPING,    // struct spool_mapping, path, NUL
-	SPOOL_FORGOTTEN,  // struct spool_lost: of the totals, what happened before this spool begins
-	SPOOL_CRASH,      // struct spool_crash, the stack as text, NUL
+	SPOOL_BATCH = 1, // struct batch and its records
+	SPOOL_WATERMARK, // uint64_t: everything before this time has been written
+	SPOOL_CLOCK,     // struct spool_clock
+	SPOOL_META,      // key, NUL, value, NUL
+	SPOOL_TASK,      // struct spool_task, name, NUL, command line (arguments with NULs)
+	SPOOL_LOST,      // struct spool_lost: the totals, at the end
+	SPOOL_MAPPING,   // struct spool_mapping, path, NUL
+	SPOOL_FORGOTTEN, // struct spool_lost: of the totals, what happened before this spool begins
+	SPOOL_CRASH,     // struct spool_crash, the stack as text, NUL
 };
 
 struct spool_crash {

@@ -34,7 +34,8 @@ uint32_t stacks_add_frame(struct stacks *stacks, const struct frame *frame) {
 }
 
 // A slot has the id and half of the hash, so that other stacks are told apart here.
-static bool slot_ends(const struct stacks *stacks, size_t at, uint64_t hash, uint32_t caller, uint32_t frame) {
+static bool slot_ends(const struct stacks *stacks, size_t at, uint64_t hash, uint32_t caller,
+		      uint32_t frame) {
 	uint64_t slot = stacks->slots[at];
 	if (!slot || slot >> 32 != hash >> 32)
 		return !slot;

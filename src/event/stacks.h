@@ -8,15 +8,16 @@
 enum frame_kind { FRAME_USER, FRAME_KERNEL, FRAME_INLINED, FRAME_JIT };
 
 struct frame {
-	uint64_t address;  // 0 where only a name is known
-	uint32_t symbol;   // strings; 0: no name is known
-	uint32_t module;   // file or module that holds the code
-	uint32_t file;     // source file
+	uint64_t address; // 0 where only a name is known
+	uint32_t symbol;  // strings; 0: no name is known
+	uint32_t module;  // file or module that holds the code
+	uint32_t file;    // source file
 	uint32_t line;
 	uint32_t offset;   // of the address in the symbol
 	uint32_t kind;     // enum frame_kind
 	uint64_t position; // of the address in the module's file
-	uint32_t build_id; // strings: the module's, in hexadecimal; a kernel's may be "release:6.1.0"; 0: not known
+	uint32_t build_id; // strings: the module's, in hexadecimal; a kernel's may be "release:6.1.0"; 0: not
+			   // known
 	uint32_t exact;    // 1: the symbol is shown as it is, and not tidied up
 };
 
@@ -39,6 +40,6 @@ struct stacks *stacks_new(void);
 void stacks_free(struct stacks *stacks);
 
 uint32_t stacks_add_frame(struct stacks *stacks, const struct frame *frame);
-uint32_t stacks_add(struct stacks *stacks, uint32_t caller, uint32_t frame); // a frame on top of a stack
+uint32_t stacks_add(struct stacks *stacks, uint32_t caller, uint32_t frame);   // a frame on top of a stack
 const struct frame *stacks_frame(const struct stacks *stacks, uint32_t frame); // NULL: no such one
-const struct stack *stacks_get(const struct stacks *stacks, uint32_t stack); // NULL for the empty one
+const struct stack *stacks_get(const struct stacks *stacks, uint32_t stack);   // NULL for the empty one

@@ -24,7 +24,8 @@ uint32_t strings_add_bytes(struct strings *strings, const void *bytes, size_t si
 	uint64_t *found;
 	for (; (found = map_get(&strings->by_hash, hash)); hash++) {
 		uint32_t id = (uint32_t)*found;
-		if (strings->lengths.items[id] == size && (!size || memcmp(strings->texts.items[id], bytes, size) == 0))
+		if (strings->lengths.items[id] == size &&
+		    (!size || memcmp(strings->texts.items[id], bytes, size) == 0))
 			return id;
 	}
 	uint32_t id = (uint32_t)strings->texts.count;

@@ -27,12 +27,12 @@ struct symbolizer {
 	// The frames of code at frame->position of frame->module (frame->address for the kernel): inlined
 	// ones first, then the function itself. They are put into `tables`, their ids into `ids`, at most
 	// `room`, at least one. Returns how many.
-	size_t (*resolve)(struct symbolizer *symbolizer, struct tables *tables, const struct frame *frame, uint32_t *ids,
-			  size_t room);
+	size_t (*resolve)(struct symbolizer *symbolizer, struct tables *tables, const struct frame *frame,
+			  uint32_t *ids, size_t room);
 	// The frames of a copied stack, innermost first, as resolve() gives them. Returns how many;
 	// `complete` tells whether the outermost function was reached.
-	size_t (*unwind)(struct symbolizer *symbolizer, struct tables *tables, const struct user_state *state, uint32_t *ids,
-			 size_t room, bool *complete);
+	size_t (*unwind)(struct symbolizer *symbolizer, struct tables *tables, const struct user_state *state,
+			 uint32_t *ids, size_t room, bool *complete);
 	// A name as a programmer wrote it, to be freed; NULL: it is that already.
 	char *(*demangle)(const char *name);
 	void (*destroy)(struct symbolizer *symbolizer);

@@ -20,7 +20,7 @@ struct name {
 };
 
 struct level {
-	size_t end;     // of the name, in the line
+	size_t end; // of the name, in the line
 	uint32_t stack;
 };
 
@@ -29,9 +29,9 @@ struct folded {
 	struct tables *tables;
 	struct sink *sink;
 	bool two_weights;
-	struct buffer *previous; // the stack's text of the line before
+	struct buffer *previous;    // the stack's text of the line before
 	ARRAY(struct level) levels; // of that line
-	struct name *names; // remembered ones, by hash
+	struct name *names;         // remembered ones, by hash
 	uint64_t line, bad_lines, first_bad_line;
 };
 
@@ -46,7 +46,8 @@ static bool take_weight(const char *line, size_t *size, uint64_t *weight) {
 	size_t begin = *size;
 	while (begin && (is_digit(line[begin - 1]) || line[begin - 1] == '.'))
 		begin--;
-	if (begin == *size || begin < 1 || (line[begin - 1] != ' ' && line[begin - 1] != '\t') || line[begin] == '.')
+	if (begin == *size || begin < 1 || (line[begin - 1] != ' ' && line[begin - 1] != '\t') ||
+	    line[begin] == '.')
 		return false;
 	uint64_t value = 0;
 	size_t at = begin;
@@ -104,7 +105,9 @@ static uint32_t frame_of(struct folded *folded, const char *text, size_t size) {
 	struct name *name = &folded->names[hash_name(text, size) & (REMEMBERED_NAMES - 1)];
 	if (name->text && name->size == size && memcmp(name->text, text, size) == 0)
 		return name->frame;
-	struct frame frame = {.symbol = strings_add_bytes(strings, text, size), .kind = kind_of_name(text, size), .exact = 1};
+	struct frame frame = {.symbol = strings_add_bytes(strings, text, size),
+			      .kind = kind_of_name(text, size),
+			      .exact = 1};
 	*name = (struct name){.text = strings_get(strings, frame.symbol),
 			      .size = (uint32_t)size,
 			      .frame = stacks_add_frame(folded->tables->stacks, &frame)};
@@ -131,14 +134,16 @@ static uint32_t stack_of(struct folded *folded, const char *text, size_t size) {
 	// A name counts as common if the semicolon behind it is, too.
 	while (folded->levels.count && folded->levels.items[folded->levels.count - 1].end >= common)
 		folded->levels.count--;
-	struct level last = folded->levels.count ? folded->levels.items[folded->levels.count - 1] : (struct level){0};
+	struct level last = folded->levels.count ? folded->levels.items[folded->levels.count - 1]
+						 : (struct level){0};
 	size_t at = folded->levels.count ? last.end + 1 : 0;
 	uint32_t stack = last.stack;
 	while (at <= size && folded->levels.count < MOST_FRAMES) {
 		const char *semicolon = memchr(text + at, ';', size - at);
 		size_t end = semicolon ? (size_t)(semicolon - text) : size;
 		if (end > at) // an empty name is none
-			stack = stacks_add(folded->tables->stacks, stack, frame_of(folded, text + at, end - at));
+			stack = stacks_add(folded->tables->stacks, stack,
+					   frame_of(folded, text + at, end - at));
 		array_push(&folded->levels, (struct level){end, stack});
 		at = end + 1;
 	}
@@ -246,13 +251,14 @@ static int read_folded(struct stream *input, const char *name, struct tables *ta
 	struct folded folded = {.name = name, .tables = tables, .sink = sink, .previous = &previous};
 	folded.names = memory_alloc(REMEMBERED_NAMES * sizeof(*folded.names));
 	bool whole = !stream_need(input, 4096);
-	folded.two_weights =
-		stream_available(input) &&
-		weights_of_lines(input->data + input->begin, stream_available(input), whole && input->at_end) == 2;
+	folded.two_weights = stream_available(input) &&
+			     weights_of_lines(input->data + input->begin, stream_available(input),
+					      whole && input->at_end) == 2;
 	int error = read_lines(&folded, input);
 	if (!error && folded.bad_lines)
-		log_warning("%s: %" PRIu64 " lines end with no number and were left out, the first is line %" PRIu64, name,
-			    folded.bad_lines, folded.first_bad_line);
+		log_warning("%s: %" PRIu64
+			    " lines end with no number and were left out, the first is line %" PRIu64,
+			    name, folded.bad_lines, folded.first_bad_line);
 	array_free(&folded.levels);
 	free(folded.names);
 	buffer_free(&previous);

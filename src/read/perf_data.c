@@ -19,7 +19,13 @@
 #include <zstd.h>
 #endif
 
-enum { FILE_HEADER = 104, PIPE_HEADER = 16, RECORD_HEADER = 8, MOST_ATTRS = 1 << 16, MOST_DECOMPRESSED = 1 << 26 };
+enum {
+	FILE_HEADER = 104,
+	PIPE_HEADER = 16,
+	RECORD_HEADER = 8,
+	MOST_ATTRS = 1 << 16,
+	MOST_DECOMPRESSED = 1 << 26
+};
 
 struct queued {
 	uint64_t time, sequence;
@@ -31,7 +37,7 @@ struct perf_reader {
 	struct perf_data data;
 	ARRAY(struct queued) queue;
 	uint64_t sequence, latest, round_latest; // latest: of this round and those before
-	bool keep; // bytes stay where they are until the end
+	bool keep;                               // bytes stay where they are until the end
 	struct stream *input;
 	struct buffer unpacked; // of compressed records, not yet taken apart
 #ifdef HAVE_ZSTD
@@ -147,7 +153,8 @@ static void take_update(struct perf_reader *reader, struct cursor body) {
 	const char *name = what == UPDATE_NAME ? cursor_string(&body) : NULL;
 	uint64_t *index = map_get(&reader->data.attrs.by_id, id);
 	if (name && index)
-		reader->data.attrs.items.items[*index - 1].name = strings_add(reader->data.tables->strings, name);
+		reader->data.attrs.items.items[*index - 1].name = strings_add(reader->data.tables->strings,
+									      name);
 }
 
 static int take_bytes(struct perf_reader *reader, const uint8_t *bytes, size_t size, size_t *taken);
@@ -163,7 +170,8 @@ static int take_compressed(struct perf_reader *reader, struct cursor body) {
 		ZSTD_outBuffer out = {.dst = buffer_room(&reader->unpacked, PIECE), .size = PIECE};
 		size_t before = in.pos, result = ZSTD_decompressStream(reader->zstd, &out, &in);
 		if (ZSTD_isError(result)) {
-			log_error("%s: its compressed part is damaged: %s", reader->data.name, ZSTD_getErrorName(result));
+			log_error("%s: its compressed part is damaged: %s", reader->data.name,
+				  ZSTD_getErrorName(result));
 			return -EBADMSG;
 		}
 		reader->unpacked.size += out.pos;
@@ -245,7 +253,8 @@ static int take_bytes(struct perf_reader *reader, const uint8_t *bytes, size_t s
 		struct cursor head = cursor_of(bytes + *taken + 6, 2);
 		uint16_t record_size = cursor_u16(&head);
 		if (record_size < RECORD_HEADER) {
-			log_error("%s: a record has no size: the file is damaged from there on", reader->data.name);
+			log_error("%s: a record has no size: the file is damaged from there on",
+				  reader->data.name);
 			return -EBADMSG;
 		}
 		if (record_size > size - *taken)
@@ -255,7 +264,8 @@ static int take_bytes(struct perf_reader *reader, const uint8_t *bytes, size_t s
 		if (behind > size - *taken - record_size) // not all there yet
 			break;
 		if (record.type == PERF_HEADER_TRACING_DATA)
-			trace_formats_read(&reader->data.formats, cursor_of(bytes + *taken + record_size, (size_t)behind),
+			trace_formats_read(&reader->data.formats,
+					   cursor_of(bytes + *taken + record_size, (size_t)behind),
 					   reader->data.tables->strings);
 		reader->data.auxtrace |= record.type == PERF_AUXTRACE;
 		error = take_record(reader, bytes + *taken, record_size);
@@ -321,8 +331,10 @@ static void name_tracepoints(struct perf_reader *reader) {
 	struct perf_attrs *attrs = &reader->data.attrs;
 	for (size_t i = 0; i < attrs->items.count; i++) {
 		struct perf_attr *attr = &attrs->items.items[i];
-		const struct trace_format *format =
-			attr->type == TYPE_TRACEPOINT ? trace_format_by_id(&reader->data.formats, attr->config) : NULL;
+		const struct trace_format *format = attr->type == TYPE_TRACEPOINT
+							    ? trace_format_by_id(&reader->data.formats,
+										 attr->config)
+							    : NULL;
 		if (format)
 			attr->name = format->name;
 	}
@@ -410,14 +422,17 @@ static int read_any(struct perf_reader *reader, struct stream *input) {
 static void say_what_is_missing(const struct perf_reader *reader) {
 	const struct perf_data *data = &reader->data;
 	if (data->bad_records)
-		log_warning("%s: %" PRIu64 " records contradict themselves and were left out", data->name, data->bad_records);
+		log_warning("%s: %" PRIu64 " records contradict themselves and were left out", data->name,
+			    data->bad_records);
 	if (data->auxtrace)
-		log_warning("%s: not supported: hardware traces (Intel PT, CoreSight) in it were left out", data->name);
+		log_warning("%s: not supported: hardware traces (Intel PT, CoreSight) in it were left out",
+			    data->name);
 	if (data->lost)
 		log_warning("%s: perf lost %" PRIu64 " records while recording", data->name, data->lost);
 	if (data->broken_stacks)
-		log_warning("%s: %" PRIu64 " of %" PRIu64 " copied stacks do not reach the outermost function", data->name,
-			    data->broken_stacks, data->unwound_stacks);
+		log_warning("%s: %" PRIu64 " of %" PRIu64
+			    " copied stacks do not reach the outermost function",
+			    data->name, data->broken_stacks, data->unwound_stacks);
 }
 
 static int read_perf_data(struct stream *input, const char *name, struct tables *tables, struct sink *sink) {

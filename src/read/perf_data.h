@@ -48,9 +48,24 @@ enum record_type {
 	PERF_COMPRESSED2 = 83,
 };
 
-enum { MISC_CPUMODE = 7, MISC_KERNEL = 1, MISC_USER = 2, MISC_GUEST_KERNEL = 4, MISC_COMM_EXEC = 1 << 13, MISC_BUILD_ID = 1 << 14 };
+enum {
+	MISC_CPUMODE = 7,
+	MISC_KERNEL = 1,
+	MISC_USER = 2,
+	MISC_GUEST_KERNEL = 4,
+	MISC_COMM_EXEC = 1 << 13,
+	MISC_BUILD_ID = 1 << 14
+};
 
-enum { FEATURE_TRACING_DATA = 1, FEATURE_BUILD_ID = 2, FEATURE_HOSTNAME = 3, FEATURE_OSRELEASE = 4, FEATURE_ARCH = 6, FEATURE_CMDLINE = 11, FEATURE_EVENT_DESC = 12 };
+enum {
+	FEATURE_TRACING_DATA = 1,
+	FEATURE_BUILD_ID = 2,
+	FEATURE_HOSTNAME = 3,
+	FEATURE_OSRELEASE = 4,
+	FEATURE_ARCH = 6,
+	FEATURE_CMDLINE = 11,
+	FEATURE_EVENT_DESC = 12
+};
 
 enum { TYPE_HARDWARE, TYPE_SOFTWARE, TYPE_TRACEPOINT, TYPE_CACHE, TYPE_RAW };
 
@@ -115,9 +130,9 @@ struct perf_data {
 	struct perf_attrs attrs;
 	struct spaces spaces;
 	struct trace_formats formats;
-	struct map build_ids;  // module to build id, strings
+	struct map build_ids;    // module to build id, strings
 	uint32_t kernel_release; // what stands for the kernel's build id as long as that is not known
-	struct map task_names; // tid to strings
+	struct map task_names;   // tid to strings
 	enum { ARCH_UNKNOWN, ARCH_X86, ARCH_ARM64, ARCH_OTHER } arch;
 	uint64_t samples, bad_records, broken_stacks, unwound_stacks, lost;
 	bool auxtrace;

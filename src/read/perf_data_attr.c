@@ -36,13 +36,20 @@ bool perf_attr_read(struct cursor *in, size_t size, struct perf_attr *attr) {
 }
 
 uint32_t perf_attr_name(const struct perf_attr *attr, struct strings *strings) {
-	static const char *const hardware[] = {
-		"cycles",        "instructions",  "cache-references", "cache-misses",
-		"branches",      "branch-misses", "bus-cycles",       "stalled-cycles-frontend",
-		"stalled-cycles-backend", "ref-cycles"};
+	static const char *const hardware[] = {"cycles",
+					       "instructions",
+					       "cache-references",
+					       "cache-misses",
+					       "branches",
+					       "branch-misses",
+					       "bus-cycles",
+					       "stalled-cycles-frontend",
+					       "stalled-cycles-backend",
+					       "ref-cycles"};
 	static const char *const software[] = {
-		"cpu-clock",      "task-clock",   "page-faults",      "context-switches", "cpu-migrations", "minor-faults",
-		"major-faults",   "alignment-faults", "emulation-faults", "dummy",        "bpf-output",     "cgroup-switches"};
+		"cpu-clock",        "task-clock",   "page-faults",  "context-switches",
+		"cpu-migrations",   "minor-faults", "major-faults", "alignment-faults",
+		"emulation-faults", "dummy",        "bpf-output",   "cgroup-switches"};
 	uint64_t config = attr->config & 0xffffffff; // the upper half names a PMU of a hybrid machine
 	if (attr->type == TYPE_HARDWARE && config < ARRAY_SIZE(hardware))
 		return strings_add(strings, hardware[config]);
@@ -70,7 +77,8 @@ static size_t sample_id_offset(uint64_t type) {
 		return 0;
 	if (!(type & SAMPLE_TYPE_ID))
 		return SIZE_MAX;
-	return 8 * count_bits(type & (SAMPLE_TYPE_IP | SAMPLE_TYPE_TID | SAMPLE_TYPE_TIME | SAMPLE_TYPE_ADDR));
+	return 8 *
+	       count_bits(type & (SAMPLE_TYPE_IP | SAMPLE_TYPE_TID | SAMPLE_TYPE_TIME | SAMPLE_TYPE_ADDR));
 }
 
 // How far it is from the end of any other record.

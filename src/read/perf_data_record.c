@@ -27,8 +27,8 @@ static struct trailer read_trailer(const struct perf_attr *attr, struct cursor b
 	if (!attr || !attr->sample_id_all)
 		return trailer;
 	uint64_t type = attr->sample_type;
-	uint64_t fields = type & (SAMPLE_TYPE_TID | SAMPLE_TYPE_TIME | SAMPLE_TYPE_ID | SAMPLE_TYPE_STREAM_ID |
-				  SAMPLE_TYPE_CPU | SAMPLE_TYPE_IDENTIFIER);
+	uint64_t fields = type & (SAMPLE_TYPE_TID | SAMPLE_TYPE_TIME | SAMPLE_TYPE_ID |
+				  SAMPLE_TYPE_STREAM_ID | SAMPLE_TYPE_CPU | SAMPLE_TYPE_IDENTIFIER);
 	size_t size = 8 * (size_t)__builtin_popcountll(fields);
 	if (size > cursor_left(&body))
 		return trailer;
@@ -76,7 +76,8 @@ static uint32_t task_name(struct perf_data *data, uint32_t tid, uint32_t pid) {
 	return name;
 }
 
-static int take_comm(struct perf_data *data, const struct perf_record *record, const struct trailer *trailer) {
+static int take_comm(struct perf_data *data, const struct perf_record *record,
+		     const struct trailer *trailer) {
 	struct cursor in = record->body;
 	uint32_t pid = cursor_u32(&in), tid = cursor_u32(&in);
 	const char *text = cursor_string(&in);
@@ -101,14 +102,17 @@ static int take_comm(struct perf_data *data, const struct perf_record *record, c
 	return sink_push(data->sink, &event);
 }
 
-static int take_fork(struct perf_data *data, const struct perf_record *record, const struct trailer *trailer) {
+static int take_fork(struct perf_data *data, const struct perf_record *record,
+		     const struct trailer *trailer) {
 	struct cursor in = record->body;
-	uint32_t pid = cursor_u32(&in), parent_pid = cursor_u32(&in), tid = cursor_u32(&in), parent_tid = cursor_u32(&in);
+	uint32_t pid = cursor_u32(&in), parent_pid = cursor_u32(&in), tid = cursor_u32(&in),
+		 parent_tid = cursor_u32(&in);
 	uint64_t time = cursor_u64(&in);
 	if (in.failed)
 		return -EBADMSG;
 	if (record->type == PERF_EXIT) {
-		struct event event = {.kind = EVENT_EXIT, .time = time, .cpu = trailer->cpu, .tid = tid, .pid = pid};
+		struct event event = {
+			.kind = EVENT_EXIT, .time = time, .cpu = trailer->cpu, .tid = tid, .pid = pid};
 		event.exit.unknown = true;
 		event.exit.last = tid == pid;
 		return sink_push(data->sink, &event);
@@ -116,7 +120,8 @@ static int take_fork(struct perf_data *data, const struct perf_record *record, c
 	spaces_fork(&data->spaces, parent_pid, pid);
 	uint32_t name = task_name(data, parent_tid, parent_pid);
 	*map_put(&data->task_names, tid) = name;
-	struct event event = {.kind = EVENT_FORK, .time = time, .cpu = trailer->cpu, .tid = parent_tid, .pid = parent_pid};
+	struct event event = {
+		.kind = EVENT_FORK, .time = time, .cpu = trailer->cpu, .tid = parent_tid, .pid = parent_pid};
 	event.fork.child_tid = tid;
 	event.fork.child_pid = pid;
 	event.fork.parent_pid = parent_pid;
@@ -196,7 +201,8 @@ static int take_mmap(struct perf_data *data, const struct perf_record *record) {
 
 // ---- frames ----
 
-static bool find_code(struct perf_data *data, uint32_t pid, uint64_t address, bool kernel, struct frame *frame) {
+static bool find_code(struct perf_data *data, uint32_t pid, uint64_t address, bool kernel,
+		      struct frame *frame) {
 	struct space *space = kernel ? &data->spaces.kernel : space_of(&data->spaces, pid);
 	const struct space_map *map = space_find(space, address);
 	*frame = (struct frame){.address = address, .kind = kernel ? FRAME_KERNEL : FRAME_USER};
@@ -209,7 +215,8 @@ static bool find_code(struct perf_data *data, uint32_t pid, uint64_t address, bo
 	if (map->kind == FRAME_JIT)
 		frame->position = address;
 	else
-		frame->position = map->offset > UINT64_MAX / 2 ? address - map->offset : address - map->begin + map->offset;
+		frame->position = map->offset > UINT64_MAX / 2 ? address - map->offset
+							       : address - map->begin + map->offset;
 	return true;
 }
 
@@ -222,7 +229,8 @@ static void add_address(struct perf_data *data, uint32_t pid, uint64_t address, 
 	find_code(data, pid, address - back, kernel, &frame);
 	if (tables->symbolizer) {
 		uint32_t ids[MOST_INLINED];
-		size_t count = tables->symbolizer->resolve(tables->symbolizer, tables, &frame, ids, MOST_INLINED);
+		size_t count = tables->symbolizer->resolve(tables->symbolizer, tables, &frame, ids,
+							   MOST_INLINED);
 		for (size_t i = 0; i < count; i++)
 			array_push(&data->chain, ids[i]);
 		return;
@@ -286,7 +294,8 @@ static void read_behind_chain(struct cursor *in, const struct perf_attr *attr, s
 	if (type & SAMPLE_TYPE_REGS_USER) {
 		sample->register_abi = cursor_u64(in);
 		if (sample->register_abi)
-			sample->registers = take_counted(in, (uint64_t)__builtin_popcountll(attr->registers), 8);
+			sample->registers = take_counted(in, (uint64_t)__builtin_popcountll(attr->registers),
+							 8);
 	}
 	if (type & SAMPLE_TYPE_STACK_USER) {
 		uint64_t size = cursor_u64(in);
@@ -344,7 +353,8 @@ static bool find_for_unwinder(void *context, uint64_t address, struct frame *fra
 	return find_code(space->data, space->pid, address, false, frame);
 }
 
-static void take_registers(const struct perf_attr *attr, const struct sample *sample, struct user_state *state) {
+static void take_registers(const struct perf_attr *attr, const struct sample *sample,
+			   struct user_state *state) {
 	struct cursor values = sample->registers;
 	for (unsigned i = 0; i < 64; i++) {
 		if (!(attr->registers >> i & 1))
@@ -364,26 +374,27 @@ static bool add_unwound(struct perf_data *data, const struct perf_attr *attr, co
 	if (!symbolizer || sample->register_abi != ABI_64 || !cursor_left(&sample->stack))
 		return false;
 	struct space_of_process space = {data, sample->pid};
-	struct user_state state = {.machine = data->arch == ARCH_X86 ? MACHINE_X86_64
-					      : data->arch == ARCH_ARM64 ? MACHINE_ARM64
-									 : MACHINE_UNKNOWN,
-				   .stack = sample->stack.at,
-				   .stack_size = MIN((uint64_t)cursor_left(&sample->stack), sample->stack_used),
-				   .find = find_for_unwinder,
-				   .context = &space};
+	struct user_state state = {
+		.machine = data->arch == ARCH_X86     ? MACHINE_X86_64
+			   : data->arch == ARCH_ARM64 ? MACHINE_ARM64
+						      : MACHINE_UNKNOWN,
+		.stack = sample->stack.at,
+		.stack_size = MIN((uint64_t)cursor_left(&sample->stack), sample->stack_used),
+		.find = find_for_unwinder,
+		.context = &space};
 	take_registers(attr, sample, &state);
 	bool complete = false;
 	array_reserve(&data->chain, data->chain.count + MOST_UNWOUND);
-	size_t count = symbolizer->unwind(symbolizer, data->tables, &state, data->chain.items + data->chain.count,
-					  MOST_UNWOUND, &complete);
+	size_t count = symbolizer->unwind(symbolizer, data->tables, &state,
+					  data->chain.items + data->chain.count, MOST_UNWOUND, &complete);
 	data->chain.count += count;
 	data->unwound_stacks++;
 	data->broken_stacks += !complete;
 	return count > 0;
 }
 
-static void build_chain(struct perf_data *data, const struct perf_attr *attr, const struct perf_record *record,
-			struct sample *sample) {
+static void build_chain(struct perf_data *data, const struct perf_attr *attr,
+			const struct perf_record *record, struct sample *sample) {
 	unsigned mode = record->misc & MISC_CPUMODE;
 	bool kernel = mode == MISC_KERNEL || mode == MISC_GUEST_KERNEL, caller = false, user_seen = false;
 	data->chain.count = 0;
@@ -405,7 +416,8 @@ static void build_chain(struct perf_data *data, const struct perf_attr *attr, co
 	if (!user_seen && add_unwound(data, attr, sample))
 		return;
 	if (!data->chain.count && attr->sample_type & SAMPLE_TYPE_IP)
-		add_address(data, sample->pid, sample->ip, mode == MISC_KERNEL || mode == MISC_GUEST_KERNEL, false);
+		add_address(data, sample->pid, sample->ip, mode == MISC_KERNEL || mode == MISC_GUEST_KERNEL,
+			    false);
 }
 
 // ---- scheduling ----
@@ -425,8 +437,10 @@ static int64_t field_number(const struct trace_format *format, const char *name,
 	return value;
 }
 
-static int push_switch(struct perf_data *data, const struct trace_format *format, const struct sample *sample) {
-	struct event event = {.kind = EVENT_SWITCH, .time = sample->time, .cpu = sample->cpu, .pid = sample->pid};
+static int push_switch(struct perf_data *data, const struct trace_format *format,
+		       const struct sample *sample) {
+	struct event event = {
+		.kind = EVENT_SWITCH, .time = sample->time, .cpu = sample->cpu, .pid = sample->pid};
 	event.tid = (uint32_t)field_number(format, "prev_pid", &sample->raw);
 	event.switched.next_tid = (uint32_t)field_number(format, "next_pid", &sample->raw);
 	event.switched.next_name = field_string(data, format, "next_comm", &sample->raw);
@@ -436,9 +450,13 @@ static int push_switch(struct perf_data *data, const struct trace_format *format
 	return sink_push(data->sink, &event);
 }
 
-static int push_waking(struct perf_data *data, const struct trace_format *format, const struct sample *sample) {
-	struct event event = {
-		.kind = EVENT_WAKING, .time = sample->time, .cpu = sample->cpu, .tid = sample->tid, .pid = sample->pid};
+static int push_waking(struct perf_data *data, const struct trace_format *format,
+		       const struct sample *sample) {
+	struct event event = {.kind = EVENT_WAKING,
+			      .time = sample->time,
+			      .cpu = sample->cpu,
+			      .tid = sample->tid,
+			      .pid = sample->pid};
 	event.waking.wakee_tid = (uint32_t)field_number(format, "pid", &sample->raw);
 	event.waking.target_cpu = (uint32_t)field_number(format, "target_cpu", &sample->raw);
 	event.waking.priority = (int16_t)field_number(format, "prio", &sample->raw);
@@ -447,8 +465,9 @@ static int push_waking(struct perf_data *data, const struct trace_format *format
 
 // sched_wakeup comes with sched_waking for the same wakeup; only one may count.
 static int push_sched(struct perf_data *data, const struct perf_attr *attr, const struct sample *sample) {
-	const struct trace_format *format =
-		attr->type == TYPE_TRACEPOINT ? trace_format_by_id(&data->formats, attr->config) : NULL;
+	const struct trace_format *format = attr->type == TYPE_TRACEPOINT
+						    ? trace_format_by_id(&data->formats, attr->config)
+						    : NULL;
 	if (!format || !cursor_left(&sample->raw))
 		return 0;
 	const char *name = strings_get(data->tables->strings, format->name);
@@ -459,7 +478,8 @@ static int push_sched(struct perf_data *data, const struct perf_attr *attr, cons
 	return 0;
 }
 
-static int take_sample(struct perf_data *data, const struct perf_attr *attr, const struct perf_record *record) {
+static int take_sample(struct perf_data *data, const struct perf_attr *attr,
+		       const struct perf_record *record) {
 	struct sample sample;
 	if (!attr || !read_sample(record->body, attr, &sample))
 		return -EBADMSG;
@@ -471,7 +491,11 @@ static int take_sample(struct perf_data *data, const struct perf_attr *attr, con
 	for (size_t i = data->chain.count; i-- > 0;)
 		stack = stacks_add(data->tables->stacks, stack, data->chain.items[i]);
 	data->samples++;
-	struct event event = {.kind = EVENT_SAMPLE, .time = sample.time, .cpu = sample.cpu, .tid = sample.tid, .pid = sample.pid};
+	struct event event = {.kind = EVENT_SAMPLE,
+			      .time = sample.time,
+			      .cpu = sample.cpu,
+			      .tid = sample.tid,
+			      .pid = sample.pid};
 	event.sample.weight = sample.period ? sample.period : 1;
 	event.sample.stack = stack;
 	event.sample.name = attr->name;
@@ -484,7 +508,8 @@ static int take_sample(struct perf_data *data, const struct perf_attr *attr, con
 
 // ---- losses ----
 
-static int take_lost(struct perf_data *data, const struct perf_record *record, const struct trailer *trailer) {
+static int take_lost(struct perf_data *data, const struct perf_record *record,
+		     const struct trailer *trailer) {
 	struct cursor in = record->body;
 	if (record->type == PERF_LOST)
 		cursor_u64(&in); // id
@@ -499,7 +524,8 @@ static int take_lost(struct perf_data *data, const struct perf_record *record, c
 
 int perf_data_record(struct perf_data *data, const struct perf_record *record) {
 	const struct perf_attr *attr = perf_attr_of(&data->attrs, record);
-	struct trailer trailer = record->type == PERF_SAMPLE ? (struct trailer){0} : read_trailer(attr, record->body);
+	struct trailer trailer = record->type == PERF_SAMPLE ? (struct trailer){0}
+							     : read_trailer(attr, record->body);
 	int error = 0;
 	switch (record->type) {
 	case PERF_SAMPLE:

@@ -45,7 +45,8 @@ static void read_field(struct trace_format *format, const char *line) {
 	array_push(&format->fields, field);
 }
 
-static void read_format(struct trace_formats *formats, const char *system, char *text, struct strings *strings) {
+static void read_format(struct trace_formats *formats, const char *system, char *text,
+			struct strings *strings) {
 	struct trace_format format = {0};
 	char *save = NULL;
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
@@ -80,7 +81,8 @@ static void skip_piece(struct cursor *in, uint64_t size) {
 		cursor_take(in, (size_t)size);
 }
 
-static void read_system(struct trace_formats *formats, struct cursor *in, const char *system, struct strings *strings) {
+static void read_system(struct trace_formats *formats, struct cursor *in, const char *system,
+			struct strings *strings) {
 	uint32_t count = cursor_u32(in);
 	for (uint32_t i = 0; i < count && !in->failed && formats->items.count < MOST_FORMATS; i++) {
 		char *text = take_text(in, cursor_u64(in));
@@ -95,8 +97,8 @@ void trace_formats_read(struct trace_formats *formats, struct cursor in, struct 
 	const uint8_t *head = cursor_take(&in, sizeof(magic));
 	if (!head || memcmp(head, magic, sizeof(magic)) != 0)
 		return;
-	cursor_string(&in); // version
-	cursor_take(&in, 6); // endianness, size of long, size of a page
+	cursor_string(&in);           // version
+	cursor_take(&in, 6);          // endianness, size of long, size of a page
 	for (int i = 0; i < 2; i++) { // header_page and header_event
 		cursor_string(&in);
 		skip_piece(&in, cursor_u64(&in));
@@ -127,7 +129,8 @@ const struct trace_field *trace_field_by_name(const struct trace_format *format,
 }
 
 bool trace_field_number(const struct trace_field *field, const uint8_t *raw, size_t size, int64_t *value) {
-	if (!field || field->size > 8 || !field->size || field->offset > size || field->size > size - field->offset)
+	if (!field || field->size > 8 || !field->size || field->offset > size ||
+	    field->size > size - field->offset)
 		return false;
 	uint64_t bits = 0;
 	memcpy(&bits, raw + field->offset, field->size);

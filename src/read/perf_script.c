@@ -21,8 +21,8 @@
 
 enum {
 	LONGEST_LINE = 1 << 20,
-	MOST_FRAMES = 1 << 16,         // of one sample; perf's own limit is 127, or what a sysctl says
-	WATERMARK_EVERY = 1000000000,  // nanoseconds of the recording
+	MOST_FRAMES = 1 << 16,        // of one sample; perf's own limit is 127, or what a sysctl says
+	WATERMARK_EVERY = 1000000000, // nanoseconds of the recording
 };
 
 enum state {
@@ -37,9 +37,9 @@ struct script {
 	struct sink *sink;
 	struct script_lines *lines;
 	enum state state;
-	struct event sample; // the open one
-	ARRAY(uint32_t) frames; // of the open sample, innermost first
-	struct map task_names; // tid to the name it was pushed with
+	struct event sample;      // the open one
+	ARRAY(uint32_t) frames;   // of the open sample, innermost first
+	struct map task_names;    // tid to the name it was pushed with
 	uint32_t last_event_size; // the event's name is nearly always that of the sample before
 	char last_event[128];
 	uint32_t last_event_id;
@@ -51,7 +51,8 @@ struct script {
 
 static int push_task(struct script *script, uint64_t *known) {
 	const struct event *sample = &script->sample;
-	struct event event = {.time = sample->time, .cpu = sample->cpu, .tid = sample->tid, .pid = sample->pid};
+	struct event event = {
+		.time = sample->time, .cpu = sample->cpu, .tid = sample->tid, .pid = sample->pid};
 	if (*known) {
 		event.kind = EVENT_RENAME;
 		event.rename.name = sample->sample.comm;
@@ -235,19 +236,22 @@ static int read_lines(struct script *script, struct stream *input) {
 		if (input->at_end)
 			return close_sample(script);
 		if (stream_available(input) > LONGEST_LINE) {
-			log_error("%s: line %" PRIu64 " is longer than %d bytes: this is not what perf script prints",
+			log_error("%s: line %" PRIu64
+				  " is longer than %d bytes: this is not what perf script prints",
 				  script->name, script->line + 1, LONGEST_LINE);
 			return -EINVAL;
 		}
 	}
 }
 
-static int read_perf_script(struct stream *input, const char *name, struct tables *tables, struct sink *sink) {
+static int read_perf_script(struct stream *input, const char *name, struct tables *tables,
+			    struct sink *sink) {
 	struct script script = {.name = name, .tables = tables, .sink = sink};
 	script.lines = script_lines_new(tables);
 	int error = read_lines(&script, input);
 	if (!error && script.bad_lines)
-		log_warning("%s: %" PRIu64 " lines are not what perf script prints and were left out, the first is line %" PRIu64,
+		log_warning("%s: %" PRIu64 " lines are not what perf script prints and were left out, the "
+					   "first is line %" PRIu64,
 			    name, script.bad_lines, script.first_bad_line);
 	script_lines_free(script.lines);
 	array_free(&script.frames);
@@ -264,7 +268,8 @@ static bool probe(const uint8_t *head, size_t size) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		const char *stop = newline ? newline : end;
 		struct script_header header;
-		if (at < stop && *at != '#' && script_header(at, (size_t)(stop - at), &header) && header.strict)
+		if (at < stop && *at != '#' && script_header(at, (size_t)(stop - at), &header) &&
+		    header.strict)
 			return true;
 		at = stop + 1;
 	}

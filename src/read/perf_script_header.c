@@ -144,7 +144,8 @@ static void take_event(const struct words *words, size_t at, const char *end, st
 	uint64_t period;
 	if (at < words->count && word_number(words->words[at], &period)) {
 		bool last = at + 1 == words->count;
-		if (last || ends_with_colon(words->words[at + 1]) || looks_like_address(words->words[at + 1])) {
+		if (last || ends_with_colon(words->words[at + 1]) ||
+		    looks_like_address(words->words[at + 1])) {
 			header->period = period;
 			at++;
 		}
@@ -156,7 +157,8 @@ static void take_event(const struct words *words, size_t at, const char *end, st
 	header->rest = rest_from(words, at, end);
 	static const char record[] = "PERF_RECORD_";
 	struct slice first = header->event.size ? header->event : header->rest;
-	header->other = first.size >= sizeof(record) - 1 && memcmp(first.text, record, sizeof(record) - 1) == 0;
+	header->other = first.size >= sizeof(record) - 1 &&
+			memcmp(first.text, record, sizeof(record) - 1) == 0;
 }
 
 // Where there is a time, what stands before it tells the task.

@@ -83,7 +83,8 @@ static uint64_t hash_slice(struct slice slice, uint64_t hash) {
 		first = load32(at);
 		last = load32(at + left - 4);
 	} else if (left) {
-		first = (uint64_t)(uint8_t)at[0] << 16 | (uint64_t)(uint8_t)at[left / 2] << 8 | (uint8_t)at[left - 1];
+		first = (uint64_t)(uint8_t)at[0] << 16 | (uint64_t)(uint8_t)at[left / 2] << 8 |
+			(uint8_t)at[left - 1];
 	}
 	return mix(first ^ 0xe7037ed1a0b428dbu ^ slice.size, last ^ hash);
 }
@@ -145,12 +146,14 @@ static struct slice without_offset(const char *begin, const char *end) {
 }
 
 static bool ends_with_last(const struct last_module *last, const char *begin, const char *end) {
-	return last->size && (size_t)(end - begin) > last->size && is_blank(end[-(ptrdiff_t)last->size - 1]) &&
+	return last->size && (size_t)(end - begin) > last->size &&
+	       is_blank(end[-(ptrdiff_t)last->size - 1]) &&
 	       memcmp(end - last->size, last->text, last->size) == 0;
 }
 
 // Finds the module, and returns where what is before it ends.
-static const char *take_module(struct script_lines *lines, const char *begin, const char *end, struct line *line) {
+static const char *take_module(struct script_lines *lines, const char *begin, const char *end,
+			       struct line *line) {
 	struct last_module *last = &lines->last;
 	const char *module = end, *stop = end;
 	if (ends_with_last(last, begin, end)) {
@@ -227,7 +230,8 @@ static bool contains(struct slice slice, const char *text) {
 
 static enum frame_kind module_kind(struct slice module) {
 	// What looks like a kernel module and is a process's own.
-	static const char *const user[] = {"[vdso", "[vsyscall", "[vectors", "[heap", "[stack", "[anon", "[uprobes", "[unknown"};
+	static const char *const user[] = {"[vdso",  "[vsyscall", "[vectors", "[heap",
+					   "[stack", "[anon",     "[uprobes", "[unknown"};
 	if (equals(module, "inlined"))
 		return FRAME_INLINED;
 	if (contains(module, "/perf-") && ends_with(module, ".map"))
@@ -267,7 +271,8 @@ static uint32_t symbol_string(struct script_lines *lines, struct slice name) {
 	struct strings *strings = lines->tables->strings;
 	uint32_t id = strings_add_bytes(strings, name.text, name.size);
 	struct symbolizer *symbolizer = lines->tables->symbolizer;
-	char *readable = symbolizer && name.text[0] == '_' ? symbolizer->demangle(strings_get(strings, id)) : NULL;
+	char *readable = symbolizer && name.text[0] == '_' ? symbolizer->demangle(strings_get(strings, id))
+							   : NULL;
 	if (readable)
 		id = strings_add(strings, readable);
 	free(readable);
@@ -308,8 +313,9 @@ static void build_frames(struct script_lines *lines, const struct line *line) {
 // ---- memory of names ----
 
 static bool slot_is(const struct slot *slot, uint64_t hash, const struct line *line) {
-	return slot->hash == hash && slot->symbol_size == line->symbol.size && slot->module_size == line->module.size &&
-	       slot->text && memcmp(slot->text, line->symbol.text, line->symbol.size) == 0 &&
+	return slot->hash == hash && slot->symbol_size == line->symbol.size &&
+	       slot->module_size == line->module.size && slot->text &&
+	       memcmp(slot->text, line->symbol.text, line->symbol.size) == 0 &&
 	       memcmp(slot->text + line->symbol.size, line->module.text, line->module.size) == 0;
 }
 
@@ -377,7 +383,8 @@ bool script_is_source_line(const char *line, size_t size) {
 	while (text.size && is_blank(text.text[text.size - 1]))
 		text.size--;
 	size_t digits = 0;
-	while (digits < text.size && text.text[text.size - 1 - digits] >= '0' && text.text[text.size - 1 - digits] <= '9')
+	while (digits < text.size && text.text[text.size - 1 - digits] >= '0' &&
+	       text.text[text.size - 1 - digits] <= '9')
 		digits++;
 	bool numbered = digits && digits < text.size && text.text[text.size - 1 - digits] == ':';
 	return numbered || equals(text, "??:0") || ends_with(text, "]");

@@ -3,13 +3,9 @@
 #include <string.h>
 
 static const struct reader *const readers[] = {
-	&spool_reader,
-	&etl_reader,
-	&etl_zip_reader,
-	&perf_data_reader,
+	&spool_reader,       &etl_reader, &etl_zip_reader, &perf_data_reader,
 	&folded_reader, // before perf-script, which takes more for its own
-	&perf_script_reader,
-	NULL,
+	&perf_script_reader, NULL,
 };
 
 enum { PROBE_SIZE = 4096 };

@@ -27,11 +27,12 @@ struct reader {
 	// What `tracelet info` tells about the format's own matters, as text or JSON; or NULL.
 	int (*describe)(struct stream *input, const char *name, const struct read_options *options,
 			struct buffer *out);
-	bool ordered; // pushes its events in the order of time
+	bool ordered;     // pushes its events in the order of time
 	bool has_records; // knows the option `records`
 };
 
-extern const struct reader spool_reader, etl_reader, folded_reader, perf_script_reader, perf_data_reader, etl_zip_reader;
+extern const struct reader spool_reader, etl_reader, folded_reader, perf_script_reader, perf_data_reader,
+	etl_zip_reader;
 
 const struct reader *reader_by_name(const char *name);        // or NULL
 const struct reader *reader_by_content(struct stream *input); // or NULL; consumes nothing

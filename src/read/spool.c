@@ -53,7 +53,8 @@ static uint16_t reported_state(uint16_t state, uint8_t flags) {
 	return state;
 }
 
-static bool decode_switch(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
+static bool decode_switch(struct decoder *decoder, struct cursor *in, const struct record *head,
+			  struct event *event) {
 	struct record_switch_named record = {0};
 	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record.base) - sizeof(struct record));
 	bool named = cursor_left(in) >= RECORD_NAME_SIZE;
@@ -74,7 +75,8 @@ static bool decode_switch(struct decoder *decoder, struct cursor *in, const stru
 	       (event->switched.next_tid < TID_OUTSIDE || event->switched.next_outside);
 }
 
-static bool decode_waking(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
+static bool decode_waking(struct decoder *decoder, struct cursor *in, const struct record *head,
+			  struct event *event) {
 	struct record_waking_named record = {0};
 	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record.base) - sizeof(struct record));
 	bool named = cursor_left(in) >= RECORD_NAME_SIZE;
@@ -95,7 +97,8 @@ static bool decode_waking(struct decoder *decoder, struct cursor *in, const stru
 
 // ---- process ----
 
-static bool decode_fork(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
+static bool decode_fork(struct decoder *decoder, struct cursor *in, const struct record *head,
+			struct event *event) {
 	struct record_fork record = {0};
 	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record) - sizeof(struct record));
 	event->kind = EVENT_FORK;
@@ -109,7 +112,8 @@ static bool decode_fork(struct decoder *decoder, struct cursor *in, const struct
 	       is_task(event->fork.child_pid) && event->fork.parent_pid < TID_OUTSIDE;
 }
 
-static bool decode_exec(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
+static bool decode_exec(struct decoder *decoder, struct cursor *in, const struct record *head,
+			struct event *event) {
 	struct record_exec record = {0};
 	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record) - sizeof(struct record));
 	struct cursor file = cursor_slice(in, record.file_size);
@@ -121,13 +125,15 @@ static bool decode_exec(struct decoder *decoder, struct cursor *in, const struct
 	event->pid = record.pid;
 	event->exec.old_tid = record.old_tid;
 	event->exec.name = name_string(decoder, record.name);
-	event->exec.file = strings_add_bytes(decoder->strings, file.at, strnlen((const char *)file.at, cursor_left(&file)));
+	event->exec.file = strings_add_bytes(decoder->strings, file.at,
+					     strnlen((const char *)file.at, cursor_left(&file)));
 	event->exec.arguments = strings_add_bytes(decoder->strings, arguments.at, cursor_left(&arguments));
 	event->exec.truncated = head->flags & EXEC_TRUNCATED;
 	return true;
 }
 
-static bool decode_rename(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
+static bool decode_rename(struct decoder *decoder, struct cursor *in, const struct record *head,
+			  struct event *event) {
 	struct record_rename record = {0};
 	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record) - sizeof(struct record));
 	event->kind = EVENT_RENAME;
@@ -137,7 +143,8 @@ static bool decode_rename(struct decoder *decoder, struct cursor *in, const stru
 	return !in->failed && is_task(event->tid);
 }
 
-static bool decode_exit(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
+static bool decode_exit(struct decoder *decoder, struct cursor *in, const struct record *head,
+			struct event *event) {
 	struct record_exit record = {0};
 	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record) - sizeof(struct record));
 	event->kind = EVENT_EXIT;
@@ -149,7 +156,8 @@ static bool decode_exit(struct decoder *decoder, struct cursor *in, const struct
 	return !in->failed && is_task(event->tid) && is_task(event->pid);
 }
 
-static bool decode_crash(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
+static bool decode_crash(struct decoder *decoder, struct cursor *in, const struct record *head,
+			 struct event *event) {
 	struct record_crash record = {0};
 	size_t size = offsetof(struct record_crash, modules) - sizeof(struct record);
 	cursor_copy(in, (char *)&record + sizeof(struct record), size);
@@ -166,7 +174,8 @@ static bool decode_crash(struct decoder *decoder, struct cursor *in, const struc
 
 // ---- irq ----
 
-static bool decode_irq(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
+static bool decode_irq(struct decoder *decoder, struct cursor *in, const struct record *head,
+		       struct event *event) {
 	static const uint16_t kinds[RECORD_KIND_COUNT] = {
 		[RECORD_IRQ_ENTRY] = EVENT_IRQ_ENTRY,
 		[RECORD_IRQ_EXIT] = EVENT_IRQ_EXIT,
@@ -188,7 +197,8 @@ static bool decode_irq(struct decoder *decoder, struct cursor *in, const struct 
 
 // ---- marker ----
 
-static bool decode_mark(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
+static bool decode_mark(struct decoder *decoder, struct cursor *in, const struct record *head,
+			struct event *event) {
 	struct record_mark record = {0};
 	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record) - sizeof(struct record));
 	struct cursor text = cursor_slice(in, record.text_size);
@@ -199,7 +209,8 @@ static bool decode_mark(struct decoder *decoder, struct cursor *in, const struct
 	event->tid = record.tid;
 	event->pid = record.pid;
 	memcpy(&event->mark.value, &record.value, sizeof(record.value));
-	event->mark.name = strings_add_bytes(decoder->strings, text.at, strnlen((const char *)text.at, cursor_left(&text)));
+	event->mark.name = strings_add_bytes(decoder->strings, text.at,
+					     strnlen((const char *)text.at, cursor_left(&text)));
 	event->mark.type = record.type;
 	event->mark.no_task = head->flags & MARK_NO_TASK;
 	event->mark.cut = head->flags & MARK_CUT;
@@ -209,7 +220,8 @@ static bool decode_mark(struct decoder *decoder, struct cursor *in, const struct
 // ---- samples ----
 
 // A stack of bare addresses, told from the outermost to the innermost.
-static uint32_t add_addresses(struct decoder *decoder, uint32_t stack, const uint8_t *bytes, uint32_t count, uint32_t kind) {
+static uint32_t add_addresses(struct decoder *decoder, uint32_t stack, const uint8_t *bytes, uint32_t count,
+			      uint32_t kind) {
 	while (count--) {
 		struct frame frame = {.kind = kind};
 		memcpy(&frame.address, bytes + (size_t)count * 8, 8);
@@ -221,12 +233,16 @@ static uint32_t add_addresses(struct decoder *decoder, uint32_t stack, const uin
 static bool read_copy(struct decoder *decoder, struct cursor *in) {
 	struct sample_copied copied;
 	cursor_copy(in, &copied, sizeof(copied));
-	decoder->copy = (struct sample_copy){.pc = copied.pc, .stack = copied.stack, .frame = copied.frame, .size = copied.size,
+	decoder->copy = (struct sample_copy){.pc = copied.pc,
+					     .stack = copied.stack,
+					     .frame = copied.frame,
+					     .size = copied.size,
 					     .bytes = cursor_take(in, copied.size)};
 	return !in->failed;
 }
 
-static bool decode_sample(struct decoder *decoder, struct cursor *in, const struct record *head, struct event *event) {
+static bool decode_sample(struct decoder *decoder, struct cursor *in, const struct record *head,
+			  struct event *event) {
 	struct record_sample record = {0};
 	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record) - sizeof(struct record));
 	uint32_t frames = (uint32_t)record.kernel_frames + record.user_frames;
@@ -251,15 +267,14 @@ static bool decode_sample(struct decoder *decoder, struct cursor *in, const stru
 	return true;
 }
 
-static bool (*const record_decoders[RECORD_KIND_COUNT])(struct decoder *, struct cursor *, const struct record *,
-							struct event *) = {
-	[RECORD_SWITCH] = decode_switch,      [RECORD_WAKING] = decode_waking,
-	[RECORD_FORK] = decode_fork,          [RECORD_EXEC] = decode_exec,
-	[RECORD_RENAME] = decode_rename,      [RECORD_EXIT] = decode_exit,
-	[RECORD_IRQ_ENTRY] = decode_irq,      [RECORD_IRQ_EXIT] = decode_irq,
-	[RECORD_SOFTIRQ_ENTRY] = decode_irq,  [RECORD_SOFTIRQ_EXIT] = decode_irq,
-	[RECORD_MARK] = decode_mark,
-	[RECORD_SAMPLE] = decode_sample,
+static bool (*const record_decoders[RECORD_KIND_COUNT])(struct decoder *, struct cursor *,
+							const struct record *, struct event *) = {
+	[RECORD_SWITCH] = decode_switch,     [RECORD_WAKING] = decode_waking,
+	[RECORD_FORK] = decode_fork,         [RECORD_EXEC] = decode_exec,
+	[RECORD_RENAME] = decode_rename,     [RECORD_EXIT] = decode_exit,
+	[RECORD_IRQ_ENTRY] = decode_irq,     [RECORD_IRQ_EXIT] = decode_irq,
+	[RECORD_SOFTIRQ_ENTRY] = decode_irq, [RECORD_SOFTIRQ_EXIT] = decode_irq,
+	[RECORD_MARK] = decode_mark,         [RECORD_SAMPLE] = decode_sample,
 	[RECORD_CRASH] = decode_crash,
 };
 
@@ -270,8 +285,11 @@ static int push_lost(struct decoder *decoder, uint64_t time, uint32_t cpu, int s
 		return 0;
 	decoder->lost[source] += count;
 	time = MAX(time, decoder->start);
-	return sink_push(decoder->sink, &(struct event){.kind = EVENT_LOST, .time = time, .cpu = cpu,
-							.lost = {.count = count, .source = (uint16_t)source}});
+	return sink_push(decoder->sink,
+			 &(struct event){.kind = EVENT_LOST,
+					 .time = time,
+					 .cpu = cpu,
+					 .lost = {.count = count, .source = (uint16_t)source}});
 }
 
 // Something that is not as it should be: left out, and counted.
@@ -332,7 +350,9 @@ static int decode_watermark(struct decoder *decoder, struct cursor *in) {
 static int decode_clock(struct decoder *decoder, struct cursor *in) {
 	struct spool_clock clock;
 	cursor_copy(in, &clock, sizeof(clock));
-	struct event event = {.kind = EVENT_CLOCK, .cpu = CPU_NONE, .time = clock.boot,
+	struct event event = {.kind = EVENT_CLOCK,
+			      .cpu = CPU_NONE,
+			      .time = clock.boot,
 			      .clock = {.wall = clock.wall, .monotonic = clock.monotonic}};
 	bool good = !in->failed && is_time(clock.boot) && is_time(clock.wall) && is_time(clock.monotonic);
 	return good ? sink_push(decoder->sink, &event) : bad_record(decoder);
@@ -343,7 +363,9 @@ static int decode_meta(struct decoder *decoder, struct cursor *in) {
 	const char *value = cursor_string(in);
 	if (in->failed)
 		return bad_record(decoder);
-	struct event event = {.kind = EVENT_META, .cpu = CPU_NONE, .time = decoder->time,
+	struct event event = {.kind = EVENT_META,
+			      .cpu = CPU_NONE,
+			      .time = decoder->time,
 			      .meta = {.key = strings_add(decoder->strings, key),
 				       .value = strings_add(decoder->strings, value)}};
 	return sink_push(decoder->sink, &event);
@@ -355,10 +377,15 @@ static int decode_task(struct decoder *decoder, struct cursor *in) {
 	const char *name = cursor_string(in);
 	if (in->failed || !is_task(task.tid) || !is_task(task.pid) || task.parent_pid >= TID_OUTSIDE)
 		return bad_record(decoder);
-	struct event event = {.kind = EVENT_TASK, .cpu = CPU_NONE, .time = decoder->time, .tid = task.tid, .pid = task.pid,
-			      .task = {.parent_pid = task.parent_pid,
-				       .name = strings_add(decoder->strings, name),
-				       .command_line = strings_add_bytes(decoder->strings, in->at, cursor_left(in))}};
+	struct event event = {
+		.kind = EVENT_TASK,
+		.cpu = CPU_NONE,
+		.time = decoder->time,
+		.tid = task.tid,
+		.pid = task.pid,
+		.task = {.parent_pid = task.parent_pid,
+			 .name = strings_add(decoder->strings, name),
+			 .command_line = strings_add_bytes(decoder->strings, in->at, cursor_left(in))}};
 	return sink_push(decoder->sink, &event);
 }
 
@@ -371,8 +398,10 @@ static int decode_lost(struct decoder *decoder, struct cursor *in) {
 	int error = 0;
 	for (int source = 0; !error && source < RECORD_SOURCE_COUNT; source++)
 		if (lost.count[source] > decoder->lost[source])
-			error = push_lost(decoder, lost.time, CPU_NONE, source, lost.count[source] - decoder->lost[source]);
-	return error ? error : push_lost(decoder, lost.time, CPU_NONE, RECORD_SOURCE_PROCESS, lost.unfollowed);
+			error = push_lost(decoder, lost.time, CPU_NONE, source,
+					  lost.count[source] - decoder->lost[source]);
+	return error ? error
+		     : push_lost(decoder, lost.time, CPU_NONE, RECORD_SOURCE_PROCESS, lost.unfollowed);
 }
 
 static int decode_mapping(struct decoder *decoder, struct cursor *in) {
@@ -380,7 +409,8 @@ static int decode_mapping(struct decoder *decoder, struct cursor *in) {
 	char build_id[41] = "";
 	cursor_copy(in, &mapping, sizeof(mapping));
 	const char *path = cursor_string(in);
-	if (in->failed || !is_time(mapping.time) || !is_task(mapping.pid) || mapping.start + mapping.size < mapping.start) {
+	if (in->failed || !is_time(mapping.time) || !is_task(mapping.pid) ||
+	    mapping.start + mapping.size < mapping.start) {
 		decoder->bad_records++;
 		return 0;
 	}
@@ -414,16 +444,20 @@ static int decode_crash_stack(struct decoder *decoder, struct cursor *in) {
 	if (in->failed || !is_task(crash.tid) || !is_time(crash.time + 1))
 		return bad_record(decoder);
 	// Behind the crash, whatever the order of CPUs.
-	struct event event = {.kind = EVENT_CRASH_STACK, .cpu = CPU_NONE, .time = MAX(decoder->time, crash.time) + 1, .tid = crash.tid,
-			      .crash_stack = {.crash_time = crash.time, .text = strings_add(decoder->strings, text)}};
+	struct event event = {
+		.kind = EVENT_CRASH_STACK,
+		.cpu = CPU_NONE,
+		.time = MAX(decoder->time, crash.time) + 1,
+		.tid = crash.tid,
+		.crash_stack = {.crash_time = crash.time, .text = strings_add(decoder->strings, text)}};
 	return sink_push(decoder->sink, &event);
 }
 
 static int (*const block_decoders[])(struct decoder *, struct cursor *) = {
-	[SPOOL_BATCH] = decode_batch, [SPOOL_WATERMARK] = decode_watermark, [SPOOL_CLOCK] = decode_clock,
-	[SPOOL_META] = decode_meta,   [SPOOL_TASK] = decode_task,           [SPOOL_LOST] = decode_lost,
-	[SPOOL_FORGOTTEN] = decode_forgotten,
-	[SPOOL_MAPPING] = decode_mapping,
+	[SPOOL_BATCH] = decode_batch,         [SPOOL_WATERMARK] = decode_watermark,
+	[SPOOL_CLOCK] = decode_clock,         [SPOOL_META] = decode_meta,
+	[SPOOL_TASK] = decode_task,           [SPOOL_LOST] = decode_lost,
+	[SPOOL_FORGOTTEN] = decode_forgotten, [SPOOL_MAPPING] = decode_mapping,
 	[SPOOL_CRASH] = decode_crash_stack,
 };
 
@@ -440,8 +474,8 @@ static int read_header(struct stream *input, const char *name, struct decoder *d
 	}
 	memcpy(&header, bytes, sizeof(header));
 	if (header.version != SPOOL_VERSION || header.header_size != sizeof(header)) {
-		log_error("%s: a spool of version %" PRIu32 "; this tracelet reads version %d", name, header.version,
-			  SPOOL_VERSION);
+		log_error("%s: a spool of version %" PRIu32 "; this tracelet reads version %d", name,
+			  header.version, SPOOL_VERSION);
 		return -EINVAL;
 	}
 	if (!is_time(header.start)) {
@@ -450,11 +484,13 @@ static int read_header(struct stream *input, const char *name, struct decoder *d
 	}
 	decoder->time = decoder->start = header.start;
 	stream_consume(input, sizeof(header));
-	return sink_push(decoder->sink, &(struct event){.kind = EVENT_START, .cpu = CPU_NONE, .time = header.start});
+	return sink_push(decoder->sink,
+			 &(struct event){.kind = EVENT_START, .cpu = CPU_NONE, .time = header.start});
 }
 
 // The next block, or false: there is no whole one any more. `padded` is its size in the file.
-static bool next_block(struct stream *input, struct spool_block *block, struct cursor *content, size_t *padded) {
+static bool next_block(struct stream *input, struct spool_block *block, struct cursor *content,
+		       size_t *padded) {
 	const uint8_t *bytes = stream_need(input, sizeof(*block));
 	if (!bytes)
 		return false;
@@ -474,7 +510,8 @@ static int tell_the_end(struct stream *input, const char *name, const struct spo
 	if (input->error)
 		log_error("%s: cannot be read: %s", name, strerror(-input->error));
 	else if (left >= sizeof(*block) && block->size > SPOOL_LARGEST_BLOCK)
-		log_warning("%s: not a block at offset %" PRIu64 "; the rest is left out", name, input->offset);
+		log_warning("%s: not a block at offset %" PRIu64 "; the rest is left out", name,
+			    input->offset);
 	else if (left)
 		log_warning("%s: ends in the middle of a block; its last %zu bytes are left out", name, left);
 	return input->error;

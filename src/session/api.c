@@ -25,7 +25,8 @@ static int spawn(char **arguments, int output, pid_t *child) {
 	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
 	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	int error = posix_spawnp(child, program && *program ? program : "tracelet", &actions, NULL, arguments, environ);
+	int error = posix_spawnp(child, program && *program ? program : "tracelet", &actions, NULL, arguments,
+				 environ);
 	posix_spawn_file_actions_destroy(&actions);
 	return -error;
 }
@@ -108,7 +109,8 @@ int tl_session_start(const char *name, const struct tl_session_opts *opts) {
 }
 
 int tl_session_stop(const char *name, char *path, size_t size) {
-	return run_for_path((char *[]){(char *)"tracelet", (char *)"stop", (char *)"--", (char *)name, NULL}, path, size);
+	return run_for_path((char *[]){(char *)"tracelet", (char *)"stop", (char *)"--", (char *)name, NULL},
+			    path, size);
 }
 
 int tl_session_stop_all(void) {
@@ -116,8 +118,9 @@ int tl_session_stop_all(void) {
 }
 
 int tl_session_current_file(const char *name, char *path, size_t size) {
-	return run_for_path((char *[]){(char *)"tracelet", (char *)"current", (char *)"--", (char *)name, NULL}, path,
-			    size);
+	return run_for_path(
+		(char *[]){(char *)"tracelet", (char *)"current", (char *)"--", (char *)name, NULL}, path,
+		size);
 }
 
 bool tl_session_active(const char *name) {

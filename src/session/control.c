@@ -19,7 +19,8 @@ static struct sockaddr_un address_of(const char *path) {
 
 // ---- the tracer's side ----
 
-int control_open(struct control *control, const struct recording *recording, bool operation, const char *log) {
+int control_open(struct control *control, const struct recording *recording, bool operation,
+		 const char *log) {
 	struct state *state = &control->state;
 	*control = CONTROL_NONE;
 	snprintf(state->log, sizeof(state->log), "%s", log);
@@ -27,8 +28,10 @@ int control_open(struct control *control, const struct recording *recording, boo
 	snprintf(state->name, sizeof(state->name), "%s", recording->name);
 	CLEANUP_FREE char *folder = *recording->stem == '/' ? memory_format("%s", "") : getcwd(NULL, 0);
 	const char *slash = *recording->stem == '/' ? "" : "/";
-	snprintf(state->artifact, sizeof(state->artifact), "%s%s%s.pb", folder ? folder : "", slash, recording->stem);
-	snprintf(state->spool, sizeof(state->spool), "%s%s%s.spool", folder ? folder : "", slash, recording->stem);
+	snprintf(state->artifact, sizeof(state->artifact), "%s%s%s.pb", folder ? folder : "", slash,
+		 recording->stem);
+	snprintf(state->spool, sizeof(state->spool), "%s%s%s.spool", folder ? folder : "", slash,
+		 recording->stem);
 	int error = state_register(state);
 	if (error)
 		return error;

@@ -19,12 +19,12 @@ struct control_answer {
 
 struct control {
 	struct state state;
-	int listener;  // -1: nobody can talk to us
+	int listener;   // -1: nobody can talk to us
 	int connection; // has not said yet what it wants, or -1
 	uint64_t connected;
-	int waiting;   // the connection that will be answered when recording has ended, or -1
-	pid_t saver;   // makes a snapshot, or 0
-	int asker;     // waits for it, or -1
+	int waiting; // the connection that will be answered when recording has ended, or -1
+	pid_t saver; // makes a snapshot, or 0
+	int asker;   // waits for it, or -1
 	char *snapshot;
 };
 

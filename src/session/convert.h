@@ -6,12 +6,12 @@
 #include "write/writer.h"
 
 struct conversion {
-	const char *input, *output; // "-" for standard input and output
+	const char *input, *output;  // "-" for standard input and output
 	const struct reader *reader; // NULL: by content
 	const struct writer *writer; // NULL: by the output's extension
 	enum output_mode mode;
 	const char *const *manifests; // ends with NULL; or NULL
-	bool progress; // a line on the terminal for anything over a second
+	bool progress;                // a line on the terminal for anything over a second
 };
 
 struct conversion_result {

@@ -31,10 +31,10 @@ struct flight {
 	ARRAY(struct piece) pieces; // from `first` on
 	size_t first;
 	size_t size, limit;
-	uint64_t longest;      // nanoseconds, or UINT64_MAX
-	struct tables tables;  // of those events
-	struct map lives;      // tid → struct life *
-	struct buffer facts;   // blocks that are never let go
+	uint64_t longest;     // nanoseconds, or UINT64_MAX
+	struct tables tables; // of those events
+	struct map lives;     // tid → struct life *
+	struct buffer facts;  // blocks that are never let go
 	struct spool_header header;
 	struct spool_lost forgotten; // losses that are told in what was let go
 };
@@ -110,7 +110,8 @@ static int learn(struct sink *sink, const struct event *event) {
 	struct life *life = life_of(flight, event->tid);
 	switch (event->kind) {
 	case EVENT_TASK:
-		life = begin_life(flight, (struct spool_task){.tid = event->tid, .pid = event->pid,
+		life = begin_life(flight, (struct spool_task){.tid = event->tid,
+							      .pid = event->pid,
 							      .parent_pid = event->task.parent_pid});
 		set_name(flight, life, event->task.name);
 		set_command_line_string(flight, life, event->task.command_line);
@@ -212,7 +213,8 @@ static int take_piece(void *context, const void *bytes, size_t size) {
 	array_push(&flight->pieces, piece);
 	flight->size += size;
 	while (flight->first + 1 < flight->pieces.count &&
-	       (flight->size > flight->limit || now - flight->pieces.items[flight->first].time > flight->longest))
+	       (flight->size > flight->limit ||
+		now - flight->pieces.items[flight->first].time > flight->longest))
 		let_go(flight);
 	return 0;
 }

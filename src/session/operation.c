@@ -54,7 +54,8 @@ static void end_recording(struct recording *recording, struct control *control, 
 		recording_stop(recording);
 		recording_drop(recording);
 	} else {
-		struct test_end end = {.operation = true, .started = recording->started,
+		struct test_end end = {.operation = true,
+				       .started = recording->started,
 				       .wall_seconds = recording_seconds(recording)};
 		struct summary summary;
 		recording_finish(recording, &end, &summary);
@@ -112,17 +113,22 @@ static int operation_main(const struct asked_for *asked) {
 static void clean_up(const struct state *session) {
 	struct conversion_result result;
 	struct stat file;
-	struct conversion conversion = {.input = session->spool, .output = session->artifact, .reader = &spool_reader,
-					.writer = &perfetto_writer, .mode = OUTPUT_CREATE};
+	struct conversion conversion = {.input = session->spool,
+					.output = session->artifact,
+					.reader = &spool_reader,
+					.writer = &perfetto_writer,
+					.mode = OUTPUT_CREATE};
 	if (!state_remove(session) || !session->operation)
 		return; // another controller does it; or whoever ran the test knows
 	if (lstat(session->spool, &file) || !S_ISREG(file.st_mode) || file.st_size == 0) {
 		log_warning("the tracer of %s is gone; it has left nothing", session->name);
 	} else if (convert(&conversion, &result) == 0) {
 		unlink(session->spool);
-		log_warning("the tracer of %s is gone; what it had recorded: %s", session->name, session->artifact);
+		log_warning("the tracer of %s is gone; what it had recorded: %s", session->name,
+			    session->artifact);
 	} else {
-		log_warning("the tracer of %s is gone; what it had recorded: %s", session->name, session->spool);
+		log_warning("the tracer of %s is gone; what it had recorded: %s", session->name,
+			    session->spool);
 	}
 }
 
@@ -140,7 +146,8 @@ static int log_file(const char *name, char *path, size_t size) {
 	char folder[STATE_FOLDER_SIZE];
 	int error = state_folder(folder);
 	if (error)
-		log_error("%s cannot be used for the state of sessions: %s", error == -ENAMETOOLONG ? "TRACELET_STATE_DIR" : folder,
+		log_error("%s cannot be used for the state of sessions: %s",
+			  error == -ENAMETOOLONG ? "TRACELET_STATE_DIR" : folder,
 			  error == -EACCES ? "others may write to it" : strerror(-error));
 	else
 		snprintf(path, size, "%s/%s.log", folder, name);
@@ -204,7 +211,11 @@ static int begin(const struct settings *settings, const char *name, pid_t pid, c
 	theirs.output_dir = folder;
 	theirs.command = NULL;
 	struct beginning beginning = {0};
-	struct asked_for asked = {.settings = &theirs, .name = name, .log = log, .pid = pid, .controller = getpid(),
+	struct asked_for asked = {.settings = &theirs,
+				  .name = name,
+				  .log = log,
+				  .pid = pid,
+				  .controller = getpid(),
 				  .report = report[1]};
 	bool spawned = spawn(&asked);
 	close(report[1]);
@@ -289,8 +300,8 @@ int operation_find(const char *name, bool tests_too, struct state *session) {
 	else if (!found)
 		log_error("no session is recording");
 	else if (found > 1)
-		log_error("several sessions are recording, say which by name or number: %.*s", (int)names.size,
-			  (char *)names.data);
+		log_error("several sessions are recording, say which by name or number: %.*s",
+			  (int)names.size, (char *)names.data);
 	array_free(&sessions);
 	buffer_free(&names);
 	return error ? error : found == 0 ? -ENOENT : found > 1 ? -ENOTUNIQ : 0;

@@ -28,7 +28,8 @@ static void show_progress(struct tap *tap) {
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	if (now.tv_sec - tap->begun.tv_sec > 1 && tap->input->total)
-		log_progress("reading %s: %" PRIu64 " %%", tap->name, tap->input->offset * 100 / tap->input->total);
+		log_progress("reading %s: %" PRIu64 " %%", tap->name,
+			     tap->input->offset * 100 / tap->input->total);
 }
 
 static int tap_push(struct sink *sink, const struct event *event) {
@@ -57,8 +58,8 @@ static const struct reader *choose_reader(struct stream *input) {
 	return reader ? reader : text ? &perf_script_reader : NULL;
 }
 
-static int read_stream(struct stream *input, const char *path, const struct reader *reader, struct tables *tables,
-		       struct sink *sink, uint32_t flags) {
+static int read_stream(struct stream *input, const char *path, const struct reader *reader,
+		       struct tables *tables, struct sink *sink, uint32_t flags) {
 	if (!reader)
 		reader = choose_reader(input);
 	if (!reader && input->error) {
@@ -71,7 +72,11 @@ static int read_stream(struct stream *input, const char *path, const struct read
 		log_error("%s: of no format that tracelet reads", path);
 		return -EINVAL;
 	}
-	struct tap tap = {.sink = {.push = tap_push, .finish = tap_finish, .destroy = tap_destroy}, .next = sink, .input = input, .name = path, .flags = flags};
+	struct tap tap = {.sink = {.push = tap_push, .finish = tap_finish, .destroy = tap_destroy},
+			  .next = sink,
+			  .input = input,
+			  .name = path,
+			  .flags = flags};
 	clock_gettime(CLOCK_MONOTONIC, &tap.begun);
 	if (!tables->symbolizer)
 		tables->symbolizer = symbolizer_new(true);
@@ -104,7 +109,8 @@ int profile_read(const char *path, const struct reader *reader, struct tables *t
 	return read_path(path, reader, tables, sink, 0);
 }
 
-int profile_read_baseline(const char *path, const struct reader *reader, struct tables *tables, struct sink *sink) {
+int profile_read_baseline(const char *path, const struct reader *reader, struct tables *tables,
+			  struct sink *sink) {
 	return read_path(path, reader, tables, sink, SAMPLE_BASELINE);
 }
 

@@ -10,7 +10,8 @@
 int profile_read(const char *path, const struct reader *reader, struct tables *tables, struct sink *sink);
 
 // The same for a profile to compare with: its samples are SAMPLE_BASELINE.
-int profile_read_baseline(const char *path, const struct reader *reader, struct tables *tables, struct sink *sink);
+int profile_read_baseline(const char *path, const struct reader *reader, struct tables *tables,
+			  struct sink *sink);
 
 // Tables with a symbolizer as the options want it, and their end.
 struct tables profile_tables_new(const struct profile_options *options);

@@ -88,7 +88,8 @@ static void start_marker(struct recording *recording) {
 	recording->wait = epoll_create1(EPOLL_CLOEXEC);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		if (fds[i] >= 0)
-			epoll_ctl(recording->wait, EPOLL_CTL_ADD, fds[i], &(struct epoll_event){.events = EPOLLIN});
+			epoll_ctl(recording->wait, EPOLL_CTL_ADD, fds[i],
+				  &(struct epoll_event){.events = EPOLLIN});
 	marker_start(recording->marker);
 }
 
@@ -189,8 +190,9 @@ bool recording_begin(struct recording *recording, const pid_t *processes, size_t
 	spool_flush(&recording->spool);
 	clock_gettime(CLOCK_REALTIME, &recording->started);
 	recording->begun = recording->synced = clock_boot_now();
-	recording->deadline =
-		settings->duration > 0 ? recording->synced + (uint64_t)(settings->duration * 1e9) : UINT64_MAX;
+	recording->deadline = settings->duration > 0
+				      ? recording->synced + (uint64_t)(settings->duration * 1e9)
+				      : UINT64_MAX;
 	recording->pid = processes[0];
 	recording->active = true;
 	return true;
@@ -270,7 +272,8 @@ static void write_result(struct recording *recording, const struct test_end *end
 	if (end->operation)
 		return;
 	char words[128];
-	summary_end_words(end->wait_status, end->timed_out ? recording->settings->timeout : 0, words, sizeof(words));
+	summary_end_words(end->wait_status, end->timed_out ? recording->settings->timeout : 0, words,
+			  sizeof(words));
 	spool_meta(&recording->spool, "result", words);
 	char number[32];
 	snprintf(number, sizeof(number), "%d", end->wait_status >> 8 & 0xff);
@@ -380,7 +383,8 @@ static const char *why_not_kept(const struct recording *recording, const struct 
 static bool end_spool(struct recording *recording, const struct test_end *end) {
 	recording_stop(recording);
 	if (recording->backend->crashes)
-		crash_report_all(&recording->crashes, recording->backend->crashes(recording->capture), &recording->spool);
+		crash_report_all(&recording->crashes, recording->backend->crashes(recording->capture),
+				 &recording->spool);
 	if (!end->operation && !end->timed_out)
 		crash_report_test(&recording->crashes, recording->pid, end->wait_status);
 	write_result(recording, end);
@@ -461,9 +465,13 @@ static int save_snapshot(struct recording *recording, const char *stem, int fd) 
 	unlink(spool);
 	if (error || !recording->trace)
 		return 1;
-	struct summary summary = {.settings = recording->settings, .test = recording->name, .operation = true,
-				  .started = recording->started, .wall_seconds = recording_seconds(recording),
-				  .backend = recording->backend->name, .trace = recording->trace};
+	struct summary summary = {.settings = recording->settings,
+				  .test = recording->name,
+				  .operation = true,
+				  .started = recording->started,
+				  .wall_seconds = recording_seconds(recording),
+				  .backend = recording->backend->name,
+				  .trace = recording->trace};
 	take_counts(&summary, &result);
 	artifact_sha256(recording->trace, summary.sha256);
 	add_to_manifest(recording, &summary);

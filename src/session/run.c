@@ -147,7 +147,9 @@ int session_run(const struct settings *settings) {
 	if (adopts)
 		test_adopt_orphans();
 	int marks = settings_enabled(settings) ? marker_create() : -1;
-	int error = settings_enabled(settings) ? tracer_spawn(&tracer, settings, test_name(settings, name), marks) : 0;
+	int error = settings_enabled(settings)
+			    ? tracer_spawn(&tracer, settings, test_name(settings, name), marks)
+			    : 0;
 	if (error)
 		log_warning("no trace: cannot start the tracer: %s", strerror(-error));
 	tell_test_of_marks(marks, tracer.pid);

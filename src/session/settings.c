@@ -58,7 +58,8 @@ static bool openvmm_folder(const char *text, const char **value) {
 }
 
 static const char *const enabled_choices[] = {"no", "yes", "auto", NULL};
-static const char *const keep_choices[] = {[KEEP_ALWAYS] = "always", [KEEP_FAILED] = "failed", [KEEP_NEVER] = "never", NULL};
+static const char *const keep_choices[] = {
+	[KEEP_ALWAYS] = "always", [KEEP_FAILED] = "failed", [KEEP_NEVER] = "never", NULL};
 static const char *const scope_choices[] = {[SCOPE_TREE] = "tree", [SCOPE_SYSTEM] = "system", NULL};
 static const char *const type_choices[] = {[RECORD_TO_FILE] = "file", [RECORD_TO_MEMORY] = "memory", NULL};
 
@@ -75,17 +76,19 @@ static const struct setting table[SETTING_COUNT] = {
 			     .alias = "OPENVMM_WPR_PROFILE", .alias_value = openvmm_profile},
 	[SETTING_SCOPE] = {"scope", TYPE_CHOICE, FIELD(scope), .choices = scope_choices,
 			   .wanted = "'tree' or 'system'"},
-	[SETTING_TYPE] = {"type", TYPE_CHOICE, FIELD(type), .choices = type_choices, .wanted = "'file' or 'memory'"},
-	[SETTING_RING_SIZE] = {"ring-size", TYPE_SIZE, FIELD(ring_size), .least = 64 << 10, .most = 1ull << 32,
-			       .wanted = "a size from 64K to 4G"},
+	[SETTING_TYPE] = {"type", TYPE_CHOICE, FIELD(type), .choices = type_choices,
+			  .wanted = "'file' or 'memory'"},
+	[SETTING_RING_SIZE] = {"ring-size", TYPE_SIZE, FIELD(ring_size), .least = 64 << 10,
+			       .most = 1ull << 32, .wanted = "a size from 64K to 4G"},
 	[SETTING_RING_SECONDS] = {"ring-seconds", TYPE_SECONDS, FIELD(ring_seconds), .wanted = "seconds"},
-	[SETTING_SAMPLE] = {"sample", TYPE_FREQUENCY, FIELD(sample), .bare = "999", .wanted = "a number from 1 to 20000, or 'no'"},
+	[SETTING_SAMPLE] = {"sample", TYPE_FREQUENCY, FIELD(sample), .bare = "999",
+			    .wanted = "a number from 1 to 20000, or 'no'"},
 	[SETTING_DURATION] = {"duration", TYPE_SECONDS, FIELD(duration), .wanted = "seconds"},
 	[SETTING_WAIT_TREE] = {"wait-tree", TYPE_SECONDS, FIELD(wait_tree), .bare = "0", .wanted = "seconds"},
 	[SETTING_TIMEOUT] = {"timeout", TYPE_SECONDS, FIELD(timeout), .wanted = "seconds"},
 	[SETTING_GRACE] = {"grace", TYPE_SECONDS, FIELD(grace), .wanted = "seconds"},
-	[SETTING_TIMEOUT_STATUS] = {"timeout-status", TYPE_NUMBER, FIELD(timeout_status), .least = 0, .most = 255,
-				    .wanted = "a number from 0 to 255"},
+	[SETTING_TIMEOUT_STATUS] = {"timeout-status", TYPE_NUMBER, FIELD(timeout_status), .least = 0,
+				    .most = 255, .wanted = "a number from 0 to 255"},
 	[SETTING_CORE] = {"core", TYPE_YES_NO, FIELD(core), .bare = "yes", .wanted = "'yes' or 'no'"},
 	[SETTING_CORE_LIMIT] = {"core-limit", TYPE_SIZE, FIELD(core_limit), .least = 4096, .most = 0x1p60,
 				.wanted = "a size from 4K on"},
@@ -104,7 +107,8 @@ static const struct setting table[SETTING_COUNT] = {
 	[SETTING_STRICT] = {"strict", TYPE_YES_NO, FIELD(strict), .bare = "yes", .wanted = "'yes' or 'no'"},
 	[SETTING_PID] = {"pid", TYPE_PROCESS, FIELD(pid), .wanted = "the number of a process"},
 	[SETTING_QUIET] = {"quiet", TYPE_YES_NO, FIELD(quiet), .bare = "yes", .wanted = "'yes' or 'no'"},
-	[SETTING_VERBOSE] = {"verbose", TYPE_YES_NO, FIELD(verbose), .bare = "yes", .wanted = "'yes' or 'no'"},
+	[SETTING_VERBOSE] = {"verbose", TYPE_YES_NO, FIELD(verbose), .bare = "yes",
+			     .wanted = "'yes' or 'no'"},
 };
 
 // ---- values ----
@@ -193,7 +197,8 @@ static bool parse(struct settings *settings, const struct setting *setting, cons
 	case TYPE_FREQUENCY:
 		answer = yes_no(text);
 		*(int *)field = answer == 1 && text[1] ? atoi(setting->bare) : atoi(text);
-		return answer == 0 || (*(int *)field > 0 && *(int *)field <= 20000 && (answer == 1 || text[strspn(text, "0123456789")] == 0));
+		return answer == 0 || (*(int *)field > 0 && *(int *)field <= 20000 &&
+				       (answer == 1 || text[strspn(text, "0123456789")] == 0));
 	case TYPE_PROCESS:
 		*(int *)field = atoi(text);
 		return *(int *)field > 0 && text[strspn(text, "0123456789")] == 0 &&
@@ -252,7 +257,8 @@ struct file_reading {
 	bool failed;
 };
 
-__attribute__((format(printf, 2, 3))) static int bad_line(struct file_reading *reading, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static int bad_line(struct file_reading *reading, const char *format,
+							  ...) {
 	char problem[512];
 	va_list arguments;
 	va_start(arguments, format);
@@ -268,7 +274,8 @@ __attribute__((format(printf, 2, 3))) static int bad_line(struct file_reading *r
 static const char *from_file(struct file_reading *reading, const struct setting *setting, const char *value) {
 	const char *slash = strrchr(reading->path, '/');
 	if (setting->type == TYPE_FOLDER && *value && *value != '/' && slash)
-		return keep(reading->settings, memory_format("%.*s/%s", (int)(slash - reading->path), reading->path, value));
+		return keep(reading->settings,
+			    memory_format("%.*s/%s", (int)(slash - reading->path), reading->path, value));
 	return keep(reading->settings, memory_format("%s", value));
 }
 
@@ -317,9 +324,9 @@ static char *find_project_file(void) {
 
 static char *find_user_file(void) {
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-	char *path = config && *config == '/' ? memory_format("%s/tracelet/tracelet.ini", config) :
-		     home && *home == '/'     ? memory_format("%s/.config/tracelet/tracelet.ini", home) :
-						NULL;
+	char *path = config && *config == '/' ? memory_format("%s/tracelet/tracelet.ini", config)
+		     : home && *home == '/'   ? memory_format("%s/.config/tracelet/tracelet.ini", home)
+					      : NULL;
 	if (path && access(path, F_OK) != 0) {
 		free(path);
 		return NULL;
@@ -340,9 +347,17 @@ static void keep_by_ci(struct settings *settings) {
 }
 
 bool settings_load(struct settings *settings) {
-	*settings = (struct settings){.output_dir = "tracelet-out", .profile = "embedded", .enabled = ENABLED_YES,
-				      .attachments = ATTACHMENTS_AUTO, .scope = SCOPE_TREE, .ring_size = 16 << 20, .wait_tree = -1, .grace = 5, .timeout_status = 124,
-				      .core_limit = (size_t)1 << 30, .keep = KEEP_ALWAYS};
+	*settings = (struct settings){.output_dir = "tracelet-out",
+				      .profile = "embedded",
+				      .enabled = ENABLED_YES,
+				      .attachments = ATTACHMENTS_AUTO,
+				      .scope = SCOPE_TREE,
+				      .ring_size = 16 << 20,
+				      .wait_tree = -1,
+				      .grace = 5,
+				      .timeout_status = 124,
+				      .core_limit = (size_t)1 << 30,
+				      .keep = KEEP_ALWAYS};
 	keep_by_ci(settings);
 	settings->user_file = find_user_file();
 	settings->project_file = find_project_file();
@@ -452,8 +467,8 @@ void setting_origin(const struct settings *settings, enum setting_id id, struct 
 	static const char *const fixed[] = {[FROM_DEFAULT] = "default", [FROM_FLAG] = "flag"};
 	enum setting_origin origin = settings->origins[id];
 	buffer_printf(text, "%s",
-		      origin == FROM_USER_FILE    ? settings->user_file :
-		      origin == FROM_PROJECT_FILE ? settings->project_file :
-		      origin == FROM_ENVIRONMENT  ? settings->variables[id] :
-						    fixed[origin]);
+		      origin == FROM_USER_FILE      ? settings->user_file
+		      : origin == FROM_PROJECT_FILE ? settings->project_file
+		      : origin == FROM_ENVIRONMENT  ? settings->variables[id]
+						    : fixed[origin]);
 }

@@ -10,7 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { STACKS_SECONDS = 10, MORE_FOR_EACH = 20, STACKS_MOST_SECONDS = 60, CORE_SECONDS = 60, MOST_PROCESSES = 4096 };
+enum {
+	STACKS_SECONDS = 10,
+	MORE_FOR_EACH = 20,
+	STACKS_MOST_SECONDS = 60,
+	CORE_SECONDS = 60,
+	MOST_PROCESSES = 4096
+};
 
 // ---- a program beside the test ----
 

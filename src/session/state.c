@@ -100,11 +100,12 @@ int state_register(struct state *state) {
 	if (error)
 		return error;
 	struct buffer text = {0};
-	buffer_printf(&text,
-		      "name = %s\noperation = %d\npid = %d\nstarted = %llu\nsince = %lld\nboot = %s\nsocket = %s\n"
-		      "artifact = %s\nspool = %s\nlog = %s\n",
-		      state->name, state->operation, (int)state->pid, state->started, state->since, state->boot,
-		      state->socket, state->artifact, state->spool, state->log);
+	buffer_printf(
+		&text,
+		"name = %s\noperation = %d\npid = %d\nstarted = %llu\nsince = %lld\nboot = %s\nsocket = %s\n"
+		"artifact = %s\nspool = %s\nlog = %s\n",
+		state->name, state->operation, (int)state->pid, state->started, state->since, state->boot,
+		state->socket, state->artifact, state->spool, state->log);
 	output_write(&output, text.data, text.size);
 	buffer_free(&text);
 	return output_commit(&output);
@@ -129,9 +130,12 @@ static void take_line(struct state *state, const char *key, const char *value) {
 		char *text;
 		size_t size;
 	} texts[] = {
-		{"name", state->name, sizeof(state->name)},          {"boot", state->boot, sizeof(state->boot)},
-		{"socket", state->socket, sizeof(state->socket)},    {"artifact", state->artifact, sizeof(state->artifact)},
-		{"spool", state->spool, sizeof(state->spool)},       {"log", state->log, sizeof(state->log)},
+		{"name", state->name, sizeof(state->name)},
+		{"boot", state->boot, sizeof(state->boot)},
+		{"socket", state->socket, sizeof(state->socket)},
+		{"artifact", state->artifact, sizeof(state->artifact)},
+		{"spool", state->spool, sizeof(state->spool)},
+		{"log", state->log, sizeof(state->log)},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		if (strcmp(key, texts[i].key) == 0)

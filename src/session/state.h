@@ -12,16 +12,16 @@
 
 struct state {
 	char name[ARTIFACT_NAME_SIZE];
-	bool operation;       // begun by `tracelet start`; else a test of `tracelet run`
-	pid_t pid;            // of the tracer
+	bool operation;             // begun by `tracelet start`; else a test of `tracelet run`
+	pid_t pid;                  // of the tracer
 	unsigned long long started; // when that process started, in the kernel's ticks
-	long long since;      // when recording began, seconds since 1970
-	char boot[40];        // which boot of the machine
-	char socket[104];     // where the tracer listens
-	char artifact[4096];  // the file that is being made, and what it will be made from
+	long long since;            // when recording began, seconds since 1970
+	char boot[40];              // which boot of the machine
+	char socket[104];           // where the tracer listens
+	char artifact[4096];        // the file that is being made, and what it will be made from
 	char spool[4096];
-	char log[4096];       // what the tracer of an operation had to say
-	bool stale;           // the tracer is gone
+	char log[4096]; // what the tracer of an operation had to say
+	bool stale;     // the tracer is gone
 };
 
 typedef ARRAY(struct state) state_array;

@@ -31,7 +31,8 @@ void summary_end_words(int wait_status, double limit, char *words, size_t size) 
 }
 
 static void result_words(const struct summary *summary, char *words, size_t size) {
-	summary_end_words(summary->wait_status, summary->timed_out ? summary->settings->timeout : 0, words, size);
+	summary_end_words(summary->wait_status, summary->timed_out ? summary->settings->timeout : 0, words,
+			  size);
 }
 
 static uint64_t lost_in_all(const struct summary *summary) {
@@ -82,14 +83,16 @@ static void describe_events(const struct summary *summary, struct buffer *out) {
 			if (summary->lost[source])
 				buffer_printf(out, " %s %s", with_commas(summary->lost[source], number),
 					      event_source_names[source]);
-		if (lost_in_all(summary) > summary->lost[SOURCE_MARKER]) // marks do not go through that buffer
+		if (lost_in_all(summary) >
+		    summary->lost[SOURCE_MARKER]) // marks do not go through that buffer
 			buffer_printf(out, "; a larger --buffer-size keeps more");
 	} else {
 		buffer_printf(out, "none lost");
 	}
 	// Losses leave gaps, too: then they need no line of their own.
 	if (summary->gaps && !summary->lost[SOURCE_SCHED])
-		buffer_printf(out, "; %s switches that this kernel did not report", with_commas(summary->gaps, number));
+		buffer_printf(out, "; %s switches that this kernel did not report",
+			      with_commas(summary->gaps, number));
 	if (summary->late)
 		buffer_printf(out, "; %s too late to be put in order", with_commas(summary->late, number));
 }
@@ -108,7 +111,8 @@ static void describe_cost(const struct summary *summary, struct buffer *out) {
 }
 
 // The last ones, and of their stacks what is on top.
-static void describe_crashes(const struct crash_reports *crashes, const char *faint, const char *plain, struct buffer *out) {
+static void describe_crashes(const struct crash_reports *crashes, const char *faint, const char *plain,
+			     struct buffer *out) {
 	enum { MOST_SHOWN = 4, MOST_FRAMES = 8 };
 	char words[128];
 	size_t count = crashes ? crashes->list.count : 0;
@@ -143,8 +147,8 @@ void summary_print(const struct summary *summary) {
 		buffer_printf(&out, "  %strace%s   %s (%s)\n", faint, plain, summary->trace,
 			      file_size_words(summary->trace_size, size));
 	for (size_t i = 0; i < summary->file_count; i++)
-		buffer_printf(&out, "  %s%-6s%s  %s (%s)\n", faint, summary->files[i].kind, plain, summary->files[i].path,
-			      file_size_words(summary->files[i].size, size));
+		buffer_printf(&out, "  %s%-6s%s  %s (%s)\n", faint, summary->files[i].kind, plain,
+			      summary->files[i].path, file_size_words(summary->files[i].size, size));
 	if (summary->spool)
 		buffer_printf(&out, "  %sspool%s   %s\n", faint, plain, summary->spool);
 	if (summary->not_kept)
@@ -181,7 +185,8 @@ static void json_times(struct json *json, const struct summary *summary) {
 	json_double(json, "cpu_seconds", summary->test_cpu_seconds);
 }
 
-static void json_file(struct json *json, const char *kind, const char *path, uint64_t size, const char *sha256) {
+static void json_file(struct json *json, const char *kind, const char *path, uint64_t size,
+		      const char *sha256) {
 	json_object(json, NULL);
 	json_string(json, "kind", kind);
 	json_string(json, "path", path);

@@ -18,29 +18,29 @@ struct summary_file {
 
 struct summary {
 	const struct settings *settings;
-	const char *test;        // the safe name
-	const char *backend;     // what recorded: "bpf", "perf", or NULL: nothing
-	const char *missing;     // what that backend cannot see
-	const char *trace;       // path of the trace, or NULL
-	const char *spool;       // path, when it was kept
+	const char *test;    // the safe name
+	const char *backend; // what recorded: "bpf", "perf", or NULL: nothing
+	const char *missing; // what that backend cannot see
+	const char *trace;   // path of the trace, or NULL
+	const char *spool;   // path, when it was kept
 	char sha256[65];
 	uint64_t trace_size, spool_size;
 	struct summary_file files[2]; // stacks, core
 	size_t file_count;
 	const struct crash_reports *crashes; // or NULL
-	int wait_status;         // the test's, as wait() gives it
-	bool timed_out;          // and its time was over
-	bool operation;          // there was no test
-	const char *not_kept;    // why there is no trace though there could be; NULL: it was kept
-	struct timespec started; // wall clock
+	int wait_status;                     // the test's, as wait() gives it
+	bool timed_out;                      // and its time was over
+	bool operation;                      // there was no test
+	const char *not_kept;                // why there is no trace though there could be; NULL: it was kept
+	struct timespec started;             // wall clock
 	double wall_seconds;
 	double test_cpu_seconds; // of the test and the children it waited for
 	double tracer_cpu_seconds;
 	uint64_t events;
 	uint64_t lost[SOURCE_COUNT];
 	uint64_t samples, broken; // broken: whose stack is not whole
-	uint64_t gaps; // switches that the kernel did not report
-	uint64_t late; // events that came too late to be put in order
+	uint64_t gaps;            // switches that the kernel did not report
+	uint64_t late;            // events that came too late to be put in order
 	struct capture_totals totals;
 };
 

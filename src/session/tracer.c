@@ -82,7 +82,8 @@ static int tracer_main(const struct settings *settings, const char *test_name, i
 		recording_drop(&recording);
 		return 1;
 	}
-	struct message ready = {.type = MESSAGE_READY, .recording = recording_begin(&recording, &message.pid, 1)};
+	struct message ready = {.type = MESSAGE_READY,
+				.recording = recording_begin(&recording, &message.pid, 1)};
 	if (ready.recording)
 		snprintf(ready.spool, sizeof(ready.spool), "%s", recording.spool_path);
 	send_message(socket, &ready);

@@ -12,7 +12,8 @@ enum { LONGEST_MANGLED = 4096 };
 bool demangle_looks_mangled(const char *name) {
 	if (name[0] != '_')
 		return false;
-	bool rust = name[1] == 'R' && (name[2] == 'N' || name[2] == 'I' || name[2] == 'C' || name[2] == 'M' || name[2] == 'X' || name[2] == 'Y');
+	bool rust = name[1] == 'R' && (name[2] == 'N' || name[2] == 'I' || name[2] == 'C' || name[2] == 'M' ||
+				       name[2] == 'X' || name[2] == 'Y');
 	bool apple = name[1] == '_' && name[2] == 'Z';
 	bool d = name[1] == 'D' && name[2] >= '0' && name[2] <= '9';
 	return (name[1] == 'Z' && name[2]) || apple || rust || d;
@@ -34,7 +35,8 @@ char *demangle(const char *name) {
 	char *bare = strndup(name, suffix ? (size_t)(suffix - name) : size);
 	if (!bare)
 		return NULL;
-	char *result = name[1] == 'D' ? dlang_demangle(bare, DMGL_NO_OPTS) : cplus_demangle(bare, DMGL_AUTO | DMGL_NO_OPTS);
+	char *result = name[1] == 'D' ? dlang_demangle(bare, DMGL_NO_OPTS)
+				      : cplus_demangle(bare, DMGL_AUTO | DMGL_NO_OPTS);
 	free(bare);
 	return result;
 }

@@ -26,7 +26,8 @@ static Elf_Scn *section_by_name(Elf *elf, const char *name, GElf_Shdr *header) {
 	if (elf_getshdrstrndx(elf, &names))
 		return NULL;
 	for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
-		const char *own = gelf_getshdr(section, header) ? elf_strptr(elf, names, header->sh_name) : NULL;
+		const char *own = gelf_getshdr(section, header) ? elf_strptr(elf, names, header->sh_name)
+								: NULL;
 		if (own && strcmp(own, name) == 0)
 			return section;
 	}
@@ -61,8 +62,9 @@ static void read_segments(Elf *elf, struct elf_object *object) {
 	for (size_t i = 0; i < count; i++) {
 		GElf_Phdr header;
 		if (gelf_getphdr(elf, (int)i, &header) && header.p_type == PT_LOAD)
-			object->segments[object->segment_count++] =
-				(struct elf_segment){header.p_offset, header.p_filesz, header.p_vaddr, (header.p_flags & PF_X) != 0};
+			object->segments[object->segment_count++] = (struct elf_segment){
+				header.p_offset, header.p_filesz, header.p_vaddr,
+				(header.p_flags & PF_X) != 0};
 	}
 }
 
@@ -94,7 +96,8 @@ static uint8_t rank_of(const GElf_Sym *symbol, const char *name) {
 static bool is_code(const GElf_Sym *symbol) {
 	unsigned type = GELF_ST_TYPE(symbol->st_info);
 	return symbol->st_shndx != SHN_UNDEF && symbol->st_shndx != SHN_ABS && symbol->st_value &&
-	       (type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && GELF_ST_BIND(symbol->st_info) == STB_GLOBAL));
+	       (type == STT_FUNC || type == STT_GNU_IFUNC ||
+		(type == STT_NOTYPE && GELF_ST_BIND(symbol->st_info) == STB_GLOBAL));
 }
 
 struct symbol_list {
@@ -126,10 +129,12 @@ static void read_table(Elf *elf, uint32_t type, struct symbol_list *list) {
 		// Arm's and RISC-V's marks of code and data ("$x") are no names.
 		if (!name || !*name || *name == '$')
 			continue;
-		array_push(&list->items, (struct elf_symbol){.address = symbol.st_value,
-							     .size = symbol.st_size ? symbol.st_size : size_in_section(elf, &symbol),
-							     .name = name,
-							     .rank = rank_of(&symbol, name)});
+		array_push(&list->items,
+			   (struct elf_symbol){.address = symbol.st_value,
+					       .size = symbol.st_size ? symbol.st_size
+								      : size_in_section(elf, &symbol),
+					       .name = name,
+					       .rank = rank_of(&symbol, name)});
 	}
 }
 

@@ -34,8 +34,8 @@ struct elf_object {
 	bool unwind_tried;
 	struct inlined_table *inlined; // the same
 	bool inlined_tried;
-	bool absolute; // its addresses are those of the process
-	char *text;    // names that are not in an ELF file
+	bool absolute;    // its addresses are those of the process
+	char *text;       // names that are not in an ELF file
 	void *handles[2]; // Elf of the file and of its debug file
 	int files[2];
 };

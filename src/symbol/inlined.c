@@ -48,7 +48,8 @@ static const char *name_of(Dwarf_Die *die) {
 	static const int attributes[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name};
 	for (size_t i = 0; i < ARRAY_SIZE(attributes); i++) {
 		Dwarf_Attribute attribute;
-		const char *name = dwarf_formstring(dwarf_attr_integrate(die, (unsigned)attributes[i], &attribute));
+		const char *name = dwarf_formstring(
+			dwarf_attr_integrate(die, (unsigned)attributes[i], &attribute));
 		if (name && *name)
 			return name;
 	}
@@ -101,7 +102,8 @@ static void walk_unit(struct loaded_unit *unit, Dwarf_Die *die, unsigned level) 
 		}
 		// Functions are also inside namespaces and types, in Rust inside functions.
 		if (tag == DW_TAG_namespace || tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
-		    tag == DW_TAG_union_type || tag == DW_TAG_enumeration_type || tag == DW_TAG_module || tag == DW_TAG_subprogram)
+		    tag == DW_TAG_union_type || tag == DW_TAG_enumeration_type || tag == DW_TAG_module ||
+		    tag == DW_TAG_subprogram)
 			walk_unit(unit, &child, level + 1);
 	} while (dwarf_siblingof(&child, &child) == 0);
 }
@@ -138,7 +140,8 @@ static void list_units(struct inlined_table *table) {
 		Dwarf_Addr base, begin, end;
 		for (ptrdiff_t at = 0; (at = dwarf_ranges(&die, at, &base, &begin, &end)) > 0;)
 			if (begin < end)
-				array_push(&table->units, (struct unit){begin, end, dwarf_dieoffset(&die), 0});
+				array_push(&table->units,
+					   (struct unit){begin, end, dwarf_dieoffset(&die), 0});
 	}
 	if (table->units.count)
 		qsort(table->units.items, table->units.count, sizeof(struct unit), compare_units);

@@ -17,7 +17,8 @@ void kernel_build_id(char text[41]) {
 		uint32_t name_size = cursor_u32(&in), size = cursor_u32(&in), type = cursor_u32(&in);
 		const uint8_t *name = cursor_take(&in, (name_size + 3u) & ~3u);
 		const uint8_t *content = cursor_take(&in, (size + 3u) & ~3u);
-		if (in.failed || type != NT_GNU_BUILD_ID || name_size != 4 || memcmp(name, "GNU", 4) != 0 || size > 20)
+		if (in.failed || type != NT_GNU_BUILD_ID || name_size != 4 || memcmp(name, "GNU", 4) != 0 ||
+		    size > 20)
 			continue;
 		for (uint32_t i = 0; i < size; i++)
 			snprintf(text + 2 * i, 3, "%02x", content[i]);

@@ -6,7 +6,7 @@
 struct kernel_symbols {
 	struct elf_symbol *symbols; // in order of address
 	size_t count;
-	char *text; // the names
+	char *text;            // the names
 	uint64_t text_address; // of _text
 	char build_id[41];
 };

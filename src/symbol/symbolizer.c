@@ -41,7 +41,7 @@ struct own_symbolizer {
 	ARRAY(struct chain) chains;
 	ARRAY(uint32_t) ids;
 	struct map chain_of_place; // to one more than the index
-	struct map modules; // name and build id to one more than the index
+	struct map modules;        // name and build id to one more than the index
 	ARRAY(struct module) items;
 	struct place *places; // by hash
 	struct module last;   // that was asked for
@@ -57,7 +57,8 @@ static struct own_symbolizer *own(struct symbolizer *symbolizer) {
 // ---- modules ----
 
 static struct elf_object *open_module(struct tables *tables, uint32_t name, uint32_t build_id) {
-	const char *path = strings_get(tables->strings, name), *wanted = strings_get(tables->strings, build_id);
+	const char *path = strings_get(tables->strings, name),
+		   *wanted = strings_get(tables->strings, build_id);
 	if (strcmp(path, "[vdso]") == 0) {
 		const void *image = (const void *)getauxval(AT_SYSINFO_EHDR); // NOLINT: an address
 		struct elf_object *vdso = image ? elf_open_memory(image, VDSO_SIZE) : NULL;
@@ -71,8 +72,8 @@ static struct elf_object *open_module(struct tables *tables, uint32_t name, uint
 	return *path == '/' || *wanted ? elf_open(path, wanted) : NULL;
 }
 
-static struct elf_object *module_object(struct own_symbolizer *symbolizer, struct tables *tables, uint32_t name,
-					uint32_t build_id) {
+static struct elf_object *module_object(struct own_symbolizer *symbolizer, struct tables *tables,
+					uint32_t name, uint32_t build_id) {
 	if (symbolizer->last.name == name && symbolizer->last.build_id == build_id && name)
 		return symbolizer->last.object;
 	uint64_t *index = map_put(&symbolizer->modules, (uint64_t)name << 32 | build_id);
@@ -87,7 +88,8 @@ static struct elf_object *module_object(struct own_symbolizer *symbolizer, struc
 
 // ---- symbols ----
 
-static struct elf_symbol *user_symbol(struct own_symbolizer *symbolizer, struct tables *tables, const struct frame *frame) {
+static struct elf_symbol *user_symbol(struct own_symbolizer *symbolizer, struct tables *tables,
+				      const struct frame *frame) {
 	struct elf_object *object = module_object(symbolizer, tables, frame->module, frame->build_id);
 	uint64_t address;
 	if (object && object->absolute)
@@ -106,7 +108,8 @@ static bool is_this_release(const char *build_id) {
 
 // The kernel's addresses are those of this kernel if it is the same build; it may have been loaded to
 // another place since, which its own text tells (position is relative to _text) and modules do not.
-static struct elf_symbol *kernel_symbol(struct own_symbolizer *symbolizer, struct tables *tables, const struct frame *frame) {
+static struct elf_symbol *kernel_symbol(struct own_symbolizer *symbolizer, struct tables *tables,
+					const struct frame *frame) {
 	if (!symbolizer->kernel_tried) {
 		symbolizer->kernel_tried = true;
 		symbolizer->kernel = kernel_symbols_open();
@@ -117,7 +120,8 @@ static struct elf_symbol *kernel_symbol(struct own_symbolizer *symbolizer, struc
 		return NULL;
 	if (strcmp(strings_get(tables->strings, frame->module), "[kernel.kallsyms]") == 0) {
 		symbolizer->kernel_same = frame->address - frame->position == kernel->text_address;
-		if (strcmp(build_id, kernel->build_id) != 0 && !(symbolizer->kernel_same && is_this_release(build_id))) {
+		if (strcmp(build_id, kernel->build_id) != 0 &&
+		    !(symbolizer->kernel_same && is_this_release(build_id))) {
 			symbolizer->kernel_same = false;
 			return NULL;
 		}
@@ -144,18 +148,24 @@ static uint32_t symbol_frame(struct tables *tables, const struct frame *frame, s
 // What is known of a place; a new one takes the slot of an older one.
 static struct place *place_of(struct own_symbolizer *self, const struct frame *frame) {
 	uint64_t position = frame->kind == FRAME_KERNEL ? frame->address : frame->position;
-	struct place *place = &self->places[hash_u64(position ^ (uint64_t)frame->module << 40) & (REMEMBERED - 1)];
-	if (place->position != position || place->module != frame->module || place->build_id != frame->build_id)
-		*place = (struct place){.position = position, .module = frame->module, .build_id = frame->build_id};
+	struct place *place =
+		&self->places[hash_u64(position ^ (uint64_t)frame->module << 40) & (REMEMBERED - 1)];
+	if (place->position != position || place->module != frame->module ||
+	    place->build_id != frame->build_id)
+		*place = (struct place){
+			.position = position, .module = frame->module, .build_id = frame->build_id};
 	return place;
 }
 
-static uint32_t function_frame(struct own_symbolizer *self, struct tables *tables, const struct frame *frame) {
+static uint32_t function_frame(struct own_symbolizer *self, struct tables *tables,
+			       const struct frame *frame) {
 	bool exact = tables->addresses != ADDRESSES_NONE; // the same place may be at other addresses
 	struct elf_symbol *symbol = NULL;
 	if (frame->module)
-		symbol = frame->kind == FRAME_KERNEL ? kernel_symbol(self, tables, frame) : user_symbol(self, tables, frame);
-	uint32_t id = symbol && symbol->frame && !exact ? symbol->frame - 1 : symbol_frame(tables, frame, symbol);
+		symbol = frame->kind == FRAME_KERNEL ? kernel_symbol(self, tables, frame)
+						     : user_symbol(self, tables, frame);
+	uint32_t id = symbol && symbol->frame && !exact ? symbol->frame - 1
+							: symbol_frame(tables, frame, symbol);
 	if (symbol)
 		symbol->frame = id + 1;
 	return id;
@@ -179,16 +189,19 @@ static size_t inlined_names(struct own_symbolizer *self, struct tables *tables, 
 // A chain is made once for each place, also if the place has been forgotten in between.
 static uint32_t chain_at(struct own_symbolizer *self, struct tables *tables, const struct frame *frame,
 			 const char *const *names, size_t count) {
-	uint64_t *index = map_put(&self->chain_of_place, hash_u64(frame->position) ^ (uint64_t)frame->module << 32 ^ frame->build_id);
+	uint64_t *index = map_put(&self->chain_of_place, hash_u64(frame->position) ^
+								 (uint64_t)frame->module << 32 ^
+								 frame->build_id);
 	if (*index)
 		return (uint32_t)*index - 1;
 	struct chain chain = {.first = self->ids.count, .count = count + 1};
 	for (size_t i = 0; i < count; i++) {
 		char *readable = demangle(names[i]);
-		struct frame inlined = {.symbol = strings_add(tables->strings, readable ? readable : names[i]),
-					.module = frame->module,
-					.build_id = frame->build_id,
-					.kind = FRAME_INLINED};
+		struct frame inlined = {
+			.symbol = strings_add(tables->strings, readable ? readable : names[i]),
+			.module = frame->module,
+			.build_id = frame->build_id,
+			.kind = FRAME_INLINED};
 		free(readable);
 		array_push(&self->ids, stacks_add_frame(tables->stacks, &inlined));
 	}
@@ -198,13 +211,14 @@ static uint32_t chain_at(struct own_symbolizer *self, struct tables *tables, con
 	return (uint32_t)self->chains.count - 1;
 }
 
-static size_t frames_at(struct own_symbolizer *self, struct tables *tables, const struct frame *frame, struct place *place,
-			uint32_t *ids, size_t room) {
+static size_t frames_at(struct own_symbolizer *self, struct tables *tables, const struct frame *frame,
+			struct place *place, uint32_t *ids, size_t room) {
 	if (!place->frame || tables->addresses != ADDRESSES_NONE) {
 		const char *names[MOST_INLINED];
 		size_t count = inlined_names(self, tables, frame, names);
 		place->is_chain = count > 0;
-		place->frame = 1 + (count ? chain_at(self, tables, frame, names, count) : function_frame(self, tables, frame));
+		place->frame = 1 + (count ? chain_at(self, tables, frame, names, count)
+					  : function_frame(self, tables, frame));
 	}
 	if (!place->is_chain) {
 		ids[0] = place->frame - 1;
@@ -216,8 +230,8 @@ static size_t frames_at(struct own_symbolizer *self, struct tables *tables, cons
 	return count;
 }
 
-static size_t resolve(struct symbolizer *symbolizer, struct tables *tables, const struct frame *frame, uint32_t *ids,
-		      size_t room) {
+static size_t resolve(struct symbolizer *symbolizer, struct tables *tables, const struct frame *frame,
+		      uint32_t *ids, size_t room) {
 	return frames_at(own(symbolizer), tables, frame, place_of(own(symbolizer), frame), ids, room);
 }
 
@@ -244,14 +258,17 @@ static void destroy(struct symbolizer *symbolizer) {
 
 // ---- stacks ----
 
-static struct unwind_table *table_of(struct own_symbolizer *self, struct tables *tables, const struct frame *frame,
-				     uint64_t *address) {
-	struct elf_object *object = frame->module ? module_object(self, tables, frame->module, frame->build_id) : NULL;
+static struct unwind_table *table_of(struct own_symbolizer *self, struct tables *tables,
+				     const struct frame *frame, uint64_t *address) {
+	struct elf_object *object = frame->module
+					    ? module_object(self, tables, frame->module, frame->build_id)
+					    : NULL;
 	if (!object || !elf_address_of(object, frame->position, address))
 		return NULL;
 	if (!object->unwind_tried) {
 		object->unwind_tried = true;
-		object->unwind = unwind_table_new(object->eh_frame, object->eh_frame_size, object->eh_frame_address);
+		object->unwind = unwind_table_new(object->eh_frame, object->eh_frame_size,
+						  object->eh_frame_address);
 	}
 	return object->unwind;
 }
@@ -274,15 +291,16 @@ static const struct unwind_row *take_frame(void *context, uint64_t pc, bool *sto
 	*stop = unwind->count == unwind->room;
 	if (!place->row_known) {
 		uint64_t address;
-		struct unwind_table *table = mapped ? table_of(unwind->self, unwind->tables, &frame, &address) : NULL;
+		struct unwind_table *table = mapped ? table_of(unwind->self, unwind->tables, &frame, &address)
+						    : NULL;
 		place->has_row = table && unwind_row_at(table, address, &place->row);
 		place->row_known = true;
 	}
 	return place->has_row ? &place->row : NULL;
 }
 
-static size_t unwind(struct symbolizer *symbolizer, struct tables *tables, const struct user_state *state, uint32_t *ids,
-		     size_t room, bool *complete) {
+static size_t unwind(struct symbolizer *symbolizer, struct tables *tables, const struct user_state *state,
+		     uint32_t *ids, size_t room, bool *complete) {
 	struct unwind_context context = {own(symbolizer), tables, state, ids, 0, room};
 	*complete = unwind_stack(state, take_frame, &context);
 	return context.count;
@@ -291,7 +309,8 @@ static size_t unwind(struct symbolizer *symbolizer, struct tables *tables, const
 struct symbolizer *symbolizer_new(bool inlined) {
 	struct own_symbolizer *self = memory_alloc(sizeof(*self));
 	self->inlined = inlined;
-	self->symbolizer = (struct symbolizer){.resolve = resolve, .unwind = unwind, .demangle = demangle, .destroy = destroy};
+	self->symbolizer = (struct symbolizer){
+		.resolve = resolve, .unwind = unwind, .demangle = demangle, .destroy = destroy};
 	self->places = memory_alloc(REMEMBERED * sizeof(*self->places));
 	return &self->symbolizer;
 }

@@ -7,7 +7,15 @@
 #include <string.h>
 
 // perf's numbers of registers, and DWARF's.
-enum { PERF_X86_BP = 6, PERF_X86_SP = 7, PERF_X86_IP = 8, PERF_ARM_FP = 29, PERF_ARM_LR = 30, PERF_ARM_SP = 31, PERF_ARM_PC = 32 };
+enum {
+	PERF_X86_BP = 6,
+	PERF_X86_SP = 7,
+	PERF_X86_IP = 8,
+	PERF_ARM_FP = 29,
+	PERF_ARM_LR = 30,
+	PERF_ARM_SP = 31,
+	PERF_ARM_PC = 32
+};
 static const uint8_t perf_of_dwarf_x86[16] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23};
 
 struct walk {
@@ -105,7 +113,8 @@ static bool step_row(struct walk *walk, const struct unwind_row *row) {
 static bool step_frame_pointer(struct walk *walk) {
 	uint64_t fp, pc;
 	struct frame frame;
-	if (walk->fp < walk->sp || walk->fp % 8 || !read_stack(walk, walk->fp, &fp) || !read_stack(walk, walk->fp + 8, &pc))
+	if (walk->fp < walk->sp || walk->fp % 8 || !read_stack(walk, walk->fp, &fp) ||
+	    !read_stack(walk, walk->fp + 8, &pc))
 		return false;
 	pc = strip(walk, pc);
 	if (pc && !walk->state->find(walk->state->context, pc - 1, &frame))
@@ -135,7 +144,8 @@ bool unwind_stack(const struct user_state *state, unwind_take_frame *take, void 
 	if (!begin(&walk, state))
 		return false;
 	for (bool stop = false;;) {
-		const struct unwind_row *row = take(context, walk.pc - (walk.depth > 0 && !walk.after_signal), &stop);
+		const struct unwind_row *row = take(context, walk.pc - (walk.depth > 0 && !walk.after_signal),
+						    &stop);
 		if (row && row->registers & UNWIND_OUTERMOST)
 			return true;
 		if (stop || !(row ? step_row(&walk, row) : step_frame_pointer(&walk)))

@@ -11,25 +11,25 @@ struct unwind_row {
 	uint32_t pc; // from the function's beginning
 	int32_t cfa_offset;
 	int16_t return_offset, frame_offset;
-	uint8_t cfa;      // enum unwind_cfa
-	uint8_t registers; // UNWIND_ bits
+	uint8_t cfa;          // enum unwind_cfa
+	uint8_t registers;    // UNWIND_ bits
 	uint8_t cfa_register; // DWARF's number
 	uint8_t unused;
 };
 
 enum unwind_cfa {
-	CFA_NONE,     // no code, or none that is understood
-	CFA_REGISTER, // a register and an offset
+	CFA_NONE,        // no code, or none that is understood
+	CFA_REGISTER,    // a register and an offset
 	CFA_DEREFERENCE, // what is in memory at a register and an offset
-	CFA_PLT,      // x86's: the stack pointer and 8, and 8 more from byte cfa_offset of an entry on
-	CFA_SIGNAL,   // the kernel's frame for a signal handler
+	CFA_PLT,         // x86's: the stack pointer and 8, and 8 more from byte cfa_offset of an entry on
+	CFA_SIGNAL,      // the kernel's frame for a signal handler
 };
 
 enum {
-	UNWIND_OUTERMOST = 1,        // there is no caller
-	UNWIND_FRAME_SAVED = 2,      // the frame pointer is at frame_offset; else it is unchanged
-	UNWIND_FRAME_IN_FRAME = 4,   // it is where the frame pointer points to (a realigned stack)
-	UNWIND_RETURN_SAVED = 8,     // else it is in the link register
+	UNWIND_OUTERMOST = 1,      // there is no caller
+	UNWIND_FRAME_SAVED = 2,    // the frame pointer is at frame_offset; else it is unchanged
+	UNWIND_FRAME_IN_FRAME = 4, // it is where the frame pointer points to (a realigned stack)
+	UNWIND_RETURN_SAVED = 8,   // else it is in the link register
 };
 
 struct unwind_table;
@@ -38,7 +38,8 @@ struct unwind_table;
 // there is nothing in it.
 struct unwind_table *unwind_table_new(const uint8_t *eh_frame, size_t size, uint64_t address);
 void unwind_table_free(struct unwind_table *table);
-bool unwind_row_at(struct unwind_table *table, uint64_t address, struct unwind_row *row); // false: there is none
+bool unwind_row_at(struct unwind_table *table, uint64_t address,
+		   struct unwind_row *row); // false: there is none
 size_t unwind_table_functions(const struct unwind_table *table);
 
 // All rows of the file in order, with their `pc` counted from the table's base, for those who want

@@ -49,7 +49,7 @@ struct unwind_table {
 	size_t size;
 	uint64_t address;
 	struct cie cie;
-	size_t cie_offset; // of the one that is in `cie`; SIZE_MAX: none
+	size_t cie_offset;                // of the one that is in `cie`; SIZE_MAX: none
 	ARRAY(struct function) functions; // in order of address
 	ARRAY(struct unwind_row) rows;    // those of one function side by side
 	ARRAY(struct unwind_row) all;     // of all functions, when they have been asked for
@@ -83,8 +83,20 @@ static int64_t scaled(uint64_t value, const struct cie *cie) {
 }
 
 // The value of an encoded pointer; `relative` is false for sizes.
-static uint64_t take_encoded(const struct unwind_table *table, struct cursor *in, uint8_t encoding, bool relative) {
-	enum { ABSOLUTE = 0, ULEB = 1, U2 = 2, U4 = 3, U8 = 4, SLEB = 9, S2 = 10, S4 = 11, S8 = 12, PC_RELATIVE = 0x10 };
+static uint64_t take_encoded(const struct unwind_table *table, struct cursor *in, uint8_t encoding,
+			     bool relative) {
+	enum {
+		ABSOLUTE = 0,
+		ULEB = 1,
+		U2 = 2,
+		U4 = 3,
+		U8 = 4,
+		SLEB = 9,
+		S2 = 10,
+		S4 = 11,
+		S8 = 12,
+		PC_RELATIVE = 0x10
+	};
 	uint64_t here = table->address + (uint64_t)(in->at - table->section), value;
 	switch (encoding & 0x0f) {
 	case ABSOLUTE:
@@ -142,11 +154,12 @@ static void set_cfa(struct machine *machine, struct cursor *in, uint64_t number,
 }
 
 static bool is_frame_register(const struct cie *cie, uint64_t number) {
-	return number == (cie->return_register == REGISTER_ARM_RETURN ? REGISTER_ARM_FRAME : REGISTER_X86_FRAME);
+	return number ==
+	       (cie->return_register == REGISTER_ARM_RETURN ? REGISTER_ARM_FRAME : REGISTER_X86_FRAME);
 }
 
-static void set_saved(const struct unwind_table *table, struct machine *machine, struct cursor *in, uint64_t number,
-		      int64_t offset) {
+static void set_saved(const struct unwind_table *table, struct machine *machine, struct cursor *in,
+		      uint64_t number, int64_t offset) {
 	if (number == table->cie.return_register) {
 		machine->row.return_offset = in_words(in, offset);
 		machine->row.registers |= UNWIND_RETURN_SAVED;
@@ -157,19 +170,20 @@ static void set_saved(const struct unwind_table *table, struct machine *machine,
 	}
 }
 
-static void set_restored(const struct unwind_table *table, struct machine *machine, const struct machine *initial,
-			 uint64_t number) {
+static void set_restored(const struct unwind_table *table, struct machine *machine,
+			 const struct machine *initial, uint64_t number) {
 	if (number == table->cie.return_register) {
-		machine->row.registers &= (uint8_t)~(UNWIND_RETURN_SAVED | UNWIND_OUTERMOST);
+		machine->row.registers &= (uint8_t) ~(UNWIND_RETURN_SAVED | UNWIND_OUTERMOST);
 		machine->row.registers |= initial->row.registers & (UNWIND_RETURN_SAVED | UNWIND_OUTERMOST);
 		machine->row.return_offset = initial->row.return_offset;
 	} else if (is_frame_register(&table->cie, number)) {
-		machine->row.registers &= (uint8_t)~(UNWIND_FRAME_SAVED | UNWIND_FRAME_IN_FRAME);
+		machine->row.registers &= (uint8_t) ~(UNWIND_FRAME_SAVED | UNWIND_FRAME_IN_FRAME);
 	}
 }
 
 // The few expressions that compilers and linkers write.
-static void set_cfa_expression(const struct unwind_table *table, struct machine *machine, struct cursor expression) {
+static void set_cfa_expression(const struct unwind_table *table, struct machine *machine,
+			       struct cursor expression) {
 	enum { BREG0 = 0x70, DEREF = 0x06, LITERAL0 = 0x30, BREG16 = 0x80, AND = 0x1a, GE = 0x2a };
 	struct cursor in = expression;
 	uint8_t operation = cursor_u8(&in);
@@ -187,7 +201,8 @@ static void set_cfa_expression(const struct unwind_table *table, struct machine 
 	} else if (operation == BREG0 + REGISTER_X86_STACK && offset == 8 && next == BREG16) {
 		take_sleb(&in);
 		uint8_t mask = cursor_u8(&in), and = cursor_u8(&in), bound = cursor_u8(&in);
-		if (mask == LITERAL0 + 15 && and == AND && bound >= LITERAL0 && bound < LITERAL0 + 16 && !in.failed) {
+		if (mask == LITERAL0 + 15 && and == AND && bound >= LITERAL0 && bound < LITERAL0 + 16 &&
+		    !in.failed) {
 			machine->row.cfa = CFA_PLT;
 			machine->row.cfa_offset = bound - LITERAL0;
 		}
@@ -225,14 +240,17 @@ struct run {
 
 static bool same_rule(const struct unwind_row *a, const struct unwind_row *b) {
 	return a->cfa == b->cfa && a->cfa_offset == b->cfa_offset && a->return_offset == b->return_offset &&
-	       a->frame_offset == b->frame_offset && a->registers == b->registers && a->cfa_register == b->cfa_register;
+	       a->frame_offset == b->frame_offset && a->registers == b->registers &&
+	       a->cfa_register == b->cfa_register;
 }
 
 // A row of the function that is being made; the last one at an address counts.
 static void add_row(struct run *run, const struct unwind_row *row) {
 	struct unwind_table *table = run->table;
 	uint64_t pc = run->pc - run->begin;
-	struct unwind_row *last = table->rows.count > run->first_row ? &table->rows.items[table->rows.count - 1] : NULL;
+	struct unwind_row *last = table->rows.count > run->first_row
+					  ? &table->rows.items[table->rows.count - 1]
+					  : NULL;
 	if (pc > UINT32_MAX || table->rows.count >= MOST_ROWS || (last && last->pc > pc))
 		return;
 	if (last && last->pc == pc)
@@ -254,12 +272,34 @@ static void advance(struct run *run, uint64_t delta) {
 }
 
 enum {
-	CFA_ADVANCE_LOC = 0x40, CFA_OFFSET = 0x80, CFA_RESTORE = 0xc0, // with a number in the lower six bits
-	CFA_NOP = 0x00, CFA_SET_LOC, CFA_ADVANCE_LOC1, CFA_ADVANCE_LOC2, CFA_ADVANCE_LOC4, CFA_OFFSET_EXTENDED,
-	CFA_RESTORE_EXTENDED, CFA_UNDEFINED, CFA_SAME_VALUE, CFA_REGISTER_RULE, CFA_REMEMBER_STATE, CFA_RESTORE_STATE,
-	CFA_DEF_CFA, CFA_DEF_CFA_REGISTER, CFA_DEF_CFA_OFFSET, CFA_DEF_CFA_EXPRESSION, CFA_EXPRESSION,
-	CFA_OFFSET_EXTENDED_SF, CFA_DEF_CFA_SF, CFA_DEF_CFA_OFFSET_SF, CFA_VAL_OFFSET, CFA_VAL_OFFSET_SF,
-	CFA_VAL_EXPRESSION, CFA_AARCH64_NEGATE_RA = 0x2d, CFA_GNU_ARGS_SIZE = 0x2e,
+	CFA_ADVANCE_LOC = 0x40,
+	CFA_OFFSET = 0x80,
+	CFA_RESTORE = 0xc0, // with a number in the lower six bits
+	CFA_NOP = 0x00,
+	CFA_SET_LOC,
+	CFA_ADVANCE_LOC1,
+	CFA_ADVANCE_LOC2,
+	CFA_ADVANCE_LOC4,
+	CFA_OFFSET_EXTENDED,
+	CFA_RESTORE_EXTENDED,
+	CFA_UNDEFINED,
+	CFA_SAME_VALUE,
+	CFA_REGISTER_RULE,
+	CFA_REMEMBER_STATE,
+	CFA_RESTORE_STATE,
+	CFA_DEF_CFA,
+	CFA_DEF_CFA_REGISTER,
+	CFA_DEF_CFA_OFFSET,
+	CFA_DEF_CFA_EXPRESSION,
+	CFA_EXPRESSION,
+	CFA_OFFSET_EXTENDED_SF,
+	CFA_DEF_CFA_SF,
+	CFA_DEF_CFA_OFFSET_SF,
+	CFA_VAL_OFFSET,
+	CFA_VAL_OFFSET_SF,
+	CFA_VAL_EXPRESSION,
+	CFA_AARCH64_NEGATE_RA = 0x2d,
+	CFA_GNU_ARGS_SIZE = 0x2e,
 };
 
 static void run_cfa(struct run *run, struct cursor *in, uint8_t operation) {
@@ -398,7 +438,8 @@ static bool run_all(struct run *run, struct cursor in) {
 
 // ---- entries ----
 
-static bool read_augmentation(struct unwind_table *table, struct cursor *in, const char *letters, struct cie *cie) {
+static bool read_augmentation(struct unwind_table *table, struct cursor *in, const char *letters,
+			      struct cie *cie) {
 	if (*letters != 'z')
 		return *letters == 0;
 	cie->augmented = true;
@@ -426,7 +467,8 @@ static bool read_cie(struct unwind_table *table, size_t offset) {
 		return false;
 	struct cursor all = cursor_of(table->section + offset, table->size - offset);
 	uint32_t length = cursor_u32(&all);
-	struct cursor in = length <= cursor_left(&all) ? cursor_slice(&all, length) : (struct cursor){.failed = true};
+	struct cursor in = length <= cursor_left(&all) ? cursor_slice(&all, length)
+						       : (struct cursor){.failed = true};
 	if (cursor_u32(&in) != 0)
 		return false;
 	struct cie cie = {0};
@@ -446,10 +488,12 @@ static bool read_cie(struct unwind_table *table, size_t offset) {
 }
 
 // The function of an entry, and the instructions in it. False: this is none.
-static bool read_fde(struct unwind_table *table, size_t offset, struct function *function, struct cursor *instructions) {
+static bool read_fde(struct unwind_table *table, size_t offset, struct function *function,
+		     struct cursor *instructions) {
 	struct cursor all = cursor_of(table->section + offset, table->size - offset);
 	uint32_t length = cursor_u32(&all);
-	struct cursor in = length <= cursor_left(&all) ? cursor_slice(&all, length) : (struct cursor){.failed = true};
+	struct cursor in = length <= cursor_left(&all) ? cursor_slice(&all, length)
+						       : (struct cursor){.failed = true};
 	size_t here = offset + 4;
 	uint32_t back = cursor_u32(&in);
 	if (!back || in.failed || back > here || !read_cie(table, here - back))
@@ -461,7 +505,8 @@ static bool read_fde(struct unwind_table *table, size_t offset, struct function 
 	if (table->cie.augmented)
 		take_block(&in);
 	*instructions = in;
-	return !in.failed && function->begin && size && size <= UINT32_MAX && function->begin + size > function->begin;
+	return !in.failed && function->begin && size && size <= UINT32_MAX &&
+	       function->begin + size > function->begin;
 }
 
 static void list_functions(struct unwind_table *table) {
@@ -484,9 +529,13 @@ static void list_functions(struct unwind_table *table) {
 static void make_rows(struct unwind_table *table, struct function *function) {
 	struct function again;
 	struct cursor instructions;
-	struct run run = {.table = table, .pc = function->begin, .begin = function->begin, .first_row = table->rows.count};
+	struct run run = {.table = table,
+			  .pc = function->begin,
+			  .begin = function->begin,
+			  .first_row = table->rows.count};
 	function->first_row = (uint32_t)table->rows.count + 1;
-	if (!read_fde(table, function->entry, &again, &instructions) || !run_all(&run, table->cie.instructions))
+	if (!read_fde(table, function->entry, &again, &instructions) ||
+	    !run_all(&run, table->cie.instructions))
 		return;
 	run.initial = run.machine;
 	run.remembered_count = 0;
@@ -505,7 +554,8 @@ static int compare_functions(const void *left, const void *right) {
 
 struct unwind_table *unwind_table_new(const uint8_t *eh_frame, size_t size, uint64_t address) {
 	struct unwind_table *table = memory_alloc(sizeof(*table));
-	*table = (struct unwind_table){.section = eh_frame, .size = size, .address = address, .cie_offset = SIZE_MAX};
+	*table = (struct unwind_table){
+		.section = eh_frame, .size = size, .address = address, .cie_offset = SIZE_MAX};
 	if (eh_frame)
 		list_functions(table);
 	if (!table->functions.count) {
@@ -517,7 +567,8 @@ struct unwind_table *unwind_table_new(const uint8_t *eh_frame, size_t size, uint
 	for (size_t i = 1; i < table->functions.count && sorted; i++)
 		sorted = table->functions.items[i - 1].begin <= table->functions.items[i].begin;
 	if (!sorted)
-		qsort(table->functions.items, table->functions.count, sizeof(struct function), compare_functions);
+		qsort(table->functions.items, table->functions.count, sizeof(struct function),
+		      compare_functions);
 	return table;
 }
 

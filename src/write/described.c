@@ -196,8 +196,9 @@ static void describe_crash(struct describer *describer, const struct event *even
 	add_int(describer, "code", event->crash.code);
 	array_push(&describer->fields,
 		   (struct event_field){.name = "address", .type = FIELD_HEX, .uint = event->crash.address});
-	array_push(&describer->fields,
-		   (struct event_field){.name = "instruction", .type = FIELD_HEX, .uint = event->crash.instruction});
+	array_push(&describer->fields, (struct event_field){.name = "instruction",
+							    .type = FIELD_HEX,
+							    .uint = event->crash.instruction});
 }
 
 static void describe_crash_stack(struct describer *describer, const struct event *event) {

@@ -59,7 +59,9 @@ static double most_difference(const struct profile *profile) {
 
 static void default_words(struct flame_options *options, bool differential) {
 	if (!options->title)
-		options->title = differential ? "Differential Flame Graph" : options->inverted ? "Icicle Graph" : "Flame Graph";
+		options->title = differential        ? "Differential Flame Graph"
+				 : options->inverted ? "Icicle Graph"
+						     : "Flame Graph";
 	if (!options->theme)
 		options->theme = differential ? "difference" : "hot";
 	if (strcmp(options->theme, "difference") == 0 && !differential)
@@ -69,7 +71,8 @@ static void default_words(struct flame_options *options, bool differential) {
 static int draw(struct flame *flame, const struct profile *profile, struct flame_palette *palette) {
 	struct flame_layout layout = {0};
 	double whole = flame->options.width ? flame->options.width - 20 : 1180;
-	double least = flame->options.min_width < 0 ? -flame->options.min_width / 100 : flame->options.min_width / whole;
+	double least = flame->options.min_width < 0 ? -flame->options.min_width / 100
+						    : flame->options.min_width / whole;
 	flame_layout(&layout, profile, least);
 	if (layout.cut)
 		log_warning("stacks deeper than %u are cut off in the picture", layout.depth);

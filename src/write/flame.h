@@ -12,9 +12,9 @@ struct flame_options {
 	const char *background;       // a colour, or NULL
 	const char *font;
 	const char *palette; // file with colours of names, read and written; NULL: none
-	double min_width;    // narrower frames are left out: pixels, or of the whole if negative (-0.1: 0.1 %)
-	double factor;       // of the weights that are shown
-	unsigned width;      // pixels; 0: 1200, or with a script as wide as the window
+	double min_width; // narrower frames are left out: pixels, or of the whole if negative (-0.1: 0.1 %)
+	double factor;    // of the weights that are shown
+	unsigned width;   // pixels; 0: 1200, or with a script as wide as the window
 	unsigned frame_height, font_size;
 	bool html, inverted, reversed, negate, normalize;
 };
@@ -32,9 +32,9 @@ struct flame_theme {
 	int hue, hue_end, saturation, light, light_range;
 };
 extern const struct flame_theme flame_themes[]; // ends with a NULL name
-const char *flame_theme_name(const char *name);  // its own, also for other tools' names; or NULL
+const char *flame_theme_name(const char *name); // its own, also for other tools' names; or NULL
 
-struct flame_palette; // colours of names in a file
+struct flame_palette;                                                   // colours of names in a file
 struct flame_palette *flame_palette_read(const char *path, int *error); // an absent one is empty
 int flame_palette_write(struct flame_palette *palette, const char *path);
 void flame_palette_free(struct flame_palette *palette);

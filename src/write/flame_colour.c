@@ -10,11 +10,13 @@
 #include <string.h>
 
 const struct flame_theme flame_themes[] = {
-	{"hot", 2, 52, 90, 60, 8},     {"mem", 95, 160, 55, 58, 10},   {"io", 208, 238, 70, 66, 10},
-	{"red", -8, 8, 78, 62, 12},    {"green", 92, 132, 52, 58, 14}, {"blue", 204, 222, 78, 64, 12},
-	{"aqua", 172, 190, 52, 56, 14}, {"yellow", 47, 58, 82, 56, 12}, {"purple", 272, 300, 62, 68, 10},
-	{"orange", 22, 38, 90, 60, 10}, {"module", 0, 359, 55, 68, 0},  {"kind", 0, 0, 0, 0, 0},
-	{"difference", 0, 0, 0, 0, 0}, {0},
+	{"hot", 2, 52, 90, 60, 8},        {"mem", 95, 160, 55, 58, 10},
+	{"io", 208, 238, 70, 66, 10},     {"red", -8, 8, 78, 62, 12},
+	{"green", 92, 132, 52, 58, 14},   {"blue", 204, 222, 78, 64, 12},
+	{"aqua", 172, 190, 52, 56, 14},   {"yellow", 47, 58, 82, 56, 12},
+	{"purple", 272, 300, 62, 68, 10}, {"orange", 22, 38, 90, 60, 10},
+	{"module", 0, 359, 55, 68, 0},    {"kind", 0, 0, 0, 0, 0},
+	{"difference", 0, 0, 0, 0, 0},    {0},
 };
 
 const char *flame_theme_name(const char *name) {
@@ -54,13 +56,14 @@ static int channel(double hue, double saturation, double light, double shift) {
 static void write_colour(char *text, double hue, double saturation, double light) {
 	hue = fmod(hue + 360, 360);
 	snprintf(text, 24, "rgb(%d,%d,%d)", channel(hue, saturation / 100, light / 100, 0),
-		 channel(hue, saturation / 100, light / 100, 8), channel(hue, saturation / 100, light / 100, 4));
+		 channel(hue, saturation / 100, light / 100, 8),
+		 channel(hue, saturation / 100, light / 100, 4));
 }
 
 static void write_shade(char *text, const struct flame_theme *theme, const char *name) {
 	uint32_t value = hash(name);
-	write_colour(text, theme->hue + (theme->hue_end - theme->hue) * ((value & 0xff) / 255.0), theme->saturation,
-		     theme->light + theme->light_range * ((value >> 8 & 0xff) / 255.0));
+	write_colour(text, theme->hue + (theme->hue_end - theme->hue) * ((value & 0xff) / 255.0),
+		     theme->saturation, theme->light + theme->light_range * ((value >> 8 & 0xff) / 255.0));
 }
 
 static const char *kind_theme(uint32_t kind, const char *name) {

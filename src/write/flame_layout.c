@@ -10,7 +10,7 @@ struct child {
 };
 
 struct open_node {
-	uint64_t begin; // where the next child goes
+	uint64_t begin;   // where the next child goes
 	size_t next, end; // its children, in `children`
 	uint64_t small;
 };
@@ -51,8 +51,8 @@ static void enter(struct layouter *layouter, uint32_t node, uint64_t begin) {
 			   (struct child){child, strings_get(profile->tables->strings, below->name)});
 	}
 	if (layouter->children.count > first + 1)
-		qsort(layouter->children.items + first, layouter->children.count - first, sizeof(struct child),
-		      compare_names);
+		qsort(layouter->children.items + first, layouter->children.count - first,
+		      sizeof(struct child), compare_names);
 	if (!small || (double)small < layouter->least || depth + 1 == DEEPEST)
 		small = 0;
 	array_push(&layouter->open, (struct open_node){.begin = begin + entry->total - kept - small,
@@ -75,11 +75,13 @@ void flame_layout(struct flame_layout *layout, const struct profile *profile, do
 			continue;
 		}
 		if (open->small)
-			array_push(&layout->boxes, (struct flame_box){FLAME_SMALL, (uint32_t)layouter.open.count,
-								      open->begin, open->small});
+			array_push(&layout->boxes,
+				   (struct flame_box){FLAME_SMALL, (uint32_t)layouter.open.count, open->begin,
+						      open->small});
 		layouter.open.count--;
-		layouter.children.count =
-			layouter.open.count ? layouter.open.items[layouter.open.count - 1].end : 0;
+		layouter.children.count = layouter.open.count
+						  ? layouter.open.items[layouter.open.count - 1].end
+						  : 0;
 	}
 	array_free(&layouter.children);
 	array_free(&layouter.open);
@@ -91,7 +93,8 @@ void flame_reverse(const struct profile *from, struct profile *into) {
 		if (!leaf->self && !leaf->base_self)
 			continue;
 		uint32_t node = PROFILE_ROOT;
-		for (uint32_t caller = i; caller != PROFILE_ROOT; caller = profile_node(from, caller)->parent) {
+		for (uint32_t caller = i; caller != PROFILE_ROOT;
+		     caller = profile_node(from, caller)->parent) {
 			node = profile_child(into, node, profile_node(from, caller)->name);
 			profile_node(into, node)->kind = profile_node(from, caller)->kind;
 			profile_node(into, node)->module = profile_node(from, caller)->module;

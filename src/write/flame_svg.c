@@ -19,14 +19,18 @@ static const char small_name[] = "(too small to show)";
 static size_t character(const uint8_t *at, size_t left) {
 	if (at[0] < 0x80)
 		return (at[0] >= 0x20 && at[0] != 0x7f) || at[0] == 10 || at[0] == 9;
-	size_t size = at[0] >= 0xf0 && at[0] < 0xf5 ? 4 : at[0] >= 0xe0 && at[0] < 0xf0 ? 3 : at[0] >= 0xc2 && at[0] < 0xe0 ? 2 : 0;
+	size_t size = at[0] >= 0xf0 && at[0] < 0xf5   ? 4
+		      : at[0] >= 0xe0 && at[0] < 0xf0 ? 3
+		      : at[0] >= 0xc2 && at[0] < 0xe0 ? 2
+						      : 0;
 	if (!size || left < size)
 		return 0;
 	for (size_t i = 1; i < size; i++)
 		if ((at[i] & 0xc0) != 0x80)
 			return 0;
-	bool bad = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) || (at[0] == 0xf0 && at[1] < 0x90) ||
-		   (at[0] == 0xf4 && at[1] > 0x8f) || (at[0] == 0xef && at[1] == 0xbf && at[2] >= 0xbe);
+	bool bad = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
+		   (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f) ||
+		   (at[0] == 0xef && at[1] == 0xbf && at[2] >= 0xbe);
 	return bad ? 0 : size;
 }
 
@@ -66,7 +70,8 @@ static void append_text(struct buffer *out, const char *text) {
 // The name without a mark like "_[k]" at its end.
 static size_t shown_length(const char *name) {
 	size_t size = strlen(name);
-	bool marked = size > 4 && name[size - 1] == ']' && memcmp(name + size - 4, "_[", 2) == 0 && strchr("kjiw", name[size - 2]);
+	bool marked = size > 4 && name[size - 1] == ']' && memcmp(name + size - 4, "_[", 2) == 0 &&
+		      strchr("kjiw", name[size - 2]);
 	return marked ? size - 4 : size;
 }
 
@@ -75,7 +80,8 @@ static const char *box_name(const struct flame_picture *picture, const struct fl
 		return small_name;
 	if (box->node == PROFILE_ROOT)
 		return "all";
-	return strings_get(picture->profile->tables->strings, profile_node(picture->profile, box->node)->name);
+	return strings_get(picture->profile->tables->strings,
+			   profile_node(picture->profile, box->node)->name);
 }
 
 // ---- frames ----
@@ -103,12 +109,14 @@ static void append_title(struct buffer *out, const struct flame_picture *picture
 	const char *name = box_name(picture, box);
 	buffer_append(out, "<title>", 7);
 	append_xml(out, name, shown_length(name), SIZE_MAX);
-	buffer_printf(out, " (%.0f %s, ", (double)box->total * picture->options->factor, picture->options->unit);
+	buffer_printf(out, " (%.0f %s, ", (double)box->total * picture->options->factor,
+		      picture->options->unit);
 	append_decimal(out, 100.0 * (double)box->total / whole);
 	append_raw(out, "%");
 	if (picture->profile->base_samples && box->node != FLAME_SMALL) {
 		const struct profile_node *node = profile_node(picture->profile, box->node);
-		buffer_printf(out, "; %+.2f%%", 100.0 * ((double)node->total - (double)node->base_total) / whole);
+		buffer_printf(out, "; %+.2f%%",
+			      100.0 * ((double)node->total - (double)node->base_total) / whole);
 	}
 	buffer_append(out, ")</title>", 9);
 }
@@ -122,7 +130,8 @@ static void append_frame(struct buffer *out, const struct flame_picture *picture
 	char colour[24];
 	flame_colour(&picture->colours, box->node, colour);
 	buffer_append(out, "<g>", 3);
-	append_title(out, picture, box, MAX(1.0, (double)profile_node(picture->profile, PROFILE_ROOT)->total));
+	append_title(out, picture, box,
+		     MAX(1.0, (double)profile_node(picture->profile, PROFILE_ROOT)->total));
 	append_raw(out, "<rect x=\"");
 	append_decimal(out, x);
 	append_raw(out, "\" width=\"");
@@ -188,7 +197,8 @@ static void append_nodes(struct json *json, const struct flame_picture *picture,
 	for (size_t i = 0; i < picture->layout->boxes.count; i++) {
 		const struct flame_box *box = &picture->layout->boxes.items[i];
 		bool real = box->node != FLAME_SMALL && box->node != PROFILE_ROOT;
-		struct profile_node node = real ? *profile_node(picture->profile, box->node) : (struct profile_node){0};
+		struct profile_node node = real ? *profile_node(picture->profile, box->node)
+						: (struct profile_node){0};
 		uint32_t name = real ? node.name : strings_add(strings, box_name(picture, box));
 		if (box->node == PROFILE_ROOT)
 			node.base_total = profile_node(picture->profile, PROFILE_ROOT)->base_total;
@@ -226,7 +236,8 @@ static void append_themes(struct json *json, const struct flame_picture *picture
 }
 
 // Colours that come from a palette's file; new names get theirs written down.
-static void append_palette(struct json *json, const struct flame_picture *picture, const struct numbering *names) {
+static void append_palette(struct json *json, const struct flame_picture *picture,
+			   const struct numbering *names) {
 	struct flame_palette *palette = picture->colours.palette;
 	json_object(json, "palette");
 	for (size_t i = 0; palette && i < picture->layout->boxes.count; i++) {
@@ -234,7 +245,8 @@ static void append_palette(struct json *json, const struct flame_picture *pictur
 		char colour[24];
 		if (node == FLAME_SMALL || node == PROFILE_ROOT)
 			continue;
-		const char *name = strings_get(picture->profile->tables->strings, profile_node(picture->profile, node)->name);
+		const char *name = strings_get(picture->profile->tables->strings,
+					       profile_node(picture->profile, node)->name);
 		flame_colour(&picture->colours, node, colour);
 		flame_palette_add(palette, name, colour);
 	}
@@ -247,7 +259,8 @@ static void append_palette(struct json *json, const struct flame_picture *pictur
 	json_close_object(json);
 }
 
-static void append_look(struct json *json, const struct flame_picture *picture, const struct numbering *names) {
+static void append_look(struct json *json, const struct flame_picture *picture,
+			const struct numbering *names) {
 	const struct flame_options *options = picture->options;
 	json_object(json, "look");
 	json_string(json, "title", options->title);
@@ -301,11 +314,13 @@ static int write_script(const struct flame_picture *picture, struct output *outp
 
 // ---- the SVG ----
 
-static void append_svg_begin(struct buffer *out, const struct flame_picture *picture, unsigned width, unsigned height) {
+static void append_svg_begin(struct buffer *out, const struct flame_picture *picture, unsigned width,
+			     unsigned height) {
 	const struct flame_options *options = picture->options;
 	buffer_printf(out,
 		      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-		      "<svg xmlns=\"http://www.w3.org/2000/svg\" id=\"flame\" width=\"%u\" height=\"%u\" viewBox=\"0 0 %u %u\">\n"
+		      "<svg xmlns=\"http://www.w3.org/2000/svg\" id=\"flame\" width=\"%u\" height=\"%u\" "
+		      "viewBox=\"0 0 %u %u\">\n"
 		      "<style>",
 		      width, height, width, height);
 	append_text(out, flame_css);
@@ -324,8 +339,10 @@ static void append_svg_begin(struct buffer *out, const struct flame_picture *pic
 		append_text(out, options->subtitle);
 		buffer_printf(out, "</text>\n");
 	}
-	buffer_printf(out, "<text id=\"details\" class=\"faint\" x=\"%u\" y=\"%u\" font-size=\"12\"> </text>\n<g id=\"frames\">\n", MARGIN,
-		      height - 12);
+	buffer_printf(out,
+		      "<text id=\"details\" class=\"faint\" x=\"%u\" y=\"%u\" font-size=\"12\"> </text>\n<g "
+		      "id=\"frames\">\n",
+		      MARGIN, height - 12);
 }
 
 static int write_svg(const struct flame_picture *picture, struct output *output) {
@@ -368,8 +385,10 @@ static int write_page(const struct flame_picture *picture, struct output *output
 	unsigned height = (picture->layout->depth + 1) * picture->options->frame_height;
 	struct buffer text = {0};
 	append_page_begin(&text, picture);
-	buffer_printf(&text, "<svg id=\"flame\" width=\"%u\" height=\"%u\" viewBox=\"0 0 %u %u\">\n<g id=\"frames\">\n", width, height,
-		      width, height);
+	buffer_printf(
+		&text,
+		"<svg id=\"flame\" width=\"%u\" height=\"%u\" viewBox=\"0 0 %u %u\">\n<g id=\"frames\">\n",
+		width, height, width, height);
 	output_take(output, &text);
 	write_frames(picture, output, 0, width, 0);
 	buffer_printf(&text, "</g>\n</svg>\n</div>\n<div id=\"tip\"></div>\n<script>\n");

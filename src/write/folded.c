@@ -50,7 +50,8 @@ static void folded_destroy(struct sink *sink) {
 	free(folded);
 }
 
-struct sink *folded_open(struct output *output, struct tables *tables, const struct profile_options *options) {
+struct sink *folded_open(struct output *output, struct tables *tables,
+			 const struct profile_options *options) {
 	struct folded *folded = memory_alloc(sizeof(*folded));
 	folded->sink = (struct sink){.push = folded_push, .finish = folded_finish, .destroy = folded_destroy};
 	folded->output = output;

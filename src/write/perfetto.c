@@ -127,7 +127,8 @@ static int write_attributes(struct perfetto *perfetto) {
 
 // ---- track events ----
 
-static struct task *task_born(struct perfetto *perfetto, uint32_t tid, uint32_t pid, uint32_t parent_pid, uint32_t name);
+static struct task *task_born(struct perfetto *perfetto, uint32_t tid, uint32_t pid, uint32_t parent_pid,
+			      uint32_t name);
 
 static size_t track_event_begin(struct perfetto *perfetto, unsigned type, uint64_t track, const char *name) {
 	size_t event = proto_begin(&perfetto->packet, PACKET_TRACK_EVENT);
@@ -242,12 +243,14 @@ static void task_forget(struct perfetto *perfetto, uint32_t tid) {
 	uint64_t *index = map_get(&perfetto->tasks, tid);
 	if (!index)
 		return;
-	marks_close(perfetto, &perfetto->pool.items[*index], perfetto->end); // an error of the output stays there
+	marks_close(perfetto, &perfetto->pool.items[*index],
+		    perfetto->end); // an error of the output stays there
 	array_push(&perfetto->free_tasks, (uint32_t)*index);
 	map_delete(&perfetto->tasks, tid);
 }
 
-static struct task *task_born(struct perfetto *perfetto, uint32_t tid, uint32_t pid, uint32_t parent_pid, uint32_t name) {
+static struct task *task_born(struct perfetto *perfetto, uint32_t tid, uint32_t pid, uint32_t parent_pid,
+			      uint32_t name) {
 	task_forget(perfetto, tid); // a life whose end was lost
 	struct task *task = task_add(perfetto, tid);
 	task->pid = pid;
@@ -284,7 +287,8 @@ static int task_left_cpu(struct perfetto *perfetto, const struct event *event) {
 	return error ? error : task_end_if_over(perfetto, event, pid);
 }
 
-static int write_process(struct perfetto *perfetto, uint64_t time, const struct task *task, uint32_t command_line) {
+static int write_process(struct perfetto *perfetto, uint64_t time, const struct task *task,
+			 uint32_t command_line) {
 	size_t mark = perfetto_begin(perfetto, SEQUENCE_KERNEL, time);
 	size_t tree = proto_begin(&perfetto->packet, PACKET_PROCESS_TREE);
 	if (task->tid == task->pid) {
@@ -294,7 +298,8 @@ static int write_process(struct perfetto *perfetto, uint64_t time, const struct 
 		const char *word = strings_get(perfetto->strings, command_line);
 		const char *end = word + strings_length(perfetto->strings, command_line);
 		if (word == end)
-			proto_string(&perfetto->packet, PROCESS_CMDLINE, strings_get(perfetto->strings, task->name));
+			proto_string(&perfetto->packet, PROCESS_CMDLINE,
+				     strings_get(perfetto->strings, task->name));
 		for (; word < end; word += strlen(word) + 1)
 			proto_string(&perfetto->packet, PROCESS_CMDLINE, word);
 		proto_end(&perfetto->packet, process);
@@ -302,7 +307,8 @@ static int write_process(struct perfetto *perfetto, uint64_t time, const struct 
 		size_t thread = proto_begin(&perfetto->packet, TREE_THREADS);
 		proto_uint(&perfetto->packet, THREAD_TID, task->tid);
 		if (task->name)
-			proto_string(&perfetto->packet, THREAD_NAME, strings_get(perfetto->strings, task->name));
+			proto_string(&perfetto->packet, THREAD_NAME,
+				     strings_get(perfetto->strings, task->name));
 		proto_uint(&perfetto->packet, THREAD_TGID, task->pid);
 		proto_end(&perfetto->packet, thread);
 	}
@@ -331,7 +337,8 @@ static int take_clock(struct perfetto *perfetto, const struct event *event) {
 }
 
 static int take_task(struct perfetto *perfetto, const struct event *event) {
-	struct task *task = task_born(perfetto, event->tid, event->pid, event->task.parent_pid, event->task.name);
+	struct task *task = task_born(perfetto, event->tid, event->pid, event->task.parent_pid,
+				      event->task.name);
 	return write_process(perfetto, event->time, task, event->task.command_line);
 }
 
@@ -343,8 +350,8 @@ static int take_switch(struct perfetto *perfetto, const struct event *event) {
 
 static int take_fork(struct perfetto *perfetto, const struct event *event) {
 	uint32_t name = event->fork.name ? event->fork.name : perfetto_task_name(perfetto, event->tid);
-	struct task *task =
-		task_born(perfetto, event->fork.child_tid, event->fork.child_pid, event->fork.parent_pid, name);
+	struct task *task = task_born(perfetto, event->fork.child_tid, event->fork.child_pid,
+				      event->fork.parent_pid, name);
 	// A thread that another process makes (Windows) is one of that process' own only in a process tree.
 	if (task->tid != task->pid && event->pid && event->pid != task->pid)
 		return write_process(perfetto, event->time, task, 0);
@@ -420,7 +427,8 @@ static int take_exit(struct perfetto *perfetto, const struct event *event) {
 	size_t mark = perfetto_begin(perfetto, SEQUENCE_EVENTS, event->time);
 	size_t instant = track_event_begin(perfetto, TYPE_INSTANT, task->track, title);
 	if (!event->exit.unknown)
-		annotate_int(perfetto, signal ? "signal" : "status", signal ? signal : event->exit.code >> 8 & 0xff);
+		annotate_int(perfetto, signal ? "signal" : "status",
+			     signal ? signal : event->exit.code >> 8 & 0xff);
 	proto_end(&perfetto->packet, instant);
 	return perfetto_end(perfetto, mark);
 }
@@ -442,26 +450,16 @@ static int take_lost(struct perfetto *perfetto, const struct event *event) {
 }
 
 static int (*const handlers[EVENT_KIND_COUNT])(struct perfetto *, const struct event *) = {
-	[EVENT_START] = take_start,
-	[EVENT_META] = take_meta,
-	[EVENT_CLOCK] = take_clock,
-	[EVENT_TASK] = take_task,
-	[EVENT_SWITCH] = take_switch,
-	[EVENT_WAKING] = ftrace_waking,
-	[EVENT_FORK] = take_fork,
-	[EVENT_EXEC] = take_exec,
-	[EVENT_RENAME] = take_rename,
-	[EVENT_EXIT] = take_exit,
-	[EVENT_IRQ_ENTRY] = ftrace_irq,
-	[EVENT_IRQ_EXIT] = ftrace_irq,
-	[EVENT_SOFTIRQ_ENTRY] = ftrace_irq,
-	[EVENT_SOFTIRQ_EXIT] = ftrace_irq,
-	[EVENT_CRASH] = crash_take,
-	[EVENT_CRASH_STACK] = crash_take_stack,
-	[EVENT_SAMPLE] = events_sample,
-	[EVENT_GENERIC] = events_generic,
-	[EVENT_MARK] = marks_take,
-	[EVENT_LOST] = take_lost,
+	[EVENT_START] = take_start,         [EVENT_META] = take_meta,
+	[EVENT_CLOCK] = take_clock,         [EVENT_TASK] = take_task,
+	[EVENT_SWITCH] = take_switch,       [EVENT_WAKING] = ftrace_waking,
+	[EVENT_FORK] = take_fork,           [EVENT_EXEC] = take_exec,
+	[EVENT_RENAME] = take_rename,       [EVENT_EXIT] = take_exit,
+	[EVENT_IRQ_ENTRY] = ftrace_irq,     [EVENT_IRQ_EXIT] = ftrace_irq,
+	[EVENT_SOFTIRQ_ENTRY] = ftrace_irq, [EVENT_SOFTIRQ_EXIT] = ftrace_irq,
+	[EVENT_CRASH] = crash_take,         [EVENT_CRASH_STACK] = crash_take_stack,
+	[EVENT_SAMPLE] = events_sample,     [EVENT_GENERIC] = events_generic,
+	[EVENT_MARK] = marks_take,          [EVENT_LOST] = take_lost,
 	[EVENT_COUNTER] = events_counter,
 };
 
@@ -469,7 +467,8 @@ static int (*const handlers[EVENT_KIND_COUNT])(struct perfetto *, const struct e
 
 // Events that are about a CPU and do not say which one cannot be told.
 static bool misses_its_cpu(const struct event *event) {
-	return event->kind >= EVENT_SWITCH && event->kind <= EVENT_SOFTIRQ_EXIT && event->cpu >= CPU_COUNT_MOST;
+	return event->kind >= EVENT_SWITCH && event->kind <= EVENT_SOFTIRQ_EXIT &&
+	       event->cpu >= CPU_COUNT_MOST;
 }
 
 static bool about_the_whole(const struct event *event) {

@@ -12,7 +12,14 @@
 // Packets of one sequence are handled in order. Track descriptors have one of
 // their own, because an importer takes a thread descriptor as the thread of the
 // events that follow it on its sequence.
-enum sequence { SEQUENCE_KERNEL = 1, SEQUENCE_TRACKS, SEQUENCE_EVENTS, SEQUENCE_GENERIC, SEQUENCE_MARKS, SEQUENCE_COUNT };
+enum sequence {
+	SEQUENCE_KERNEL = 1,
+	SEQUENCE_TRACKS,
+	SEQUENCE_EVENTS,
+	SEQUENCE_GENERIC,
+	SEQUENCE_MARKS,
+	SEQUENCE_COUNT
+};
 
 enum { NO_TID = UINT32_MAX };
 
@@ -30,12 +37,12 @@ struct task {
 	uint32_t tid, pid;
 	uint32_t parent_pid; // the one it was born to: the importer takes a change for another process
 	uint32_t name;
-	uint32_t threads; // of a process' first thread: tasks of the process that live
-	uint64_t track;   // 0: has no events of its own yet
+	uint32_t threads;       // of a process' first thread: tasks of the process that live
+	uint64_t track;         // 0: has no events of its own yet
 	uint64_t process_track; // of a process' first thread; 0: has no counters yet
 	struct mark_slices slices;
-	bool exited;      // has said so
-	bool gone;        // and has left its CPU for the last time
+	bool exited; // has said so
+	bool gone;   // and has left its CPU for the last time
 };
 
 struct crash {
@@ -66,7 +73,7 @@ struct cpu {
 	ARRAY(uint32_t) names;
 	struct map name_indexes; // string id to bundle << 32 | index in `names` of that bundle
 	uint32_t bundle;
-	uint32_t current; // the task that runs, as this trace tells it; NO_TID at first
+	uint32_t current;                  // the task that runs, as this trace tells it; NO_TID at first
 	uint64_t switch_time, waking_time; // of the last ones in the columns, 0 in a new bundle
 	uint64_t last_switch, last_waking, last_event; // of the last ones ever
 	uint64_t lost;
@@ -86,7 +93,7 @@ struct perfetto {
 	bool system_scope;
 	uint64_t start, end, wall, monotonic, clock_time;
 	ARRAY(struct event) facts; // EVENT_META
-	struct map tasks;     // tid to index in `pool`
+	struct map tasks;          // tid to index in `pool`
 	ARRAY(struct task) pool;
 	ARRAY(uint32_t) free_tasks;
 	struct map outsiders; // tid to name: tasks outside the test that woke one of it
@@ -94,7 +101,7 @@ struct perfetto {
 	uint64_t tracks; // made so far
 	ARRAY(struct crash) crashes;
 	uint32_t outside_name, lost_name;
-	struct more_events *more; // perfetto_events.c's own
+	struct more_events *more;             // perfetto_events.c's own
 	struct map mark_names, mark_counters; // perfetto_marks.c: what has been written
 	uint64_t mark_tracks;
 };

@@ -47,7 +47,8 @@ static void write_compact(struct perfetto *perfetto, struct cpu *cpu) {
 	struct buffer *packet = &perfetto->packet;
 	size_t compact = proto_begin(packet, BUNDLE_COMPACT_SCHED);
 	for (size_t i = 0; i < cpu->names.count; i++)
-		proto_string(packet, COMPACT_INTERN_TABLE, strings_get(perfetto->strings, cpu->names.items[i]));
+		proto_string(packet, COMPACT_INTERN_TABLE,
+			     strings_get(perfetto->strings, cpu->names.items[i]));
 	for (size_t i = 0; i < COLUMN_COUNT; i++) {
 		struct buffer *column = &cpu->columns[i];
 		if (column->size && (i != COLUMN_WAKING_FLAGS || cpu->waking_flags))
@@ -63,7 +64,8 @@ static void write_compact(struct perfetto *perfetto, struct cpu *cpu) {
 
 static int flush_cpu(struct perfetto *perfetto, uint32_t number) {
 	struct cpu *cpu = perfetto->cpus.items[number];
-	bool compact = cpu->columns[COLUMN_SWITCH_TIMESTAMP].size || cpu->columns[COLUMN_WAKING_TIMESTAMP].size;
+	bool compact = cpu->columns[COLUMN_SWITCH_TIMESTAMP].size ||
+		       cpu->columns[COLUMN_WAKING_TIMESTAMP].size;
 	if (!compact && !cpu->events.size && !cpu->lost_in_bundle)
 		return 0;
 	size_t mark = perfetto_begin(perfetto, SEQUENCE_KERNEL, 0);
@@ -82,7 +84,8 @@ static int flush_cpu(struct perfetto *perfetto, uint32_t number) {
 
 static int flush_if_full(struct perfetto *perfetto, uint32_t number) {
 	struct cpu *cpu = perfetto->cpus.items[number];
-	size_t columns = cpu->columns[COLUMN_SWITCH_TIMESTAMP].size + cpu->columns[COLUMN_WAKING_TIMESTAMP].size;
+	size_t columns = cpu->columns[COLUMN_SWITCH_TIMESTAMP].size +
+			 cpu->columns[COLUMN_WAKING_TIMESTAMP].size;
 	return columns + cpu->events.size >= BUNDLE_BYTES / 3 ? flush_cpu(perfetto, number) : 0;
 }
 
@@ -93,7 +96,8 @@ struct full_event {
 	size_t event, body;
 };
 
-static struct full_event full_begin(struct cpu *cpu, uint64_t time, uint32_t tid, uint32_t flags, uint32_t field) {
+static struct full_event full_begin(struct cpu *cpu, uint64_t time, uint32_t tid, uint32_t flags,
+				    uint32_t field) {
 	struct full_event full = {.out = &cpu->events};
 	// Importers want them in order: one that comes late is told as soon as it can be.
 	time = cpu->last_event = MAX(time, cpu->last_event);
@@ -118,10 +122,11 @@ struct next {
 	int16_t priority;
 };
 
-static void first_switch(struct perfetto *perfetto, struct cpu *cpu, uint64_t time, uint32_t prev, uint16_t state,
-			 struct next next) {
+static void first_switch(struct perfetto *perfetto, struct cpu *cpu, uint64_t time, uint32_t prev,
+			 uint16_t state, struct next next) {
 	struct full_event full = full_begin(cpu, time, prev, 0, FTRACE_SCHED_SWITCH);
-	proto_string(full.out, SWITCH_PREV_COMM, strings_get(perfetto->strings, perfetto_task_name(perfetto, prev)));
+	proto_string(full.out, SWITCH_PREV_COMM,
+		     strings_get(perfetto->strings, perfetto_task_name(perfetto, prev)));
 	proto_uint(full.out, SWITCH_PREV_PID, prev);
 	proto_int(full.out, SWITCH_PREV_PRIO, DEFAULT_PRIORITY);
 	proto_uint(full.out, SWITCH_PREV_STATE, state);
@@ -144,7 +149,8 @@ static void put_switch(struct cpu *cpu, uint64_t time, uint16_t state, struct ne
 }
 
 static struct next outside(const struct perfetto *perfetto, uint32_t cpu) {
-	return (struct next){.tid = TID_OUTSIDE + cpu, .name = perfetto->outside_name, .priority = DEFAULT_PRIORITY};
+	return (struct next){
+		.tid = TID_OUTSIDE + cpu, .name = perfetto->outside_name, .priority = DEFAULT_PRIORITY};
 }
 
 // The pseudo tasks are threads of one pseudo process: so they are shown together.
@@ -184,7 +190,8 @@ struct cpu *ftrace_cpu(struct perfetto *perfetto, uint32_t number) {
 // Who runs from now on, in the words of this trace.
 static struct next next_task(struct perfetto *perfetto, const struct event *event) {
 	// The task that took the CPU from the test is named; who comes after it is not.
-	if (event->switched.next_outside && (event->switched.outside || event->switched.next_tid >= TID_OUTSIDE))
+	if (event->switched.next_outside &&
+	    (event->switched.outside || event->switched.next_tid >= TID_OUTSIDE))
 		return outside(perfetto, event->cpu);
 	uint32_t name = event->switched.next_name;
 	return (struct next){.tid = event->switched.next_tid,
@@ -203,7 +210,9 @@ int ftrace_switch(struct perfetto *perfetto, const struct event *event) {
 	}
 	if (cpu->current != event->tid && cpu->current < TID_OUTSIDE) {
 		// Something is missing in between: nobody is stretched over it.
-		struct next unknown = {.tid = TID_LOST + event->cpu, .name = perfetto->lost_name, .priority = DEFAULT_PRIORITY};
+		struct next unknown = {.tid = TID_LOST + event->cpu,
+				       .name = perfetto->lost_name,
+				       .priority = DEFAULT_PRIORITY};
 		put_switch(cpu, cpu->last_switch, STATE_RUNNING, unknown);
 	}
 	bool pseudo = cpu->current >= TID_OUTSIDE;
@@ -216,7 +225,9 @@ void ftrace_take_over(struct perfetto *perfetto, const struct event *event) {
 	struct cpu *cpu = ftrace_cpu(perfetto, event->cpu);
 	if (cpu->current == event->exec.old_tid && event->time >= cpu->last_switch)
 		put_switch(cpu, event->time, STATE_DEAD,
-			   (struct next){.tid = event->tid, .name = event->exec.name, .priority = DEFAULT_PRIORITY});
+			   (struct next){.tid = event->tid,
+					 .name = event->exec.name,
+					 .priority = DEFAULT_PRIORITY});
 }
 
 // ---- wakeups ----
@@ -255,7 +266,8 @@ int ftrace_waking(struct perfetto *perfetto, const struct event *event) {
 		return flush_if_full(perfetto, event->cpu);
 	}
 	name_outsider(perfetto, cpu, event);
-	struct full_event full = full_begin(cpu, event->time, event->tid, event->waking.context, FTRACE_SCHED_WAKING);
+	struct full_event full = full_begin(cpu, event->time, event->tid, event->waking.context,
+					    FTRACE_SCHED_WAKING);
 	proto_string(full.out, WAKING_COMM, strings_get(perfetto->strings, name));
 	proto_uint(full.out, WAKING_PID, event->waking.wakee_tid);
 	proto_int(full.out, WAKING_PRIO, event->waking.priority);
@@ -272,8 +284,8 @@ int ftrace_newtask(struct perfetto *perfetto, const struct event *event, uint32_
 	// CLONE_PARENT makes a sibling: the parent is not the one that forks.
 	bool own_child = thread || !event->fork.parent_pid || event->fork.parent_pid == event->pid;
 	struct cpu *cpu = ftrace_cpu(perfetto, event->cpu);
-	struct full_event full = full_begin(cpu, event->time, own_child ? event->tid : event->fork.parent_pid, 0,
-					    FTRACE_TASK_NEWTASK);
+	struct full_event full = full_begin(cpu, event->time, own_child ? event->tid : event->fork.parent_pid,
+					    0, FTRACE_TASK_NEWTASK);
 	proto_uint(full.out, NEWTASK_PID, event->fork.child_tid);
 	proto_string(full.out, NEWTASK_COMM, strings_get(perfetto->strings, name));
 	proto_uint(full.out, NEWTASK_CLONE_FLAGS, thread ? CLONE_THREAD : 0);
@@ -282,8 +294,8 @@ int ftrace_newtask(struct perfetto *perfetto, const struct event *event, uint32_
 }
 
 int ftrace_rename(struct perfetto *perfetto, const struct event *event, uint32_t old_name) {
-	struct full_event full =
-		full_begin(ftrace_cpu(perfetto, event->cpu), event->time, event->tid, 0, FTRACE_TASK_RENAME);
+	struct full_event full = full_begin(ftrace_cpu(perfetto, event->cpu), event->time, event->tid, 0,
+					    FTRACE_TASK_RENAME);
 	proto_uint(full.out, RENAME_PID, event->tid);
 	proto_string(full.out, RENAME_OLD_COMM, strings_get(perfetto->strings, old_name));
 	proto_string(full.out, RENAME_NEW_COMM, strings_get(perfetto->strings, event->rename.name));
@@ -336,7 +348,9 @@ void ftrace_lost(struct perfetto *perfetto, const struct event *event) {
 	cpu->in_irq = cpu->in_softirq = false;
 	if (event->lost.source == SOURCE_SCHED && event->cpu != CPU_NONE && cpu->current < TID_OUTSIDE)
 		put_switch(cpu, cpu->last_switch + (cpu->last_switch < event->time), STATE_RUNNING,
-			   (struct next){.tid = TID_LOST + number, .name = perfetto->lost_name, .priority = DEFAULT_PRIORITY});
+			   (struct next){.tid = TID_LOST + number,
+					 .name = perfetto->lost_name,
+					 .priority = DEFAULT_PRIORITY});
 }
 
 static int write_stats(struct perfetto *perfetto, unsigned phase) {

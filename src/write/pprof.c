@@ -118,7 +118,8 @@ static void write_sample(struct pprof *pprof, uint32_t node) {
 	if (task) {
 		size_t label = proto_begin(&pprof->out, SAMPLE_LABEL);
 		proto_uint(&pprof->out, LABEL_KEY, text(pprof, "comm"));
-		proto_uint(&pprof->out, LABEL_STRING, text(pprof, strings_get(profile->tables->strings, task)));
+		proto_uint(&pprof->out, LABEL_STRING,
+			   text(pprof, strings_get(profile->tables->strings, task)));
 		proto_end(&pprof->out, label);
 	}
 	proto_end(&pprof->out, message);
@@ -133,7 +134,8 @@ static int pprof_finish(struct sink *sink) {
 	const char *event = profile_event_name(profile);
 	size_t type = proto_begin(&pprof->out, PROFILE_SAMPLE_TYPE);
 	proto_uint(&pprof->out, VALUE_TYPE_TYPE, text(pprof, *event ? event : "samples"));
-	proto_uint(&pprof->out, VALUE_TYPE_UNIT, text(pprof, profile_in_nanoseconds(profile) ? "nanoseconds" : "count"));
+	proto_uint(&pprof->out, VALUE_TYPE_UNIT,
+		   text(pprof, profile_in_nanoseconds(profile) ? "nanoseconds" : "count"));
 	proto_end(&pprof->out, type);
 	for (uint32_t i = 1; i < profile->nodes.count && !pprof->output->error; i++) {
 		if (profile_node(profile, i)->self)

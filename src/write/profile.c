@@ -10,7 +10,8 @@
 static uint32_t add_node(struct profile *profile, uint32_t parent, uint32_t name) {
 	uint32_t node = (uint32_t)profile->nodes.count;
 	uint32_t sibling = profile_node(profile, parent)->first_child;
-	array_push(&profile->nodes, (struct profile_node){.parent = parent, .name = name, .next_sibling = sibling});
+	array_push(&profile->nodes,
+		   (struct profile_node){.parent = parent, .name = name, .next_sibling = sibling});
 	profile_node(profile, parent)->first_child = node;
 	return node;
 }
@@ -61,7 +62,9 @@ static struct label_nodes *nodes_of_label(struct profile *profile, uint32_t labe
 // One more than the node of a stack; 0: it has none yet.
 static uint32_t known_node(const struct label_nodes *nodes, uint32_t stack) {
 	size_t page = stack / LABEL_PAGE;
-	return page < nodes->pages.count && nodes->pages.items[page] ? nodes->pages.items[page][stack % LABEL_PAGE] : 0;
+	return page < nodes->pages.count && nodes->pages.items[page]
+		       ? nodes->pages.items[page][stack % LABEL_PAGE]
+		       : 0;
 }
 
 static void remember_node(struct label_nodes *nodes, uint32_t stack, uint32_t node) {
@@ -75,7 +78,8 @@ static void remember_node(struct label_nodes *nodes, uint32_t stack, uint32_t no
 
 // A stack without a label whose names are exact has a node that nobody else can have made,
 // unless somebody has asked for nodes by name.
-static uint32_t frame_node(struct profile *profile, uint32_t parent, uint32_t frame_id, bool java, bool bare) {
+static uint32_t frame_node(struct profile *profile, uint32_t parent, uint32_t frame_id, bool java,
+			   bool bare) {
 	const struct frame *frame = stacks_frame(profile->tables->stacks, frame_id);
 	size_t nodes = profile->nodes.count;
 	uint32_t node = bare && frame->exact && !profile->children_known
@@ -115,7 +119,8 @@ static uint32_t stack_node(struct profile *profile, uint32_t label, uint32_t sta
 	bool java = profile->path.count && is_java(profile, label);
 	for (size_t i = profile->path.count; i-- > 0;) {
 		const struct stack *entry = stacks_get(stacks, profile->path.items[i]);
-		node = entry ? frame_node(profile, node, entry->frame, java, !label) : label_node(profile, label);
+		node = entry ? frame_node(profile, node, entry->frame, java, !label)
+			     : label_node(profile, label);
 		remember_node(nodes, profile->path.items[i], node);
 	}
 	return node;
@@ -244,8 +249,9 @@ static void destroy(struct sink *sink) {
 }
 
 void profile_init(struct profile *profile, struct tables *tables, const struct profile_options *options) {
-	*profile = (struct profile){
-		.sink = {.push = push, .finish = finish, .destroy = destroy}, .tables = tables, .options = *options};
+	*profile = (struct profile){.sink = {.push = push, .finish = finish, .destroy = destroy},
+				    .tables = tables,
+				    .options = *options};
 	array_push(&profile->nodes, (struct profile_node){0});
 	if (options->addresses && tables->addresses == ADDRESSES_NONE)
 		tables->addresses = ADDRESSES_OF_UNNAMED;
@@ -306,6 +312,7 @@ void profile_finish(struct profile *profile) {
 		profile->nodes.items[node->parent].base_total += node->base_total;
 	}
 	if (profile->left_out && !profile->options.event)
-		log_warning("only samples of %s are counted; %" PRIu64 " of other events are left out (--event-filter chooses)",
+		log_warning("only samples of %s are counted; %" PRIu64
+			    " of other events are left out (--event-filter chooses)",
 			    strings_get(profile->tables->strings, profile->event), profile->left_out);
 }

@@ -9,10 +9,10 @@
 #include "event/event.h"
 
 struct profile_options {
-	bool pid, tid;    // behind the task's name
-	bool kernel, jit; // mark their frames "_[k]", "_[j]"
-	bool addresses;   // of frames without a name: "[module <address>]"
-	bool whole_names; // with argument lists
+	bool pid, tid;     // behind the task's name
+	bool kernel, jit;  // mark their frames "_[k]", "_[j]"
+	bool addresses;    // of frames without a name: "[module <address>]"
+	bool whole_names;  // with argument lists
 	const char *event; // only samples of this one; NULL: of the first that occurs
 	bool every_event;
 	bool no_inline; // of the reader's matters: inlined functions are not looked up
@@ -22,12 +22,12 @@ enum { PROFILE_ROOT = 0 };
 
 struct profile_node {
 	uint32_t parent;
-	uint32_t name; // strings
+	uint32_t name;                      // strings
 	uint32_t first_child, next_sibling; // 0: none
-	uint32_t module; // strings; of the first frame of this name here
-	uint32_t kind;   // enum frame_kind, or PROFILE_TASK
-	uint64_t self, total; // weights; totals are there after profile_finish()
-	uint64_t base_self, base_total; // of the profile this one is compared with
+	uint32_t module;                    // strings; of the first frame of this name here
+	uint32_t kind;                      // enum frame_kind, or PROFILE_TASK
+	uint64_t self, total;               // weights; totals are there after profile_finish()
+	uint64_t base_self, base_total;     // of the profile this one is compared with
 };
 
 enum { PROFILE_TASK = 100 }; // a node's kind: the task's own
@@ -43,21 +43,22 @@ struct profile {
 	struct tables *tables;
 	struct profile_options options;
 	ARRAY(struct profile_node) nodes;
-	struct map children;    // parent and name to node
-	bool children_known;    // all nodes are in there; as long as nobody asks, none are
-	struct map label_numbers; // label to one more than its number
+	struct map children;                   // parent and name to node
+	bool children_known;                   // all nodes are in there; as long as nobody asks, none are
+	struct map label_numbers;              // label to one more than its number
 	ARRAY(struct label_nodes) label_nodes; // by that number
-	uint32_t last_label;      // the label of the sample before, and one more than its number
+	uint32_t last_label;                   // the label of the sample before, and one more than its number
 	size_t last_label_number;
-	ARRAY(uint32_t) path; // scratch
+	ARRAY(uint32_t) path;     // scratch
 	ARRAY(uint32_t) names[2]; // of frames, 0: not made yet; the second is for tasks of Java
-	struct map labels;      // of tasks
-	struct map task_names;  // tid to name
-	uint32_t event;         // the one that counts
+	struct map labels;        // of tasks
+	struct map task_names;    // tid to name
+	uint32_t event;           // the one that counts
 	bool event_chosen, event_warned;
 	uint64_t samples, weight, left_out; // left_out: samples of other events
 	uint64_t base_samples, base_weight;
-	uint64_t divisor, base_divisor; // of all weights of lines that stand for many samples; 0: there are none
+	uint64_t divisor,
+		base_divisor; // of all weights of lines that stand for many samples; 0: there are none
 };
 
 void profile_init(struct profile *profile, struct tables *tables, const struct profile_options *options);
@@ -76,8 +77,8 @@ const char *profile_event_name(const struct profile *profile);
 bool profile_in_nanoseconds(const struct profile *profile);
 
 // The frame's name as it is shown, a string's id.
-uint32_t profile_frame_name(struct tables *tables, const struct frame *frame, const struct profile_options *options,
-			    bool java);
+uint32_t profile_frame_name(struct tables *tables, const struct frame *frame,
+			    const struct profile_options *options, bool java);
 
 // Walks the tree depth first with each node's children in the order of their
 // names, as sorting whole lines of folded stacks would have it. A node comes up

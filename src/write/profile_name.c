@@ -51,9 +51,12 @@ static const char *arguments(const char *name) {
 		brace += c == '{';
 		brace -= c == '}' && brace;
 		if (c == '(' && !angle && !brace) {
-			bool type = at - name >= 8 && (memcmp(at - 8, "decltype", 8) == 0 ||
-						       (at - name >= 9 && memcmp(at - 9, "decltype ", 9) == 0));
-			const char *close = type || starts(at, "(anonymous namespace)") ? closing_parenthesis(at) : NULL;
+			bool type = at - name >= 8 &&
+				    (memcmp(at - 8, "decltype", 8) == 0 ||
+				     (at - name >= 9 && memcmp(at - 9, "decltype ", 9) == 0));
+			const char *close = type || starts(at, "(anonymous namespace)")
+						    ? closing_parenthesis(at)
+						    : NULL;
 			if (!close)
 				return at;
 			at = close;
@@ -95,7 +98,8 @@ static void append_unnamed(struct buffer *out, const char *module, const struct 
 }
 
 // What goes behind the name, if the options ask for it and it is not there.
-static const char *mark(const struct frame *frame, const char *module, const struct profile_options *options) {
+static const char *mark(const struct frame *frame, const char *module,
+			const struct profile_options *options) {
 	if (frame->kind == FRAME_INLINED)
 		return *module ? "_[i]" : "";
 	bool bracketed = *module == '[' && !strstr(module, "unknown");
@@ -106,8 +110,8 @@ static const char *mark(const struct frame *frame, const char *module, const str
 	return "";
 }
 
-uint32_t profile_frame_name(struct tables *tables, const struct frame *frame, const struct profile_options *options,
-			    bool java) {
+uint32_t profile_frame_name(struct tables *tables, const struct frame *frame,
+			    const struct profile_options *options, bool java) {
 	const char *symbol = strings_get(tables->strings, frame->symbol);
 	const char *module = strings_get(tables->strings, frame->module);
 	if (frame->exact)

@@ -27,7 +27,8 @@ struct descent {
 static uint32_t descent_next(struct descent *descent) {
 	const struct profile *profile = descent->profile;
 	uint32_t next = profile_node(profile, descent->node)->first_child;
-	for (uint32_t at = descent->node; !next && at != PROFILE_ROOT; at = profile_node(profile, at)->parent) {
+	for (uint32_t at = descent->node; !next && at != PROFILE_ROOT;
+	     at = profile_node(profile, at)->parent) {
 		--*map_put(&descent->open, profile_node(profile, at)->name);
 		next = profile_node(profile, at)->next_sibling;
 	}
@@ -60,7 +61,8 @@ void profile_functions(struct function_table *table, const struct profile *profi
 	map_free(&descent.open);
 }
 
-void profile_neighbours(struct function_table *table, const struct profile *profile, uint32_t name, bool callers) {
+void profile_neighbours(struct function_table *table, const struct profile *profile, uint32_t name,
+			bool callers) {
 	struct collector collector = {.table = table};
 	for (uint32_t i = 1; i < profile->nodes.count; i++) {
 		const struct profile_node *node = profile_node(profile, i);
@@ -80,7 +82,8 @@ static int by_self(const void *left, const void *right) {
 	const struct function_row *a = left, *b = right;
 	if (a->self != b->self)
 		return a->self < b->self ? 1 : -1;
-	return a->total != b->total ? (a->total < b->total ? 1 : -1) : (a->name > b->name) - (a->name < b->name);
+	return a->total != b->total ? (a->total < b->total ? 1 : -1)
+				    : (a->name > b->name) - (a->name < b->name);
 }
 
 static int by_total(const void *left, const void *right) {

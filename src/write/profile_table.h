@@ -22,7 +22,8 @@ void function_table_sort(struct function_table *table, enum function_order order
 void function_table_free(struct function_table *table);
 
 // The callers (or callees) of a name, with the weight that passes between them.
-void profile_neighbours(struct function_table *table, const struct profile *profile, uint32_t name, bool callers);
+void profile_neighbours(struct function_table *table, const struct profile *profile, uint32_t name,
+			bool callers);
 
 // Fills in `z` of all rows: the two shares as those of two samples of one population.
 void profile_compare(struct function_table *table, const struct profile *profile);

@@ -50,7 +50,8 @@ static void open_level(struct profile_walk *walk, uint32_t node) {
 			array_push(&walk->items, item);
 	}
 	if (walk->items.count > begin + 1)
-		qsort(walk->items.items + begin, walk->items.count - begin, sizeof(struct item), compare_items);
+		qsort(walk->items.items + begin, walk->items.count - begin, sizeof(struct item),
+		      compare_items);
 	array_push(&walk->levels, (struct level){begin, walk->items.count});
 }
 
@@ -66,7 +67,9 @@ bool profile_walk_next(struct profile_walk *walk, struct profile_step *step) {
 		struct level *level = &walk->levels.items[walk->levels.count - 1];
 		if (level->next == level->end) {
 			walk->levels.count--;
-			walk->items.count = walk->levels.count ? walk->levels.items[walk->levels.count - 1].end : 0;
+			walk->items.count = walk->levels.count
+						    ? walk->levels.items[walk->levels.count - 1].end
+						    : 0;
 			continue;
 		}
 		struct item item = walk->items.items[level->next++];

@@ -33,7 +33,8 @@ static void number_frames(struct frames *frames, const struct profile *profile) 
 			continue;
 		*number = frames->numbers.count;
 		json_object(&frames->json, NULL);
-		json_text(&frames->json, "name", strings_get(strings, node->name), strings_length(strings, node->name));
+		json_text(&frames->json, "name", strings_get(strings, node->name),
+			  strings_length(strings, node->name));
 		if (node->module)
 			json_string(&frames->json, "file", strings_get(strings, node->module));
 		json_close_object(&frames->json);
@@ -52,7 +53,8 @@ static void append_samples(struct frames *frames, const struct profile *profile)
 			array_push(&path, profile_node(profile, at)->name);
 		json_array(&frames->json, NULL);
 		while (path.count)
-			json_uint(&frames->json, NULL, *map_get(&frames->numbers, path.items[--path.count]) - 1);
+			json_uint(&frames->json, NULL,
+				  *map_get(&frames->numbers, path.items[--path.count]) - 1);
 		json_close_array(&frames->json);
 	}
 	json_close_array(&frames->json);
@@ -108,8 +110,8 @@ static void speedscope_destroy(struct sink *sink) {
 
 static struct sink *speedscope_open(struct output *output, struct tables *tables) {
 	struct speedscope *speedscope = memory_alloc(sizeof(*speedscope));
-	speedscope->sink =
-		(struct sink){.push = speedscope_push, .finish = speedscope_finish, .destroy = speedscope_destroy};
+	speedscope->sink = (struct sink){
+		.push = speedscope_push, .finish = speedscope_finish, .destroy = speedscope_destroy};
 	speedscope->output = output;
 	profile_init(&speedscope->profile, tables, &(struct profile_options){0});
 	return &speedscope->sink;

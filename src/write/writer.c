@@ -3,13 +3,7 @@
 #include <string.h>
 
 static const struct writer *const writers[] = {
-	&perfetto_writer,
-	&folded_writer,
-	&svg_writer,
-	&html_writer,
-	&speedscope_writer,
-	&pprof_writer,
-	NULL,
+	&perfetto_writer, &folded_writer, &svg_writer, &html_writer, &speedscope_writer, &pprof_writer, NULL,
 };
 
 const struct writer *writer_by_name(const char *name) {

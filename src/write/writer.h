@@ -13,8 +13,8 @@ struct writer {
 	struct sink *(*open)(struct output *output, struct tables *tables);
 };
 
-extern const struct writer perfetto_writer, folded_writer, svg_writer, html_writer,
-	speedscope_writer, pprof_writer;
+extern const struct writer perfetto_writer, folded_writer, svg_writer, html_writer, speedscope_writer,
+	pprof_writer;
 
 const struct writer *writer_by_name(const char *name);      // or NULL
 const struct writer *writer_by_extension(const char *path); // or NULL

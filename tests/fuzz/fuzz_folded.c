@@ -22,7 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 }
 
 void fuzz_seeds(void) {
-	static const char *const texts[] = {"a;b;c_[k] 10\na;b;d 20\na;b 3.5\n", "a;b 1 2\na;c 3 4\n", "# x\n;;; 1\nx\n"};
+	static const char *const texts[] = {"a;b;c_[k] 10\na;b;d 20\na;b 3.5\n", "a;b 1 2\na;c 3 4\n",
+					    "# x\n;;; 1\nx\n"};
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		struct buffer seed = {0};
 		char name[] = "text-0";

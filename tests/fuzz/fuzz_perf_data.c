@@ -12,7 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 	struct output output;
 	output_open(&output, "/dev/null", OUTPUT_REPLACE);
 	stream_of_memory(&input, bytes, size);
-	struct sink *sink = folded_open(&output, &tables, &(struct profile_options){.every_event = true, .addresses = true});
+	struct sink *sink = folded_open(&output, &tables,
+					&(struct profile_options){.every_event = true, .addresses = true});
 	if (!perf_data_reader.read(&input, "fuzz", &tables, sink))
 		sink_finish(sink);
 	sink_destroy(sink);

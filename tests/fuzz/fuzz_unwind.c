@@ -45,11 +45,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 // A function at 0x1100: push of the frame pointer, and its pop.
 void fuzz_seeds(void) {
 	static const uint8_t section[] = {
-		16,   0, 0, 0, // a stack of 16 bytes
-		0,    0, 0, 0, 0,    0, 0, 0, 0, 0, 0, 0, 0, 0, //
-		20,   0, 0, 0, 0,    0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 12, 7, 8, 0x90, 1, 0, 0,
-		24,   0, 0, 0, 28,   0, 0, 0, 0xe0, 0, 0, 0, 0x20, 0, 0, 0, 0, 0x41, 14, 16, 0x86, 2, 0x4f, 12, 7, 8, 0, 0,
-		0,    0, 0, 0,
+		16, 0,    0, 0,                                              // a stack of 16 bytes
+		0,  0,    0, 0,    0,  0,  0,    0, 0,    0,   0,   0, 0, 0, //
+		20, 0,    0, 0,    0,  0,  0,    0, 1,    'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 12,   7,
+		8,  0x90, 1, 0,    0,  24, 0,    0, 0,    28,  0,   0, 0, 0xe0, 0,  0, 0,    0x20, 0,
+		0,  0,    0, 0x41, 14, 16, 0x86, 2, 0x4f, 12,  7,   8, 0, 0,    0,  0, 0,    0,
 	};
 	struct buffer seed = {0};
 	buffer_append(&seed, section, sizeof(section));

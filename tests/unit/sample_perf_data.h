@@ -81,7 +81,8 @@ static inline void put_mmap(struct buffer *out, uint32_t tid, uint64_t begin, ui
 }
 
 // A sample in user code, of these addresses, innermost first.
-static inline void put_sample(struct buffer *out, uint32_t tid, uint64_t time, const uint64_t *chain, size_t count) {
+static inline void put_sample(struct buffer *out, uint32_t tid, uint64_t time, const uint64_t *chain,
+			      size_t count) {
 	size_t mark = put_begin(out, 9, 2);
 	put_u64(out, chain[0]);
 	put_u32(out, tid);

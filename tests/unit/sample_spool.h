@@ -108,8 +108,8 @@ static inline void record_an_exec(struct buffer *spool, uint32_t delta, uint32_t
 	buffer_append(spool, "\0\0\0\0\0\0\0", end - spool->size);
 }
 
-static inline void record_a_mark(struct buffer *spool, uint32_t delta, uint32_t tid, uint32_t pid, uint8_t type,
-				 const char *text, double value) {
+static inline void record_a_mark(struct buffer *spool, uint32_t delta, uint32_t tid, uint32_t pid,
+				 uint8_t type, const char *text, double value) {
 	size_t size = (sizeof(struct record_mark) + strlen(text) + 7) & ~(size_t)7;
 	struct record_mark mark = {.head = {.delta = delta, .kind = RECORD_MARK, .size = (uint16_t)size},
 				   .tid = tid,

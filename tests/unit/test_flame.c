@@ -5,11 +5,13 @@
 
 #include <string.h>
 
-static const struct flame_box *box_of(const struct flame_layout *layout, const struct profile *profile, const char *name) {
+static const struct flame_box *box_of(const struct flame_layout *layout, const struct profile *profile,
+				      const char *name) {
 	for (size_t i = 0; i < layout->boxes.count; i++) {
 		uint32_t node = layout->boxes.items[i].node;
 		if (node != FLAME_SMALL && node != PROFILE_ROOT &&
-		    strcmp(strings_get(profile->tables->strings, profile_node(profile, node)->name), name) == 0)
+		    strcmp(strings_get(profile->tables->strings, profile_node(profile, node)->name), name) ==
+			    0)
 			return &layout->boxes.items[i];
 	}
 	return NULL;
@@ -20,8 +22,10 @@ static void test_children_lie_side_by_side_inside_their_parent(void **state) {
 	struct flame_layout layout = {0};
 	sample_profile_init(&sample, "a;b 10\na;c 30\na 5\nz 55\n");
 	flame_layout(&layout, &sample.profile, 0);
-	const struct flame_box *a = box_of(&layout, &sample.profile, "a"), *b = box_of(&layout, &sample.profile, "b"),
-			       *c = box_of(&layout, &sample.profile, "c"), *z = box_of(&layout, &sample.profile, "z");
+	const struct flame_box *a = box_of(&layout, &sample.profile, "a"),
+			       *b = box_of(&layout, &sample.profile, "b"),
+			       *c = box_of(&layout, &sample.profile, "c"),
+			       *z = box_of(&layout, &sample.profile, "z");
 	assert_int_equal(0, a->begin);
 	assert_int_equal(45, a->total);
 	assert_int_equal(5, b->begin); // behind what a has itself

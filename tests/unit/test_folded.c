@@ -11,7 +11,9 @@ static uint32_t node_of(const struct profile *profile, const char *path) {
 	snprintf(copy, sizeof(copy), "%s", path);
 	for (char *name = strtok_r(copy, ";", &save); name; name = strtok_r(NULL, ";", &save)) {
 		uint32_t child = profile_node(profile, node)->first_child;
-		while (child && strcmp(strings_get(profile->tables->strings, profile_node(profile, child)->name), name) != 0)
+		while (child &&
+		       strcmp(strings_get(profile->tables->strings, profile_node(profile, child)->name),
+			      name) != 0)
 			child = profile_node(profile, child)->next_sibling;
 		assert_int_not_equal(0, child);
 		node = child;
@@ -38,7 +40,8 @@ static void test_lines_add_up_in_a_tree(void **state) {
 // Lines share what they begin with; a name that goes on is another one.
 static void test_a_common_beginning_ends_at_a_semicolon(void **state) {
 	struct sample_profile sample;
-	sample_profile_init(&sample, "abcdefgh;abcdefgh 1\nabcdefgh;abcdefghi 2\nabcdefgh 4\nabcdefghi;x 8\n");
+	sample_profile_init(&sample,
+			    "abcdefgh;abcdefgh 1\nabcdefgh;abcdefghi 2\nabcdefgh 4\nabcdefghi;x 8\n");
 	assert_weights(&sample.profile, "abcdefgh", 4, 7);
 	assert_weights(&sample.profile, "abcdefgh;abcdefghi", 2, 2);
 	assert_weights(&sample.profile, "abcdefghi;x", 8, 8);
@@ -64,7 +67,8 @@ static void test_a_number_at_the_end_of_a_name_is_part_of_it(void **state) {
 static void test_marks_tell_the_kind(void **state) {
 	struct sample_profile sample;
 	sample_profile_init(&sample, "a;b_[k] 1\n");
-	assert_int_equal(FRAME_KERNEL, profile_node(&sample.profile, node_of(&sample.profile, "a;b_[k]"))->kind);
+	assert_int_equal(FRAME_KERNEL,
+			 profile_node(&sample.profile, node_of(&sample.profile, "a;b_[k]"))->kind);
 	sample_profile_free(&sample);
 }
 
@@ -80,7 +84,8 @@ static void test_content_tells_the_format(void **state) {
 		const char *text, *reader;
 	} cases[] = {
 		{"a;b 1\na;c 2\n", "folded"},
-		{"java 12688 [002] 6544038.708352: cpu-clock: \n\tffffffff f ([kernel.kallsyms])\n", "perf-script"},
+		{"java 12688 [002] 6544038.708352: cpu-clock: \n\tffffffff f ([kernel.kallsyms])\n",
+		 "perf-script"},
 		{"# ========\n# captured on: today\n", "perf-script"},
 		{"   dd  1 [001]  12.3:  7 cycles:  ffffffff81000000 f ([kernel.kallsyms])\n", "perf-script"},
 		{"PERFILE2", "perf-data"},

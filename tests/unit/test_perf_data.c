@@ -18,17 +18,22 @@ static int listen(struct sink *sink, const struct event *event) {
 	struct listener *listener = CONTAINER_OF(sink, struct listener, sink);
 	struct strings *strings = listener->tables.strings;
 	if (event->kind == EVENT_TASK)
-		buffer_printf(&listener->text, "%d task %s\n", (int)event->time, strings_get(strings, event->task.name));
+		buffer_printf(&listener->text, "%d task %s\n", (int)event->time,
+			      strings_get(strings, event->task.name));
 	if (event->kind == EVENT_RENAME)
-		buffer_printf(&listener->text, "%d rename %s\n", (int)event->time, strings_get(strings, event->rename.name));
+		buffer_printf(&listener->text, "%d rename %s\n", (int)event->time,
+			      strings_get(strings, event->rename.name));
 	if (event->kind != EVENT_SAMPLE)
 		return 0;
-	buffer_printf(&listener->text, "%d sample %s %s %d", (int)event->time, strings_get(strings, event->sample.comm),
-		      strings_get(strings, event->sample.name), (int)event->sample.weight);
+	buffer_printf(&listener->text, "%d sample %s %s %d", (int)event->time,
+		      strings_get(strings, event->sample.comm), strings_get(strings, event->sample.name),
+		      (int)event->sample.weight);
 	const struct stack *stack;
-	for (uint32_t at = event->sample.stack; (stack = stacks_get(listener->tables.stacks, at)); at = stack->caller) {
+	for (uint32_t at = event->sample.stack; (stack = stacks_get(listener->tables.stacks, at));
+	     at = stack->caller) {
 		const struct frame *frame = stacks_frame(listener->tables.stacks, stack->frame);
-		buffer_printf(&listener->text, " %s+%x", strings_get(strings, frame->module), (unsigned)frame->address);
+		buffer_printf(&listener->text, " %s+%x", strings_get(strings, frame->module),
+			      (unsigned)frame->address);
 	}
 	buffer_printf(&listener->text, "\n");
 	return 0;
@@ -155,7 +160,10 @@ static void test_formats_of_tracepoints(void **state) {
 				     "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
 				     "\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n";
 	struct buffer data = {0};
-	buffer_append(&data, "\x17\x08\x44tracing" "0.6\0\0\x08\0\x10\0\0", 10 + 4 + 6);
+	buffer_append(&data,
+		      "\x17\x08\x44tracing"
+		      "0.6\0\0\x08\0\x10\0\0",
+		      10 + 4 + 6);
 	buffer_append(&data, "header_page\0\0\0\0\0\0\0\0\0", 12 + 8);
 	buffer_append(&data, "header_event\0\0\0\0\0\0\0\0\0", 13 + 8);
 	put_u32(&data, 0); // ftrace's own

@@ -83,7 +83,8 @@ static void test_a_function_is_one_frame_wherever_in_it_it_was(void **state) {
 	struct tables tables = tables_new();
 	struct script_lines *lines = script_lines_new(&tables);
 	struct script_frames frames;
-	static const char *const texts[] = {"\t  401000 main+0x1 (/bin/a)", "\t  401fff main+0x1000 (/bin/a)"};
+	static const char *const texts[] = {"\t  401000 main+0x1 (/bin/a)",
+					    "\t  401fff main+0x1000 (/bin/a)"};
 	uint32_t ids[2];
 	for (int i = 0; i < 2; i++) {
 		assert_true(script_frame(lines, texts[i], strlen(texts[i]), &frames));

@@ -14,7 +14,8 @@ static void assert_name(const char *expected, const char *symbol, const char *mo
 			      .module = strings_add(tables.strings, module),
 			      .kind = kind,
 			      .address = 0xabc};
-	assert_string_equal(expected, strings_get(tables.strings, profile_frame_name(&tables, &frame, &options, java)));
+	assert_string_equal(expected,
+			    strings_get(tables.strings, profile_frame_name(&tables, &frame, &options, java)));
 	tables_free(&tables);
 }
 
@@ -23,27 +24,32 @@ static void test_names_are_tidied(void **state) {
 		{"main", "main"},
 		{"f(int, char)", "f"},
 		{"f(int) [clone .cold]", "f"},
-		{"std::function<int (int, int)>::operator()(int) const", "std::function<int (int, int)>::operator"},
+		{"std::function<int (int, int)>::operator()(int) const",
+		 "std::function<int (int, int)>::operator"},
 		{"main::{lambda(int)#1}::operator()(int) const", "main::{lambda(int)#1}::operator"},
 		{"(anonymous namespace)::f(int)", "(anonymous namespace)::f"},
 		{"a::(anonymous namespace)::f", "a::(anonymous namespace)::f"},
 		{"net/http.(*Client).Do", "net/http.(*Client).Do"},
-		{"<fn(i32) -> u8 as core::ops::Fn<(i32,)>>::call", "<fn(i32) -> u8 as core::ops::Fn<(i32,)>>::call"},
-		{"std::operator<< <std::char_traits<char> >(std::ostream&)", "std::operator<< <std::char_traits<char> >"},
+		{"<fn(i32) -> u8 as core::ops::Fn<(i32,)>>::call",
+		 "<fn(i32) -> u8 as core::ops::Fn<(i32,)>>::call"},
+		{"std::operator<< <std::char_traits<char> >(std::ostream&)",
+		 "std::operator<< <std::char_traits<char> >"},
 		{"decltype(nullptr) f<int>(int)", "decltype(nullptr) f<int>"},
 		{"x::operator->() const", "x::operator->"},
 		{"a;b", "a:b"},
 		{"RegExp:[&<>\"']", "RegExp:[&<>]"},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_name(cases[i][1], cases[i][0], "/bin/a", FRAME_USER, (struct profile_options){0}, false);
+		assert_name(cases[i][1], cases[i][0], "/bin/a", FRAME_USER, (struct profile_options){0},
+			    false);
 	assert_name("f(int)", "f(int)", "", FRAME_USER, (struct profile_options){.whole_names = true}, false);
 }
 
 static void test_what_has_no_name_is_named_after_its_module(void **state) {
 	assert_name("[libc.so.6]", "", "/lib/libc.so.6", FRAME_USER, (struct profile_options){0}, false);
 	assert_name("[unknown]", "", "", FRAME_USER, (struct profile_options){0}, false);
-	assert_name("[libc.so.6 <abc>]", "", "/lib/libc.so.6", FRAME_USER, (struct profile_options){.addresses = true}, false);
+	assert_name("[libc.so.6 <abc>]", "", "/lib/libc.so.6", FRAME_USER,
+		    (struct profile_options){.addresses = true}, false);
 }
 
 static void test_marks(void **state) {
@@ -56,9 +62,10 @@ static void test_marks(void **state) {
 }
 
 static void test_java_s_names_lose_their_letter(void **state) {
-	assert_name("java/io/PrintStream:::print", "Ljava/io/PrintStream;::print(I)V", "/tmp/perf-1.map", FRAME_JIT,
-		    (struct profile_options){0}, true);
-	assert_name("LBusy:::main", "LBusy;::main", "/tmp/perf-1.map", FRAME_JIT, (struct profile_options){0}, true);
+	assert_name("java/io/PrintStream:::print", "Ljava/io/PrintStream;::print(I)V", "/tmp/perf-1.map",
+		    FRAME_JIT, (struct profile_options){0}, true);
+	assert_name("LBusy:::main", "LBusy;::main", "/tmp/perf-1.map", FRAME_JIT, (struct profile_options){0},
+		    true);
 }
 
 static int compare_lines(const void *left, const void *right) {
@@ -67,8 +74,9 @@ static int compare_lines(const void *left, const void *right) {
 
 // The walk gives the stacks in the order in which sort(1) puts their lines.
 static void test_the_walk_is_sorted_as_lines_are(void **state) {
-	char *expected[] = {memory_string("a"), memory_string("a b;c"), memory_string("a;c"), memory_string("a;c d"),
-			    memory_string("a;c;d"), memory_string("ab"), memory_string("b;a")};
+	char *expected[] = {memory_string("a"),     memory_string("a b;c"), memory_string("a;c"),
+			    memory_string("a;c d"), memory_string("a;c;d"), memory_string("ab"),
+			    memory_string("b;a")};
 	struct buffer text = {0}, got = {0};
 	for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
 		buffer_printf(&text, "%s 1\n", expected[(i * 3 + 2) % ARRAY_SIZE(expected)]);
@@ -85,7 +93,8 @@ static void test_the_walk_is_sorted_as_lines_are(void **state) {
 		char line[64] = "";
 		for (uint32_t at = step.node; at; at = profile_node(&sample.profile, at)->parent) {
 			char longer[64];
-			snprintf(longer, sizeof(longer), "%s%s%.30s", strings_get(sample.tables.strings, profile_node(&sample.profile, at)->name),
+			snprintf(longer, sizeof(longer), "%s%s%.30s",
+				 strings_get(sample.tables.strings, profile_node(&sample.profile, at)->name),
 				 *line ? ";" : "", line);
 			memcpy(line, longer, sizeof(line));
 		}

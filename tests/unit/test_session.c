@@ -338,7 +338,8 @@ static void test_the_summary_is_one_line_of_json(void **state) {
 		"\"scope\":\"tree\",\"backend\":\"bpf\",",
 		"\"artifacts\":[{\"kind\":\"perfetto\",\"path\":\"out/"
 		"unit.pb\",\"size\":12345,\"sha256\":\"00ff\"}],",
-		"\"events\":1234567,\"lost\":{\"sched\":0,\"process\":0,\"irq\":0,\"marker\":0,\"sample\":0},",
+		"\"events\":1234567,\"lost\":{\"sched\":0,\"process\":0,\"irq\":0,\"marker\":0,\"sample\":0}"
+		",",
 		"\"cost\":{\"bpf_seconds\":0.005,\"bpf_runs_measured\":10,\"bpf_estimated\":false,\"tracer_"
 		"cpu_seconds\":0.025}}\n",
 	};

@@ -31,7 +31,8 @@ static void test_names_of_each_language(void **state) {
 }
 
 static void test_other_names_are_left_alone(void **state) {
-	static const char *const names[] = {"main", "_start", "_Z", "_R", "__libc_start_main", "_ZThis is not one", ""};
+	static const char *const names[] = {
+		"main", "_start", "_Z", "_R", "__libc_start_main", "_ZThis is not one", ""};
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		assert_null(demangle(names[i]));
 }
@@ -75,7 +76,8 @@ static void test_another_build_id_is_another_file(void **state) {
 
 static void test_this_program_s_own_unwind_table(void **state) {
 	struct elf_object *object = elf_open("/proc/self/exe", "");
-	struct unwind_table *table = unwind_table_new(object->eh_frame, object->eh_frame_size, object->eh_frame_address);
+	struct unwind_table *table = unwind_table_new(object->eh_frame, object->eh_frame_size,
+						      object->eh_frame_address);
 	assert_non_null(table);
 	assert_true(unwind_table_functions(table) > 10);
 	uint64_t address = address_in_file((void *)function_with_a_name);
@@ -104,8 +106,14 @@ static void test_this_program_s_own_unwind_table(void **state) {
 #ifdef __x86_64__
 // Two frames by hand: the inner one has pushed the frame pointer, the outer one is the last.
 static const struct unwind_row *two_rows(void *context, uint64_t pc, bool *stop) {
-	static const struct unwind_row inner = {.cfa = CFA_REGISTER, .cfa_register = 7, .cfa_offset = 16, .return_offset = -1, .frame_offset = -2, .registers = UNWIND_RETURN_SAVED | UNWIND_FRAME_SAVED};
-	static const struct unwind_row outer = {.cfa = CFA_REGISTER, .cfa_register = 6, .cfa_offset = 16, .registers = UNWIND_OUTERMOST};
+	static const struct unwind_row inner = {.cfa = CFA_REGISTER,
+						.cfa_register = 7,
+						.cfa_offset = 16,
+						.return_offset = -1,
+						.frame_offset = -2,
+						.registers = UNWIND_RETURN_SAVED | UNWIND_FRAME_SAVED};
+	static const struct unwind_row outer = {
+		.cfa = CFA_REGISTER, .cfa_register = 6, .cfa_offset = 16, .registers = UNWIND_OUTERMOST};
 	uint64_t *seen = context;
 	seen[++seen[0]] = pc;
 	return pc < 0x2000 ? &inner : &outer;
@@ -117,7 +125,11 @@ static bool found(void *context, uint64_t address, struct frame *frame) {
 
 static void test_a_stack_is_walked_to_its_end(void **state) {
 	uint64_t stack[] = {0x7000, 0x2005, 0, 0}, seen[8] = {0};
-	struct user_state user = {.machine = MACHINE_X86_64, .valid = ~UINT64_C(0), .stack = (uint8_t *)stack, .stack_size = sizeof(stack), .find = found};
+	struct user_state user = {.machine = MACHINE_X86_64,
+				  .valid = ~UINT64_C(0),
+				  .stack = (uint8_t *)stack,
+				  .stack_size = sizeof(stack),
+				  .find = found};
 	user.registers[7] = 0x6ff0; // sp
 	user.registers[8] = 0x1003; // ip
 	assert_true(unwind_stack(&user, two_rows, seen));

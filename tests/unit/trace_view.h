@@ -261,9 +261,10 @@ static inline void view_interned(struct view *view, struct cursor interned) {
 }
 
 static inline void view_track_event_packet(struct view *view, uint64_t time, struct cursor event) {
-	struct view_track_event one = {
-		.time = time, .type = find_field(event, 9).value, .track = find_field(event, 11).value,
-		.category = find_field(event, 3).value};
+	struct view_track_event one = {.time = time,
+				       .type = find_field(event, 9).value,
+				       .track = find_field(event, 11).value,
+				       .category = find_field(event, 3).value};
 	copy_text(find_field(event, 23).bytes, one.name, VIEW_TEXT);
 	for (size_t i = 0; i < view->names.count; i++)
 		if (view->names.items[i].id == find_field(event, 10).value)

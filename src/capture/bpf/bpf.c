@@ -26,10 +26,10 @@
 // program. So they are on for the first tenth of a second, and from then on for
 // every tenth one; what they say of that time is scaled up to all of it.
 struct statistics {
-	int fd;               // they are on while it is open
-	uint64_t since;       // time of the last turn
+	int fd;                     // they are on while it is open
+	uint64_t since;             // time of the last turn
 	uint64_t on_time, off_time; // after the first turn
-	uint64_t first_ns;    // told in the first turn, which is exact
+	uint64_t first_ns;          // told in the first turn, which is exact
 	unsigned turns;
 	bool available;
 };
@@ -71,16 +71,11 @@ static const struct {
 	const char *program;
 	int source;
 } program_sources[] = {
-	{"on_switch", RECORD_SOURCE_SCHED},
-	{"on_waking", RECORD_SOURCE_SCHED},
-	{"on_irq_entry", RECORD_SOURCE_IRQ},
-	{"on_irq_exit", RECORD_SOURCE_IRQ},
-	{"on_softirq_entry", RECORD_SOURCE_IRQ},
-	{"on_softirq_exit", RECORD_SOURCE_IRQ},
-	{"on_timer_entry", RECORD_SOURCE_IRQ},
-	{"on_timer_exit", RECORD_SOURCE_IRQ},
-	{"on_sample", RECORD_SOURCE_SAMPLE},
-	{"sample_newtask", RECORD_SOURCE_SAMPLE},
+	{"on_switch", RECORD_SOURCE_SCHED},      {"on_waking", RECORD_SOURCE_SCHED},
+	{"on_irq_entry", RECORD_SOURCE_IRQ},     {"on_irq_exit", RECORD_SOURCE_IRQ},
+	{"on_softirq_entry", RECORD_SOURCE_IRQ}, {"on_softirq_exit", RECORD_SOURCE_IRQ},
+	{"on_timer_entry", RECORD_SOURCE_IRQ},   {"on_timer_exit", RECORD_SOURCE_IRQ},
+	{"on_sample", RECORD_SOURCE_SAMPLE},     {"sample_newtask", RECORD_SOURCE_SAMPLE},
 };
 
 static bool kernel_at_least(unsigned major, unsigned minor) {
@@ -95,7 +90,8 @@ static bool kernel_at_least(unsigned major, unsigned minor) {
 static uint64_t boot_offset(void) {
 	uint64_t best = UINT64_MAX, offset = 0;
 	for (int try = 0; try < 5; try++) {
-		uint64_t before = clock_monotonic_now(), boot = clock_boot_now(), after = clock_monotonic_now();
+		uint64_t before = clock_monotonic_now(), boot = clock_boot_now(),
+			 after = clock_monotonic_now();
 		if (after - before < best) {
 			best = after - before;
 			offset = boot - (before + best / 2);
@@ -125,15 +121,18 @@ static int load(struct capture *capture, const struct capture_options *options, 
 	for (size_t i = 0; i < ARRAY_SIZE(program_sources); i++)
 		if (!options->sources[program_sources[i].source])
 			bpf_program__set_autoload(
-				bpf_object__find_program_by_name(programs->obj, program_sources[i].program), false);
+				bpf_object__find_program_by_name(programs->obj, program_sources[i].program),
+				false);
 	// Maps that only samples need take their time to be made, too.
-	struct bpf_map *sampling_maps[] = {programs->maps.space_ids, programs->maps.spaces, programs->maps.unwind_files,
-					   programs->maps.unwind_sizes, programs->maps.walks};
+	struct bpf_map *sampling_maps[] = {programs->maps.space_ids, programs->maps.spaces,
+					   programs->maps.unwind_files, programs->maps.unwind_sizes,
+					   programs->maps.walks};
 	for (size_t i = 0; i < ARRAY_SIZE(sampling_maps); i++)
 		bpf_map__set_autocreate(sampling_maps[i], options->sources[RECORD_SOURCE_SAMPLE]);
 	bpf_program__set_autoattach(programs->progs.flush_lane, false);
 	bpf_program__set_autoattach(programs->progs.on_sample, false);
-	programs->rodata->sample_period = options->sample_frequency ? 1000000000u / options->sample_frequency : 0;
+	programs->rodata->sample_period = options->sample_frequency ? 1000000000u / options->sample_frequency
+								    : 0;
 	bpf_map__set_max_entries(programs->maps.lanes, capture->cpu_count);
 	programs->rodata->cpu_count = capture->cpu_count;
 	programs->rodata->boot_offset = boot_offset();
@@ -174,7 +173,8 @@ static void note_crash(struct capture *capture, const struct batch *batch) {
 	struct capture_crashes *crashes = &capture->crashes;
 	if (crashes->list.count == MOST_CRASHES) {
 		buffer_free(&crashes->list.items[0].record);
-		memmove(crashes->list.items, crashes->list.items + 1, --crashes->list.count * sizeof(*crashes->list.items));
+		memmove(crashes->list.items, crashes->list.items + 1,
+			--crashes->list.count * sizeof(*crashes->list.items));
 	}
 	struct capture_crash crash = {.time = batch->base};
 	buffer_append(&crash.record, batch + 1, batch->size);
@@ -197,7 +197,8 @@ static int make_ring(struct capture *capture, size_t size) {
 	if (capture->ring_fd < 0)
 		return -errno;
 	uint32_t index = SLOT - 1;
-	if (bpf_map_update_elem(bpf_map__fd(capture->programs->maps.rings), &index, &capture->ring_fd, BPF_ANY))
+	if (bpf_map_update_elem(bpf_map__fd(capture->programs->maps.rings), &index, &capture->ring_fd,
+				BPF_ANY))
 		return -errno;
 	capture->ring = ring_buffer__new(capture->ring_fd, take_batch, capture, NULL);
 	return capture->ring ? 0 : -errno;
@@ -331,7 +332,8 @@ static void statistics_total(struct capture *capture, struct capture_totals *tot
 	// Too short for a second look: what the first turn told goes for the rest too.
 	uint64_t base = statistics->on_time ? statistics->first_ns : 0;
 	uint64_t seen = statistics->on_time ? statistics->on_time : STATISTICS_TURN_NS;
-	uint64_t all = statistics->on_time + statistics->off_time + (statistics->on_time ? 0 : STATISTICS_TURN_NS);
+	uint64_t all = statistics->on_time + statistics->off_time +
+		       (statistics->on_time ? 0 : STATISTICS_TURN_NS);
 	double scale = (double)all / (double)seen;
 	totals->program_ns = base + (uint64_t)((double)(totals->program_ns - base) * scale);
 	totals->program_estimated = true;
@@ -345,7 +347,8 @@ static void say_program_times(const struct capture *capture) {
 		int fd = bpf_program__fd(program);
 		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size) && info.run_cnt)
 			log_verbose("%s: %llu runs measured, %llu ns each", bpf_program__name(program),
-				    (unsigned long long)info.run_cnt, (unsigned long long)(info.run_time_ns / info.run_cnt));
+				    (unsigned long long)info.run_cnt,
+				    (unsigned long long)(info.run_time_ns / info.run_cnt));
 	}
 }
 

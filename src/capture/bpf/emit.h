@@ -50,9 +50,9 @@ struct rings {
 
 // What the programs remember of a CPU.
 struct cpu_state {
-	uint64_t current;     // the task that came with the last switch, as an address
-	uint32_t slot;        // its session
-	uint32_t follower;    // the session that lost this CPU with the last switch
+	uint64_t current;            // the task that came with the last switch, as an address
+	uint32_t slot;               // its session
+	uint32_t follower;           // the session that lost this CPU with the last switch
 	uint32_t hardirqs, softirqs; // being handled right now
 };
 
@@ -117,5 +117,4 @@ static __always_inline void count_loss(uint32_t slot, uint32_t source, uint64_t 
 // call: inlined, it made up most of the time to load.
 int emit(union any_record *record, uint32_t slot, uint64_t now, uint32_t size, uint32_t source);
 
-#define EMIT(record, slot, member, source) \
-	emit(record, slot, boot_time(), sizeof((record)->member), source)
+#define EMIT(record, slot, member, source) emit(record, slot, boot_time(), sizeof((record)->member), source)

@@ -26,7 +26,8 @@ int on_irq_entry(uint64_t *context) {
 		return 0;
 	struct irqaction *action = (void *)context[1];
 	union any_record record = {};
-	record.irq = (struct record_irq){.head = {.kind = RECORD_IRQ_ENTRY}, .tid = task->pid, .number = context[0]};
+	record.irq = (struct record_irq){
+		.head = {.kind = RECORD_IRQ_ENTRY}, .tid = task->pid, .number = context[0]};
 	bpf_probe_read_kernel_str(record.irq_named.name, RECORD_NAME_SIZE, BPF_CORE_READ(action, name));
 	return EMIT(&record, slot, irq_named, RECORD_SOURCE_IRQ);
 }

@@ -7,14 +7,14 @@
 #include "event/record.h"
 
 enum row_rule {
-	ROW_NONE,     // nothing is known about the code from here on
-	ROW_END,      // nobody has called this: the outermost frame
-	ROW_STACK,    // CFA = stack pointer + cfa
-	ROW_FRAME,    // CFA = frame pointer + cfa
-	ROW_PLT,      // CFA = stack pointer + 8, and 8 more behind byte `cfa` of 16
-	ROW_ALIGNED,  // CFA = what is at frame pointer + cfa; the frame pointer is at 0 there
-	ROW_SIGNAL,   // a signal came in between: the kernel has saved the registers
-	ROW_STRANGE,  // a rule that this table does not know
+	ROW_NONE,    // nothing is known about the code from here on
+	ROW_END,     // nobody has called this: the outermost frame
+	ROW_STACK,   // CFA = stack pointer + cfa
+	ROW_FRAME,   // CFA = frame pointer + cfa
+	ROW_PLT,     // CFA = stack pointer + 8, and 8 more behind byte `cfa` of 16
+	ROW_ALIGNED, // CFA = what is at frame pointer + cfa; the frame pointer is at 0 there
+	ROW_SIGNAL,  // a signal came in between: the kernel has saved the registers
+	ROW_STRANGE, // a rule that this table does not know
 	ROW_RULE_COUNT
 };
 
@@ -35,7 +35,7 @@ enum row_result { ROW_STEPPED, ROW_FINISHED, ROW_BROKEN };
 // inlined, so a function pointer costs nothing (and BPF accepts it).
 static inline __attribute__((always_inline)) enum row_result
 row_step(const struct kernel_row *row, struct row_registers *registers,
-	    _Bool (*read)(void *context, uint64_t address, uint64_t *value), void *context) {
+	 _Bool (*read)(void *context, uint64_t address, uint64_t *value), void *context) {
 	uint64_t cfa, pc, frame = registers->frame;
 	switch (row->rule) {
 	case ROW_END:
@@ -55,7 +55,8 @@ row_step(const struct kernel_row *row, struct row_registers *registers,
 			return ROW_BROKEN;
 		break;
 	case ROW_SIGNAL: // struct ucontext, from its 40th byte: rbp is the 10th register, rsp, rip follow
-		if (!read(context, registers->stack + 120, &frame) || !read(context, registers->stack + 160, &cfa) ||
+		if (!read(context, registers->stack + 120, &frame) ||
+		    !read(context, registers->stack + 160, &cfa) ||
 		    !read(context, registers->stack + 168, &pc))
 			return ROW_BROKEN;
 		*registers = (struct row_registers){.pc = pc, .stack = cfa, .frame = frame};

@@ -37,8 +37,8 @@ int on_newtask(uint64_t *context) {
 static __always_inline bool emit_exec(void *ring, uint32_t room, uint64_t *context) {
 	struct task_struct *task = (void *)context[0];
 	struct linux_binprm *program = (void *)context[2];
-	struct batch *batch =
-		bpf_ringbuf_reserve(ring, sizeof(*batch) + sizeof(struct record_exec) + EXEC_FILE_SIZE + room + 8, 0);
+	struct batch *batch = bpf_ringbuf_reserve(
+		ring, sizeof(*batch) + sizeof(struct record_exec) + EXEC_FILE_SIZE + room + 8, 0);
 	if (!batch)
 		return false;
 	struct record_exec *record = (void *)(batch + 1);
@@ -61,8 +61,7 @@ static __always_inline bool emit_exec(void *ring, uint32_t room, uint64_t *conte
 	if (bpf_probe_read_user(text + file_size, arguments_size, (void *)begin))
 		arguments_size = 0;
 	uint32_t size = (sizeof(*record) + file_size + arguments_size + 7) & ~7u;
-	*batch = (struct batch){
-		.base = boot_time(), .cpu = bpf_get_smp_processor_id(), .size = size};
+	*batch = (struct batch){.base = boot_time(), .cpu = bpf_get_smp_processor_id(), .size = size};
 	record->head = (struct record){.kind = RECORD_EXEC, .flags = flags, .size = size};
 	record->tid = task->pid;
 	record->pid = task->tgid;
@@ -87,8 +86,8 @@ int on_exec(uint64_t *context) {
 		return 0;
 	uint64_t arguments = BPF_CORE_READ(task, mm, arg_end) - BPF_CORE_READ(task, mm, arg_start);
 	bool shorter = arguments <= EXEC_ARGUMENTS_SHORT;
-	if (!(shorter ? emit_exec(ring, EXEC_ARGUMENTS_SHORT, context) :
-			emit_exec(ring, EXEC_ARGUMENTS_LONG, context)))
+	if (!(shorter ? emit_exec(ring, EXEC_ARGUMENTS_SHORT, context)
+		      : emit_exec(ring, EXEC_ARGUMENTS_LONG, context)))
 		count_loss(slot, RECORD_SOURCE_PROCESS, 1);
 	return 0;
 }
@@ -116,7 +115,8 @@ int on_exit(uint64_t *context) {
 	bool group = BPF_CORE_READ(signal, flags) & SIGNAL_GROUP_EXIT;
 	union any_record record = {};
 	record.exit = (struct record_exit){
-		.head = {.kind = RECORD_EXIT, .flags = BPF_CORE_READ(signal, live.counter) == 0 ? EXIT_LAST : 0},
+		.head = {.kind = RECORD_EXIT,
+			 .flags = BPF_CORE_READ(signal, live.counter) == 0 ? EXIT_LAST : 0},
 		.tid = task->pid,
 		.pid = task->tgid,
 		.code = group ? BPF_CORE_READ(signal, group_exit_code) : task->exit_code,

@@ -64,7 +64,7 @@ struct walk {
 	struct kernel_row row;
 	uint32_t space, file, low, high;
 	uint32_t unknown; // code was met that the loader has not told about yet
-	uint32_t exact; // the address is where the thread was, not where a call returns to
+	uint32_t exact;   // the address is where the thread was, not where a call returns to
 	uint64_t bias;
 };
 
@@ -196,7 +196,8 @@ struct pt_regs___kernel {
 } KERNEL_TYPE;
 
 // Where the thread is, or was when it entered the kernel, in its own code.
-static __always_inline bool user_registers(struct bpf_perf_event_data *context, struct row_registers *registers) {
+static __always_inline bool user_registers(struct bpf_perf_event_data *context,
+					   struct row_registers *registers) {
 #ifdef __TARGET_ARCH_x86
 	if ((context->regs.cs & 3) == 3) {
 		*registers = (struct row_registers){
@@ -207,8 +208,9 @@ static __always_inline bool user_registers(struct bpf_perf_event_data *context, 
 	if (task->flags & (IS_KERNEL_THREAD | IS_EXITING)) // without memory of its own, or no more
 		return false;
 	struct pt_regs___kernel *saved = (void *)bpf_task_pt_regs(task);
-	*registers = (struct row_registers){.pc = BPF_CORE_READ(saved, ip), .stack = BPF_CORE_READ(saved, sp),
-					       .frame = BPF_CORE_READ(saved, bp)};
+	*registers = (struct row_registers){.pc = BPF_CORE_READ(saved, ip),
+					    .stack = BPF_CORE_READ(saved, sp),
+					    .frame = BPF_CORE_READ(saved, bp)};
 	return registers->pc;
 #else
 	return false;
@@ -246,7 +248,8 @@ static __always_inline uint32_t copy_stack(struct walk *walk, uint64_t stack) {
 // for that reason goes along as a copy. Returns the size of the record.
 static __always_inline uint32_t add_copy(struct walk *walk, const struct row_registers *begin) {
 	uint32_t size = copy_stack(walk, begin->stack);
-	walk->copied = (struct sample_copied){.pc = begin->pc, .stack = begin->stack, .frame = begin->frame, .size = size};
+	walk->copied = (struct sample_copied){
+		.pc = begin->pc, .stack = begin->stack, .frame = begin->frame, .size = size};
 	walk->sample.head.flags |= SAMPLE_STACK_COPIED;
 	return sizeof(walk->sample) + sizeof(walk->addresses) + sizeof(walk->copied) + ((size + 7) & ~7u);
 }
@@ -284,7 +287,8 @@ int on_sample(struct bpf_perf_event_data *context) {
 	walk->sample.head.size = size;
 	walk->batch = (struct batch){.base = boot_time(), .cpu = bpf_get_smp_processor_id(), .size = size};
 	size += sizeof(walk->batch);
-	if (size > __builtin_offsetof(struct walk, registers) || bpf_ringbuf_output(ring, walk, size, BPF_RB_NO_WAKEUP))
+	if (size > __builtin_offsetof(struct walk, registers) ||
+	    bpf_ringbuf_output(ring, walk, size, BPF_RB_NO_WAKEUP))
 		count_loss(slot, RECORD_SOURCE_SAMPLE, 1);
 	return 0;
 }

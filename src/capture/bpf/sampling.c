@@ -87,7 +87,8 @@ static struct elf_object *open_code(uint32_t pid, const char *path) {
 static struct kernel_row kernel_row(const struct unwind_row *row) {
 	enum { DWARF_FRAME = 6, DWARF_STACK = 7, RETURN_ADDRESS = -1 };
 	int unit = row->cfa == CFA_PLT ? 1 : 8;
-	struct kernel_row out = {.pc = row->pc, .rule = ROW_STRANGE, .cfa = (int16_t)(row->cfa_offset / unit)};
+	struct kernel_row out = {
+		.pc = row->pc, .rule = ROW_STRANGE, .cfa = (int16_t)(row->cfa_offset / unit)};
 	if (row->registers & UNWIND_FRAME_SAVED)
 		out.frame = (int8_t)row->frame_offset;
 	if (row->registers & UNWIND_OUTERMOST)
@@ -120,7 +121,8 @@ static void mark_entry(row_array *rows, uint64_t entry) {
 	while (at < rows->count && rows->items[at].pc <= entry)
 		at++;
 	bool covered = at && rows->items[at - 1].rule != ROW_NONE;
-	if (covered || entry > UINT32_MAX - ENTRY_SIZE || (at < rows->count && rows->items[at].pc < entry + 8))
+	if (covered || entry > UINT32_MAX - ENTRY_SIZE ||
+	    (at < rows->count && rows->items[at].pc < entry + 8))
 		return;
 	uint64_t end = at < rows->count ? MIN(rows->items[at].pc, entry + ENTRY_SIZE) : entry + ENTRY_SIZE;
 	array_push(rows, (struct kernel_row){0});
@@ -128,7 +130,8 @@ static void mark_entry(row_array *rows, uint64_t entry) {
 	memmove(&rows->items[at + 2], &rows->items[at], (rows->count - 2 - at) * sizeof(struct kernel_row));
 	rows->items[at] = (struct kernel_row){.pc = (uint32_t)entry, .rule = ROW_END};
 	rows->items[at + 1] = (struct kernel_row){.pc = (uint32_t)end, .rule = ROW_NONE};
-	if (at + 2 < rows->count && rows->items[at + 2].pc == end) // the gap is closed: that row goes on from here
+	if (at + 2 < rows->count &&
+	    rows->items[at + 2].pc == end) // the gap is closed: that row goes on from here
 		rows->items[at + 1] = rows->items[at + 2];
 }
 
@@ -148,8 +151,8 @@ static int load_table(struct sampling *sampling, uint32_t file, const row_array 
 	if (!pages || pages > UNWIND_MOST_PAGES)
 		return -EINVAL;
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_INNER_MAP | BPF_F_MMAPABLE);
-	int map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_pages", sizeof(uint32_t), sizeof(struct unwind_page), pages,
-				 &options);
+	int map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_pages", sizeof(uint32_t),
+				 sizeof(struct unwind_page), pages, &options);
 	if (map < 0)
 		return -errno;
 	size_t size = (size_t)pages * sizeof(struct unwind_page);
@@ -160,8 +163,10 @@ static int load_table(struct sampling *sampling, uint32_t file, const row_array 
 			rows[i] = i < count ? table->items[i] : (struct kernel_row){.pc = UINT32_MAX};
 		munmap(rows, size);
 		struct unwind_size known = {.pages = pages};
-		if (bpf_map_update_elem(bpf_map__fd(sampling->programs->maps.unwind_files), &file, &map, BPF_ANY) ||
-		    bpf_map_update_elem(bpf_map__fd(sampling->programs->maps.unwind_sizes), &file, &known, BPF_ANY))
+		if (bpf_map_update_elem(bpf_map__fd(sampling->programs->maps.unwind_files), &file, &map,
+					BPF_ANY) ||
+		    bpf_map_update_elem(bpf_map__fd(sampling->programs->maps.unwind_sizes), &file, &known,
+					BPF_ANY))
 			error = -errno;
 	}
 	close(map);
@@ -180,7 +185,8 @@ static uint32_t code_file(struct sampling *sampling, const struct spool_mapping 
 	struct code_file file = {.object = number < UNWIND_MOST_FILES ? open_code(mapping->pid, path) : NULL};
 	struct unwind_table *table = NULL;
 	if (file.object && file.object->eh_frame)
-		table = unwind_table_new(file.object->eh_frame, file.object->eh_frame_size, file.object->eh_frame_address);
+		table = unwind_table_new(file.object->eh_frame, file.object->eh_frame_size,
+					 file.object->eh_frame_address);
 	row_array rows = {0};
 	if (table) {
 		file.base = unwind_table_base(table);
@@ -265,8 +271,10 @@ static void apply_mapping(struct sampling *sampling, const struct seen_mapping *
 		address = code->base;
 	}
 	struct address_space *space = own_space(sampling, head->pid);
-	insert_mapping(&space->space, (struct mapping){.start = head->start, .end = head->start + head->size,
-							 .bias = head->start - (address - code->base), .file = file});
+	insert_mapping(&space->space, (struct mapping){.start = head->start,
+						       .end = head->start + head->size,
+						       .bias = head->start - (address - code->base),
+						       .file = file});
 	tell_kernel(sampling, head->pid, space);
 }
 
@@ -320,8 +328,9 @@ static void take_mapping(struct sampling *sampling, uint16_t misc, struct cursor
 // To the reader an exec is a mapping of nothing: the kernel's own event comes only after the
 // program has been mapped.
 static void note_exec(struct sampling *sampling, const struct change *change) {
-	array_push(&sampling->mappings, (struct seen_mapping){.head = {.time = change->time, .pid = change->pid},
-							      .path = (uint32_t)sampling->texts.size});
+	array_push(&sampling->mappings,
+		   (struct seen_mapping){.head = {.time = change->time, .pid = change->pid},
+					 .path = (uint32_t)sampling->texts.size});
 	buffer_append(&sampling->texts, "", 1);
 }
 
@@ -372,7 +381,8 @@ static void take_changes(struct sampling *sampling) {
 	for (size_t i = 0; i < sampling->rings.count; i++)
 		perf_ring_drain(&sampling->rings.items[i], take, sampling);
 	if (sampling->changes.count)
-		qsort(sampling->changes.items, sampling->changes.count, sizeof(*sampling->changes.items), by_time);
+		qsort(sampling->changes.items, sampling->changes.count, sizeof(*sampling->changes.items),
+		      by_time);
 	hand_over(sampling, until); // at once: tables may take a while
 	for (size_t i = 0; i < sampling->changes.count; i++)
 		apply(sampling, &sampling->changes.items[i]);
@@ -446,7 +456,8 @@ static int open_samples(struct sampling *sampling, unsigned frequency) {
 			continue;
 		if (fd < 0)
 			return -errno;
-		struct bpf_link *link = bpf_program__attach_perf_event(sampling->programs->progs.on_sample, fd);
+		struct bpf_link *link = bpf_program__attach_perf_event(sampling->programs->progs.on_sample,
+								       fd);
 		if (!link) {
 			int error = -errno;
 			close(fd);

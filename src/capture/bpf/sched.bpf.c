@@ -20,7 +20,8 @@ struct switched {
 	uint8_t flags;
 };
 
-static __always_inline void emit_switch(const struct switched *switched, union any_record *record, uint32_t slot) {
+static __always_inline void emit_switch(const struct switched *switched, union any_record *record,
+					uint32_t slot) {
 	uint8_t flags = switched->flags;
 	if (switched->prev_slot != slot)
 		flags |= SWITCH_PREV_OUTSIDE;

@@ -64,8 +64,8 @@ __attribute__((noinline)) int lane_flush(struct lane *lane, uint32_t slot) {
 }
 
 // One record past a busy lane, in a batch of its own.
-static __always_inline void emit_alone(struct lane *lane, uint32_t slot, uint64_t now, const union any_record *record,
-				       uint32_t source) {
+static __always_inline void emit_alone(struct lane *lane, uint32_t slot, uint64_t now,
+				       const union any_record *record, uint32_t source) {
 	struct {
 		struct batch batch;
 		union any_record record;

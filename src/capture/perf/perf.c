@@ -21,8 +21,8 @@
 struct capture {
 	ARRAY(struct perf_ring) rings;
 	struct capture_options options;
-	struct buffer batch;   // records of the ring being drained
-	uint64_t base;         // time of the batch's first
+	struct buffer batch; // records of the ring being drained
+	uint64_t base;       // time of the batch's first
 	uint64_t lost;
 	uint32_t lost_here;
 	int epoll;
@@ -298,7 +298,8 @@ static void take_drained(void *context, const struct perf_event_header *header, 
 }
 
 static void drain_ring(struct capture *capture, struct spool *spool, struct perf_ring *ring) {
-	perf_ring_drain(ring, take_drained, &(struct draining){.capture = capture, .spool = spool, .ring = ring});
+	perf_ring_drain(ring, take_drained,
+			&(struct draining){.capture = capture, .spool = spool, .ring = ring});
 	flush_batch(capture, spool, ring->cpu);
 }
 

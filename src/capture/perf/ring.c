@@ -6,7 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int perf_ring_open(struct perf_ring *ring, struct perf_event_attr attribute, pid_t pid, uint32_t cpu, size_t size) {
+int perf_ring_open(struct perf_ring *ring, struct perf_event_attr attribute, pid_t pid, uint32_t cpu,
+		   size_t size) {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	*ring = (struct perf_ring){.cpu = cpu, .size = size};
 	attribute.size = sizeof(attribute);

@@ -16,7 +16,8 @@ struct perf_ring {
 };
 
 // Opens the event with a ring of this size. 0 or -errno; -ENOBUFS: the ring is larger than is allowed.
-int perf_ring_open(struct perf_ring *ring, struct perf_event_attr attribute, pid_t pid, uint32_t cpu, size_t size);
+int perf_ring_open(struct perf_ring *ring, struct perf_event_attr attribute, pid_t pid, uint32_t cpu,
+		   size_t size);
 void perf_ring_close(struct perf_ring *ring);
 
 // Takes all records that are there; `body` is what follows the header.

@@ -27,5 +27,6 @@ static int set_up_second(void **state) {
 int main(void) {
 	const struct CMUnitTest first[] = {cmocka_unit_test(adds), cmocka_unit_test(fails)};
 	const struct CMUnitTest second[] = {cmocka_unit_test(skips)};
-	return cmocka_run_group_tests(first, NULL, NULL) + cmocka_run_group_tests(second, set_up_second, NULL);
+	return cmocka_run_group_tests(first, NULL, NULL) +
+	       cmocka_run_group_tests(second, set_up_second, NULL);
 }

@@ -15,7 +15,8 @@ int main(int argc, char **argv) {
 	opts.output_dir = argc > 1 ? argv[1] : NULL;
 	printf("active before: %d\n", tl_session_active("api"));
 	say("stop of none", tl_session_stop("api", path, sizeof(path)));
-	say("a bad scope", tl_session_start("api", &(struct tl_session_opts){.size = sizeof(opts), .scope = "all"}));
+	say("a bad scope",
+	    tl_session_start("api", &(struct tl_session_opts){.size = sizeof(opts), .scope = "all"}));
 	say("no name", tl_session_start("", NULL));
 	say("start", tl_session_start("api", &opts));
 	printf("active: %d\n", tl_session_active("api"));
