@@ -451,11 +451,13 @@ static int take_record(struct etl_events *events, const struct etl_record *recor
 		return take_interrupt(events, record, type);
 	case ROLE_PMU:
 		return take_pmu(events, record, type);
+	case ROLE_IMAGE:
+	case ROLE_IMAGE_ID:
+		return events->options->images || !only_state(record, role)
+			       ? take_generic(events, record, type)
+			       : 0;
 	default:
-		bool image = role == ROLE_IMAGE || role == ROLE_IMAGE_ID;
-		if (only_state(record, role) && !(events->options->images && image))
-			return 0;
-		return take_generic(events, record, type);
+		return only_state(record, role) ? 0 : take_generic(events, record, type);
 	}
 }
 

@@ -604,7 +604,9 @@ bool unwind_row_at(struct unwind_table *table, uint64_t address, struct unwind_r
 		return false;
 	if (!function->first_row)
 		make_rows(table, function);
-	const struct unwind_row *rows = table->rows.items + function->first_row - 1;
+	if (!function->row_count)
+		return false;
+	const struct unwind_row *rows = &table->rows.items[function->first_row - 1];
 	uint32_t pc = (uint32_t)(address - function->begin), low = 0, high = function->row_count;
 	while (low < high) {
 		uint32_t middle = (low + high) / 2;
