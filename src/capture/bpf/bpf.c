@@ -16,6 +16,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -42,7 +43,10 @@ struct capture {
 	struct lane *lanes;
 	size_t slot_bytes, lane_bytes;
 	uint32_t cpu_count;
-	int ring_fd;
+	int ring_fd, rings_fd;
+	pthread_t ring_placer;
+	bool placing;
+	int place_error;
 	unsigned sample_frequency; // 0: no samples
 	struct sampling *sampling;
 	struct statistics statistics;
@@ -134,6 +138,7 @@ static int load(struct capture *capture, const struct capture_options *options, 
 	programs->rodata->sample_period = options->sample_frequency ? 1000000000u / options->sample_frequency
 								    : 0;
 	bpf_map__set_max_entries(programs->maps.lanes, capture->cpu_count);
+	bpf_map__reuse_fd(programs->maps.rings, capture->rings_fd);
 	programs->rodata->cpu_count = capture->cpu_count;
 	programs->rodata->boot_offset = boot_offset();
 	programs->rodata->system_slot = options->scope == SCOPE_SYSTEM ? SLOT : NO_SLOT;
@@ -192,14 +197,35 @@ static int take_batch(void *context, void *data, size_t size) {
 	return 0;
 }
 
+// Putting a map into a map of maps waits for an RCU grace period, 5 to 20 ms.
+// A thread waits while the programs are being loaded.
+static void *place_ring(void *context) {
+	struct capture *capture = context;
+	uint32_t index = SLOT - 1;
+	if (bpf_map_update_elem(capture->rings_fd, &index, &capture->ring_fd, BPF_ANY))
+		capture->place_error = -errno;
+	return NULL;
+}
+
 static int make_ring(struct capture *capture, size_t size) {
 	capture->ring_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tracelet_ring", 0, 0, (uint32_t)size, NULL);
 	if (capture->ring_fd < 0)
 		return -errno;
-	uint32_t index = SLOT - 1;
-	if (bpf_map_update_elem(bpf_map__fd(capture->programs->maps.rings), &index, &capture->ring_fd,
-				BPF_ANY))
+	LIBBPF_OPTS(bpf_map_create_opts, like, .inner_map_fd = (uint32_t)capture->ring_fd);
+	capture->rings_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "rings", 4, 4, 1, &like);
+	if (capture->rings_fd < 0)
 		return -errno;
+	int error = pthread_create(&capture->ring_placer, NULL, place_ring, capture);
+	capture->placing = !error;
+	return -error;
+}
+
+static int finish_ring(struct capture *capture) {
+	if (capture->placing)
+		pthread_join(capture->ring_placer, NULL);
+	capture->placing = false;
+	if (capture->place_error)
+		return capture->place_error;
 	capture->ring = ring_buffer__new(capture->ring_fd, take_batch, capture, NULL);
 	return capture->ring ? 0 : -errno;
 }
@@ -230,6 +256,8 @@ static void bpf_close(struct capture *capture) {
 	for (size_t i = 0; i < capture->crashes.list.count; i++)
 		buffer_free(&capture->crashes.list.items[i].record);
 	array_free(&capture->crashes.list);
+	if (capture->placing)
+		pthread_join(capture->ring_placer, NULL);
 	sampling_stop(capture->sampling, NULL);
 	ring_buffer__free(capture->ring);
 	if (capture->slot)
@@ -239,6 +267,8 @@ static void bpf_close(struct capture *capture) {
 	if (capture->statistics.fd >= 0)
 		close(capture->statistics.fd);
 	tracelet__destroy(capture->programs);
+	if (capture->rings_fd >= 0)
+		close(capture->rings_fd);
 	if (capture->ring_fd >= 0)
 		close(capture->ring_fd);
 	free(capture);
@@ -257,17 +287,20 @@ static void explain(int error, char *why) {
 static int bpf_open(const struct capture_options *options, struct capture **result, char *why) {
 	libbpf_set_print(print_libbpf);
 	struct capture *capture = memory_alloc(sizeof(*capture));
-	capture->ring_fd = capture->statistics.fd = -1;
+	capture->ring_fd = capture->rings_fd = capture->statistics.fd = -1;
 	capture->cpu_count = (uint32_t)libbpf_num_possible_cpus();
 	capture->sample_frequency = options->sources[RECORD_SOURCE_SAMPLE] ? options->sample_frequency : 0;
 	// sched_switch got its fourth argument in 5.18, and some older kernels by a backport.
 	bool has_state = kernel_at_least(5, 18);
-	int error = load(capture, options, has_state);
-	if (error && error != -EPERM && !kernel_at_least(6, 0))
-		error = load(capture, options, !has_state);
 	size_t ring = ring_size(capture, options->buffer_size);
+	int error = make_ring(capture, ring);
+	if (!error) {
+		error = load(capture, options, has_state);
+		if (error && error != -EPERM && !kernel_at_least(6, 0))
+			error = load(capture, options, !has_state);
+	}
 	if (!error)
-		error = make_ring(capture, ring);
+		error = finish_ring(capture);
 	if (!error)
 		error = map_lanes(capture);
 	if (error) {
@@ -329,12 +362,11 @@ static void statistics_total(struct capture *capture, struct capture_totals *tot
 		return;
 	uint64_t passed = clock_boot_now() - statistics->since;
 	*(statistics->fd >= 0 ? &statistics->on_time : &statistics->off_time) += passed;
-	// Too short for a second look: what the first turn told goes for the rest too.
-	uint64_t base = statistics->on_time ? statistics->first_ns : 0;
-	uint64_t seen = statistics->on_time ? statistics->on_time : STATISTICS_TURN_NS;
-	uint64_t all = statistics->on_time + statistics->off_time +
-		       (statistics->on_time ? 0 : STATISTICS_TURN_NS);
-	double scale = (double)all / (double)seen;
+	// Too short for a good second look: what the first turn told goes for the rest too.
+	bool again = statistics->on_time >= STATISTICS_TURN_NS;
+	uint64_t base = again ? statistics->first_ns : 0;
+	uint64_t seen = statistics->on_time + (again ? 0 : STATISTICS_TURN_NS);
+	double scale = (double)(seen + statistics->off_time) / (double)seen;
 	totals->program_ns = base + (uint64_t)((double)(totals->program_ns - base) * scale);
 	totals->program_estimated = true;
 }

@@ -36,6 +36,7 @@ struct signal_struct {
 
 struct task_struct {
 	struct thread_info thread_info;
+	unsigned int cpu; // before 5.16, on x86; then it is in thread_info
 	unsigned int __state, flags;
 	int exit_state, exit_code;
 	int prio;
@@ -44,11 +45,6 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct signal_struct *signal;
 	char comm[RECORD_NAME_SIZE];
-} KERNEL_TYPE;
-
-// Before 5.16 x86 kept the CPU elsewhere.
-struct task_struct___old {
-	unsigned int cpu;
 } KERNEL_TYPE;
 
 struct linux_binprm {

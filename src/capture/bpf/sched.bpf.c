@@ -86,9 +86,8 @@ static __always_inline uint32_t interrupt_flags(const struct cpu_state *cpu) {
 }
 
 static __always_inline uint32_t cpu_of(struct task_struct *task) {
-	struct task_struct___old *old = (void *)task;
-	if (bpf_core_field_exists(old->cpu))
-		return BPF_CORE_READ(old, cpu);
+	if (bpf_core_field_exists(task->cpu))
+		return BPF_CORE_READ(task, cpu);
 	return task->thread_info.cpu;
 }
 
