@@ -21,6 +21,7 @@ _tracelet_value() {
 	--manifest) _tracelet_files -f -X '!*.man' ;;
 	--enabled | --attachments) _tracelet_offer "yes no auto" ;;
 	--framework) _tracelet_offer "gtest catch2 catch2-3 doctest cmocka libtest go pytest ctest meson tap" ;;
+	--session) _tracelet_offer "$(tracelet status 2>/dev/null | cut -d ' ' -f 1)" ;;
 	--profile) _tracelet_offer "embedded" ;;
 	--type) _tracelet_offer "file memory" ;;
 	--scope) _tracelet_offer "tree system" ;;
@@ -121,10 +122,11 @@ _tracelet() {
 			--buffer-size --pid --quiet --verbose --help"
 		;;
 	stop:-* | cancel:-*) _tracelet_offer "--all --help" ;;
+	current:-*) _tracelet_offer "--marks --help" ;;
 	stop:* | cancel:* | current:* | snapshot:*) _tracelet_offer "$(tracelet status 2>/dev/null | cut -d ' ' -f 1)" ;;
 	settings:* | status:* | doctor:*) _tracelet_offer "--json --help" ;;
 	help:*) _tracelet_offer "$verbs" ;;
-	mark:-*) _tracelet_offer "--help" ;;
+	mark:-*) _tracelet_offer "--session --help" ;;
 	fold:-*) _tracelet_offer "--output $profile_options" ;;
 	flame:-*)
 		_tracelet_offer "--output --html --diff --normalize --negate --title --subtitle --countname --factor

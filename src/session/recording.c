@@ -58,7 +58,7 @@ static int open_capture(struct recording *recording) {
 		}
 	}
 	log_warning("no trace: %s; %s. 'tracelet doctor' shows what to do", why[0], why[1]);
-	if (recording->settings->strict || recording->marks < 0)
+	if (recording->settings->strict || recording->operation || recording->marks < 0)
 		return -EPERM;
 	recording->backend = &capture_marks; // if there are any, there will be a trace of them
 	return 0;

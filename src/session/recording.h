@@ -27,9 +27,11 @@ struct recording {
 	const char *name;                      // of the test, made safe
 	const struct capture_backend *backend; // NULL: nothing can be recorded
 	struct capture *capture;
-	int marks;             // what marker_create() gave, or -1
-	struct marker *marker; // NULL: the test cannot make marks
-	int wait;              // an epoll over both, where there are both
+	bool operation;                    // no test: marks alone would not do
+	int marks;                         // what marker_create() gave, or -1
+	char marks_name[MARKER_NAME_SIZE]; // for others who want to make marks; "": they cannot
+	struct marker *marker;             // NULL: the test cannot make marks
+	int wait;                          // an epoll over both, where there are both
 	struct capture_totals totals;
 	struct spool spool;
 	struct flight *flight; // --type memory: the newest events, else NULL
