@@ -19,6 +19,7 @@ _tracelet_value() {
 	esac
 	case $1 in
 	--manifest) _tracelet_files -f -X '!*.man' ;;
+	--cases) _tracelet_offer "yes no" ;;
 	--enabled | --attachments) _tracelet_offer "yes no auto" ;;
 	--framework) _tracelet_offer "gtest catch2 catch2-3 doctest cmocka libtest go pytest ctest meson tap" ;;
 	--session) _tracelet_offer "$(tracelet status 2>/dev/null | cut -d ' ' -f 1)" ;;
@@ -70,7 +71,7 @@ _tracelet() {
 		for ((i = 2; i < COMP_CWORD; i++)); do
 			case ${COMP_WORDS[i]} in
 			-j | --jobs | --filter | --framework | --select | --junit | --enabled | --name | --output-dir | --profile | --scope | --type | --ring-size | --ring-seconds | --duration | --json | \
-				--timeout | --grace | --timeout-status | --core-limit | --keep | --max-total-size | --max-age | \
+				--timeout | --grace | --timeout-status | --core-limit | --keep | --max-total-size | --max-age | --cases | \
 				--attachments | --buffer-size)
 				((i++)) # its value, whatever that looks like
 				;;
@@ -94,7 +95,7 @@ _tracelet() {
 	_tracelet_value "$previous" && return
 
 	local of_run="--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --sample --duration --wait-tree
-			--timeout --grace --timeout-status --core --core-limit --keep --max-total-size --max-age --strict --quiet --verbose
+			--timeout --grace --timeout-status --core --core-limit --keep --max-total-size --max-age --cases --strict --quiet --verbose
 			--json --attachments --buffer-size --keep-spool --help --"
 	case $verb:$current in
 	run:*) _tracelet_offer "$of_run" ;;

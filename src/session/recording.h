@@ -4,6 +4,7 @@
 #pragma once
 
 #include "capture/marker/marker.h"
+#include "session/case_traces.h"
 #include "session/crash.h"
 #include "session/flight.h"
 #include "session/settings.h"
@@ -38,7 +39,8 @@ struct recording {
 	char *stem, *spool_path;
 	char *trace; // when it has been made
 	struct crash_reports crashes;
-	pid_t pid; // the test's
+	struct case_traces cases; // of the test program, if it tells of them
+	pid_t pid;                // the test's
 	struct timespec started;
 	uint64_t begun, deadline, synced;
 	bool active; // events come in
