@@ -43,7 +43,8 @@ static int open_spool(struct recording *recording) {
 
 static int open_capture(struct recording *recording) {
 	struct capture_options options = {.scope = recording->settings->scope,
-					  .buffer_size = recording->settings->buffer_size};
+					  .buffer_size = recording->settings->buffer_size,
+					  .sparing = recording->settings->type == RECORD_TO_MEMORY};
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
 		options.sources[source] = source != RECORD_SOURCE_SAMPLE || recording->settings->sample;
 	options.sample_frequency = (unsigned)recording->settings->sample;
