@@ -344,7 +344,7 @@ static int tell_of_set_clock(struct perfetto *perfetto, const struct event *even
 static int take_clock(struct perfetto *perfetto, const struct event *event) {
 	enum { SECOND = 1000000000 };
 	int64_t offset = (int64_t)(event->clock.wall - event->time);
-	if (!perfetto->preamble_written)
+	if (!perfetto->clock_time)
 		perfetto->wall_offset = offset;
 	int64_t jump = offset - perfetto->wall_offset;
 	bool was_set = jump > SECOND || jump < -SECOND;
