@@ -49,6 +49,8 @@ static int run_pipeline(const struct conversion *conversion, const struct reader
 	struct tables tables = tables_new();
 	tables.symbolizer = symbolizer_new(true);
 	struct sink *writer = conversion->writer->open(output, &tables);
+	if (conversion->pictures)
+		writer = pictures_new(conversion->pictures, &tables, writer);
 	struct sink *counted = tally_init(&result->tally, writer);
 	struct sink *located = locate_new(&tables, counted);
 	struct sink *order = reader->ordered ? NULL : order_new(located);

@@ -3,6 +3,7 @@
 
 #include "event/tally.h"
 #include "read/reader.h"
+#include "session/pictures.h"
 #include "write/writer.h"
 
 struct conversion {
@@ -11,6 +12,7 @@ struct conversion {
 	const struct writer *writer; // NULL: by the output's extension
 	enum output_mode mode;
 	const char *const *manifests; // ends with NULL; or NULL
+	struct pictures *pictures;    // flame graphs beside the output; NULL: none
 	bool progress;                // a line on the terminal for anything over a second
 };
 

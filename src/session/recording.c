@@ -286,21 +286,28 @@ static void write_result(struct recording *recording, const struct test_end *end
 	}
 }
 
-// The trace from the spool; NULL if that failed (and was said).
-static char *make_trace(const char *spool, const char *stem, struct conversion_result *result) {
+// The trace from the spool, and flame graphs of its samples; NULL if that failed (and was said).
+static char *make_trace(struct recording *recording, const char *spool, const char *stem,
+			struct conversion_result *result) {
 	for (unsigned number = 0; number < 1000; number++) {
-		char *path = number ? memory_format("%s_%u.pb", stem, number) : memory_format("%s.pb", stem);
+		CLEANUP_FREE char *numbered = number ? memory_format("%s_%u", stem, number)
+						     : memory_string(stem);
+		char *path = memory_format("%s.pb", numbered);
+		recording->pictures = (struct pictures){.stem = numbered, .title = recording->name};
 		struct conversion conversion = {.input = spool,
 						.output = path,
 						.reader = &spool_reader,
 						.writer = &perfetto_writer,
 						.mode = OUTPUT_CREATE,
+						.pictures = recording->settings->sample ? &recording->pictures
+											: NULL,
 						.progress = true};
 		struct stat there; // a link that leads nowhere is there too
 		int error = lstat(path, &there) == 0 ? -EEXIST : convert(&conversion, result);
 		if (!error)
 			return path;
 		free(path);
+		pictures_drop(&recording->pictures);
 		if (error != -EEXIST) // someone put a file there meanwhile: it stays
 			return NULL;
 	}
@@ -362,11 +369,16 @@ static uint64_t file_size(const char *path) {
 }
 
 static void add_file(struct summary *summary, const char *kind, const char *path) {
-	if (!*path)
+	if (!path || !*path)
 		return;
 	struct summary_file *file = &summary->files[summary->file_count++];
 	*file = (struct summary_file){.kind = kind, .path = path, .size = file_size(path)};
 	artifact_sha256(path, file->sha256);
+}
+
+static void add_pictures(struct summary *summary, const struct pictures *pictures) {
+	for (int kind = 0; kind < PICTURE_COUNT; kind++)
+		add_file(summary, picture_kind_name(kind), pictures->paths[kind]);
 }
 
 // NULL: there is to be a trace.
@@ -427,12 +439,14 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 	if (recording->backend) {
 		struct conversion_result result = {0};
 		if (end_spool(recording, end))
-			recording->trace = make_trace(recording->spool_path, recording->stem, &result);
+			recording->trace = make_trace(recording, recording->spool_path, recording->stem,
+						      &result);
 		summary->crashes = &recording->crashes;
 		summary->backend = recording->backend->name;
 		summary->missing = recording->backend->missing;
 		summary->totals = recording->totals;
 		summary->trace = recording->trace;
+		add_pictures(summary, &recording->pictures);
 		summary->not_kept = why_not_kept(recording, end);
 		take_counts(summary, &result);
 		if (recording->trace)
@@ -460,8 +474,8 @@ static int save_snapshot(struct recording *recording, const char *stem, int fd) 
 	if (error)
 		log_warning("no snapshot: %s: %s", spool, strerror(-error));
 	else
-		recording->trace = make_trace(recording->flight ? spool : recording->spool_path, stem,
-					      &result);
+		recording->trace = make_trace(recording, recording->flight ? spool : recording->spool_path,
+					      stem, &result);
 	unlink(spool);
 	if (error || !recording->trace)
 		return 1;
@@ -473,6 +487,7 @@ static int save_snapshot(struct recording *recording, const char *stem, int fd) 
 				  .backend = recording->backend->name,
 				  .trace = recording->trace};
 	take_counts(&summary, &result);
+	add_pictures(&summary, &recording->pictures);
 	artifact_sha256(recording->trace, summary.sha256);
 	add_to_manifest(recording, &summary);
 	return 0;
@@ -515,4 +530,5 @@ void recording_close(struct recording *recording) {
 	free(recording->stem);
 	free(recording->spool_path);
 	free(recording->trace);
+	pictures_free(&recording->pictures);
 }

@@ -6,6 +6,7 @@
 #include "capture/marker/marker.h"
 #include "session/crash.h"
 #include "session/flight.h"
+#include "session/pictures.h"
 #include "session/settings.h"
 #include "session/summary.h"
 
@@ -34,7 +35,8 @@ struct recording {
 	struct spool spool;
 	struct flight *flight; // --type memory: the newest events, else NULL
 	char *stem, *spool_path;
-	char *trace; // when it has been made
+	char *trace;              // when it has been made
+	struct pictures pictures; // beside it
 	struct crash_reports crashes;
 	pid_t pid; // the test's
 	struct timespec started;

@@ -147,7 +147,7 @@ void summary_print(const struct summary *summary) {
 		buffer_printf(&out, "  %strace%s   %s (%s)\n", faint, plain, summary->trace,
 			      file_size_words(summary->trace_size, size));
 	for (size_t i = 0; i < summary->file_count; i++)
-		buffer_printf(&out, "  %s%-6s%s  %s (%s)\n", faint, summary->files[i].kind, plain,
+		buffer_printf(&out, "  %s%-7s%s %s (%s)\n", faint, summary->files[i].kind, plain,
 			      summary->files[i].path, file_size_words(summary->files[i].size, size));
 	if (summary->spool)
 		buffer_printf(&out, "  %sspool%s   %s\n", faint, plain, summary->spool);

@@ -4,6 +4,7 @@
 
 #include "event/event.h"
 #include "session/crash.h"
+#include "session/pictures.h"
 #include "session/settings.h"
 
 #include <sys/resource.h>
@@ -25,7 +26,7 @@ struct summary {
 	const char *spool;   // path, when it was kept
 	char sha256[65];
 	uint64_t trace_size, spool_size;
-	struct summary_file files[2]; // stacks, core
+	struct summary_file files[2 + PICTURE_COUNT]; // stacks, core, flame graphs
 	size_t file_count;
 	const struct crash_reports *crashes; // or NULL
 	int wait_status;                     // the test's, as wait() gives it

@@ -49,6 +49,21 @@ check_equal "healthy" 0 $?
 check_equal "Perfetto has as many samples as the summary says" "$samples" "$(sed -n 1p answers)"
 check_equal "with names" 1 "$(sed -n 2p answers)"
 
+# ---- a flame graph beside it ----
+
+picture=${spool%.spool}.svg
+check "the flame graph is there" test -s "$picture"
+check "is well-formed" xmllint --noout "$picture"
+check_match "is named after the test" '>trace: CPU<' "$picture"
+check_match "and has the chain" '<title>recursion \([0-9]+ ms, ' "$picture"
+check_match "the summary names it" "flame +$picture \\([0-9.]+ kB\\)" "$stderr"
+noted=$(jq -rs 'last.artifacts[] | select(.kind == "flame") | .path + " " + .sha256' tracelet-out/manifest.jsonl)
+check_equal "so does the manifest" "$picture $(sha256sum "$picture" | cut -d ' ' -f 1)" "$noted"
+run "$TRACELET" run --sample -q --keep failed --name kept -- "$chains"
+check_equal "it is kept or not with the trace" "" "$(ls tracelet-out | grep ^kept_)"
+run "$TRACELET" run --sample -q --max-total-size 1K --name large -- "$chains"
+check_equal "and goes with it" "" "$(ls tracelet-out | grep '^large_.*[bg]$')"
+
 # ---- how many, and of whom ----
 
 check "about one for each millisecond of 150" test "$samples" -gt 100 -a "$samples" -lt 220
@@ -56,6 +71,7 @@ check_run "fewer on demand" 0 "$TRACELET" run --sample=99 -q --name few -- "$cha
 check "a tenth of it" test "$(jq -s 'last.samples' tracelet-out/manifest.jsonl)" -lt 30
 check_run "none unless asked for" 0 "$TRACELET" run -q --name none -- "$chains"
 check_equal "no word of them" null "$(jq -s 'last.samples' tracelet-out/manifest.jsonl)"
+check_equal "no flame graph" "" "$(ls tracelet-out | grep '^none_.*svg$')"
 for value in 0.5 -1 30000 often; do
 	check_run "--sample=$value is refused" 2 "$TRACELET" run --sample=$value -- true
 	check_lines "in one line" 1 "$stderr"
