@@ -89,7 +89,7 @@ struct sink *pictures_new(struct pictures *pictures, struct tables *tables, stru
 	drawing->sink = (struct sink){.push = push, .finish = finish, .destroy = destroy};
 	drawing->next = next;
 	drawing->pictures = pictures;
-	drawing->off_cpu = strings_add(tables->strings, "off-cpu");
+	drawing->off_cpu = strings_add(tables->strings, EVENT_OFF_CPU);
 	for (int i = 0; i < PICTURE_COUNT; i++) {
 		struct picture *picture = &drawing->items[i];
 		struct flame_options options = flame_defaults;

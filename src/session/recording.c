@@ -45,8 +45,10 @@ static int open_capture(struct recording *recording) {
 	struct capture_options options = {.scope = recording->settings->scope,
 					  .buffer_size = recording->settings->buffer_size};
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
-		options.sources[source] = source != RECORD_SOURCE_SAMPLE || recording->settings->sample;
+		options.sources[source] = source != RECORD_SOURCE_SAMPLE ||
+					  settings_sampled(recording->settings);
 	options.sample_frequency = (unsigned)recording->settings->sample;
+	options.off_cpu = recording->settings->off_cpu;
 	static const struct capture_backend *const backends[] = {&capture_bpf, &capture_perf};
 	char why[ARRAY_SIZE(backends)][256] = {{0}};
 	for (size_t i = 0; i < ARRAY_SIZE(backends); i++) {
@@ -131,7 +133,7 @@ static void write_facts(struct recording *recording) {
 	for (size_t i = 0; i < ARRAY_SIZE(facts); i++)
 		spool_meta(&recording->spool, facts[i][0], facts[i][1]);
 	buffer_free(&command);
-	if (recording->settings->sample)
+	if (settings_sampled(recording->settings))
 		write_kernel_facts(recording);
 }
 
@@ -294,14 +296,14 @@ static char *make_trace(struct recording *recording, const char *spool, const ch
 						     : memory_string(stem);
 		char *path = memory_format("%s.pb", numbered);
 		recording->pictures = (struct pictures){.stem = numbered, .title = recording->name};
-		struct conversion conversion = {.input = spool,
-						.output = path,
-						.reader = &spool_reader,
-						.writer = &perfetto_writer,
-						.mode = OUTPUT_CREATE,
-						.pictures = recording->settings->sample ? &recording->pictures
-											: NULL,
-						.progress = true};
+		struct conversion conversion = {
+			.input = spool,
+			.output = path,
+			.reader = &spool_reader,
+			.writer = &perfetto_writer,
+			.mode = OUTPUT_CREATE,
+			.pictures = settings_sampled(recording->settings) ? &recording->pictures : NULL,
+			.progress = true};
 		struct stat there; // a link that leads nowhere is there too
 		int error = lstat(path, &there) == 0 ? -EEXIST : convert(&conversion, result);
 		if (!error)
@@ -356,7 +358,8 @@ static void keep_limits(struct recording *recording, struct summary *summary) {
 static void take_counts(struct summary *summary, const struct conversion_result *result) {
 	summary->events = result->tally.events;
 	memcpy(summary->lost, result->tally.lost, sizeof(summary->lost));
-	summary->samples = result->tally.kinds[EVENT_SAMPLE];
+	summary->waits = result->tally.waits;
+	summary->samples = result->tally.kinds[EVENT_SAMPLE] - summary->waits;
 	summary->broken = result->tally.broken;
 	summary->gaps = result->tally.gaps;
 	summary->late = result->late;

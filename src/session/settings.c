@@ -83,6 +83,8 @@ static const struct setting table[SETTING_COUNT] = {
 	[SETTING_RING_SECONDS] = {"ring-seconds", TYPE_SECONDS, FIELD(ring_seconds), .wanted = "seconds"},
 	[SETTING_SAMPLE] = {"sample", TYPE_FREQUENCY, FIELD(sample), .bare = "999",
 			    .wanted = "a number from 1 to 20000, or 'no'"},
+	[SETTING_OFF_CPU] = {"off-cpu", TYPE_YES_NO, FIELD(off_cpu), .bare = "yes",
+			     .wanted = "'yes' or 'no'"},
 	[SETTING_DURATION] = {"duration", TYPE_SECONDS, FIELD(duration), .wanted = "seconds"},
 	[SETTING_WAIT_TREE] = {"wait-tree", TYPE_SECONDS, FIELD(wait_tree), .bare = "0", .wanted = "seconds"},
 	[SETTING_TIMEOUT] = {"timeout", TYPE_SECONDS, FIELD(timeout), .wanted = "seconds"},
@@ -409,6 +411,10 @@ bool settings_take_flag(struct settings *settings, int option, const char *value
 
 bool settings_enabled(const struct settings *settings) {
 	return settings->enabled == ENABLED_YES;
+}
+
+bool settings_sampled(const struct settings *settings) {
+	return settings->sample || settings->off_cpu;
 }
 
 // ---- telling ----

@@ -62,6 +62,22 @@ static const char *seconds_words(double seconds, char text[32]) {
 	return text;
 }
 
+static void describe_samples(const struct summary *summary, struct buffer *out) {
+	char number[32];
+	if (!summary->samples && !summary->waits)
+		return;
+	buffer_printf(out, "of these ");
+	if (summary->samples)
+		buffer_printf(out, "%s samples%s", with_commas(summary->samples, number),
+			      summary->waits ? " and " : "");
+	if (summary->waits)
+		buffer_printf(out, "%s waits", with_commas(summary->waits, number));
+	if (summary->broken)
+		buffer_printf(out, " (%.1f %% with broken stacks)",
+			      (double)summary->broken * 100 / (double)(summary->samples + summary->waits));
+	buffer_printf(out, ", ");
+}
+
 // They are counted while the trace is made.
 static void describe_events(const struct summary *summary, struct buffer *out) {
 	char number[32];
@@ -70,13 +86,7 @@ static void describe_events(const struct summary *summary, struct buffer *out) {
 		return;
 	}
 	buffer_printf(out, "%s, ", with_commas(summary->events, number));
-	if (summary->samples) {
-		buffer_printf(out, "of these %s samples", with_commas(summary->samples, number));
-		if (summary->broken)
-			buffer_printf(out, " (%.1f %% with broken stacks)",
-				      (double)summary->broken * 100 / (double)summary->samples);
-		buffer_printf(out, ", ");
-	}
+	describe_samples(summary, out);
 	if (lost_in_all(summary)) {
 		buffer_printf(out, "LOST");
 		for (int source = 0; source < SOURCE_COUNT; source++)
@@ -220,10 +230,12 @@ static void json_counts(struct json *json, const struct summary *summary) {
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
 		json_uint(json, event_source_names[source], summary->lost[source]);
 	json_close_object(json);
-	if (summary->samples) {
+	if (summary->samples)
 		json_uint(json, "samples", summary->samples);
+	if (summary->waits)
+		json_uint(json, "waits", summary->waits);
+	if (summary->samples || summary->waits)
 		json_uint(json, "broken_stacks", summary->broken);
-	}
 	json_uint(json, "gaps", summary->gaps);
 	json_uint(json, "late", summary->late);
 }

@@ -47,7 +47,8 @@ struct capture {
 	pthread_t ring_placer;
 	bool placing;
 	int place_error;
-	unsigned sample_frequency; // 0: no samples
+	bool sampled;              // there are stacks to be walked
+	unsigned sample_frequency; // 0: not by time
 	struct sampling *sampling;
 	struct statistics statistics;
 	struct capture_crashes crashes;
@@ -75,11 +76,11 @@ static const struct {
 	const char *program;
 	int source;
 } program_sources[] = {
-	{"on_switch", RECORD_SOURCE_SCHED},      {"on_waking", RECORD_SOURCE_SCHED},
-	{"on_irq_entry", RECORD_SOURCE_IRQ},     {"on_irq_exit", RECORD_SOURCE_IRQ},
-	{"on_softirq_entry", RECORD_SOURCE_IRQ}, {"on_softirq_exit", RECORD_SOURCE_IRQ},
-	{"on_timer_entry", RECORD_SOURCE_IRQ},   {"on_timer_exit", RECORD_SOURCE_IRQ},
-	{"on_sample", RECORD_SOURCE_SAMPLE},     {"sample_newtask", RECORD_SOURCE_SAMPLE},
+	{"on_switch", RECORD_SOURCE_SCHED},       {"on_waking", RECORD_SOURCE_SCHED},
+	{"on_irq_entry", RECORD_SOURCE_IRQ},      {"on_irq_exit", RECORD_SOURCE_IRQ},
+	{"on_softirq_entry", RECORD_SOURCE_IRQ},  {"on_softirq_exit", RECORD_SOURCE_IRQ},
+	{"on_timer_entry", RECORD_SOURCE_IRQ},    {"on_timer_exit", RECORD_SOURCE_IRQ},
+	{"sample_newtask", RECORD_SOURCE_SAMPLE},
 };
 
 static bool kernel_at_least(unsigned major, unsigned minor) {
@@ -133,6 +134,8 @@ static int load(struct capture *capture, const struct capture_options *options, 
 					   programs->maps.walks};
 	for (size_t i = 0; i < ARRAY_SIZE(sampling_maps); i++)
 		bpf_map__set_autocreate(sampling_maps[i], options->sources[RECORD_SOURCE_SAMPLE]);
+	bpf_program__set_autoload(programs->progs.on_sample, options->sample_frequency);
+	bpf_program__set_autoload(programs->progs.on_blocked, options->off_cpu);
 	bpf_program__set_autoattach(programs->progs.flush_lane, false);
 	bpf_program__set_autoattach(programs->progs.on_sample, false);
 	programs->rodata->sample_period = options->sample_frequency ? 1000000000u / options->sample_frequency
@@ -289,7 +292,8 @@ static int bpf_open(const struct capture_options *options, struct capture **resu
 	struct capture *capture = memory_alloc(sizeof(*capture));
 	capture->ring_fd = capture->rings_fd = capture->statistics.fd = -1;
 	capture->cpu_count = (uint32_t)libbpf_num_possible_cpus();
-	capture->sample_frequency = options->sources[RECORD_SOURCE_SAMPLE] ? options->sample_frequency : 0;
+	capture->sampled = options->sources[RECORD_SOURCE_SAMPLE];
+	capture->sample_frequency = options->sample_frequency;
 	// sched_switch got its fourth argument in 5.18, and some older kernels by a backport.
 	bool has_state = kernel_at_least(5, 18);
 	size_t ring = ring_size(capture, options->buffer_size);
@@ -396,7 +400,7 @@ static int bpf_start(struct capture *capture, char *why) {
 	capture->slot->recording = 1;
 	capture->statistics.since = clock_boot_now();
 	int error = tracelet__attach(capture->programs);
-	if (!error && capture->sample_frequency)
+	if (!error && capture->sampled)
 		error = sampling_start(&capture->sampling, capture->programs, capture->sample_frequency);
 	if (error)
 		explain(error, why);

@@ -477,7 +477,7 @@ int sampling_start(struct sampling **result, struct tracelet *programs, unsigned
 	int error = open_rings(sampling);
 	if (!error && pthread_create(&sampling->thread, NULL, watch, sampling) == 0)
 		sampling->running = true;
-	if (!error)
+	if (!error && frequency)
 		error = open_samples(sampling, frequency);
 	if (error) {
 		sampling_stop(sampling, NULL);

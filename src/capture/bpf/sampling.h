@@ -9,6 +9,7 @@ struct tracelet; // the skeleton
 struct sampling;
 
 // 0 or -errno. After the programs are loaded, before the test begins.
+// frequency 0: no events; the programs need to know of code for other reasons.
 int sampling_start(struct sampling **sampling, struct tracelet *programs, unsigned frequency);
 
 // Hands over the mappings that have been seen. Returns the time before which there are no others.
