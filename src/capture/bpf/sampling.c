@@ -116,15 +116,15 @@ typedef ARRAY(struct kernel_row) row_array;
 // Where a program begins nobody has called it, even if .eh_frame does not say so (as that of
 // the dynamic linker).
 static void mark_entry(row_array *rows, uint64_t entry) {
-	enum { ENTRY_SIZE = 48 };
 	size_t at = 0;
 	while (at < rows->count && rows->items[at].pc <= entry)
 		at++;
 	bool covered = at && rows->items[at - 1].rule != ROW_NONE;
-	if (covered || entry > UINT32_MAX - ENTRY_SIZE ||
+	if (covered || entry > UINT32_MAX - ELF_ENTRY_SIZE ||
 	    (at < rows->count && rows->items[at].pc < entry + 8))
 		return;
-	uint64_t end = at < rows->count ? MIN(rows->items[at].pc, entry + ENTRY_SIZE) : entry + ENTRY_SIZE;
+	uint64_t end = at < rows->count ? MIN(rows->items[at].pc, entry + ELF_ENTRY_SIZE)
+					: entry + ELF_ENTRY_SIZE;
 	array_push(rows, (struct kernel_row){0});
 	array_push(rows, (struct kernel_row){0});
 	memmove(&rows->items[at + 2], &rows->items[at], (rows->count - 2 - at) * sizeof(struct kernel_row));
