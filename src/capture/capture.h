@@ -16,7 +16,8 @@ struct capture_options {
 	size_t buffer_size; // bytes of ring, 0: sized to the machine
 	bool sources[RECORD_SOURCE_COUNT];
 	unsigned sample_frequency; // of each CPU in a second; 0: no samples in time
-	bool off_cpu;              // a sample whenever a thread leaves its CPU to wait
+	enum call_graph call_graph;
+	bool off_cpu; // a sample whenever a thread leaves its CPU to wait
 };
 
 // What the capture cost and missed, known after stop.

@@ -223,6 +223,13 @@ enum {
 	SAMPLE_BLOCKED = 16,       // not a sample in time: the thread leaves the CPU to wait for something
 };
 
+// How the user's stack is walked.
+enum call_graph {
+	CALL_GRAPH_AUTO,  // by tables, where there is none by the frame pointer
+	CALL_GRAPH_FP,    // by the frame pointer only
+	CALL_GRAPH_DWARF, // by tables; where there is none the stack is copied
+};
+
 enum { SAMPLE_ADDRESSES = 256, SAMPLE_COPY_PAGE = 4096, SAMPLE_COPY_PAGES = 4 };
 
 // What a copied sample has behind SAMPLE_ADDRESSES addresses, used or not; then the bytes.

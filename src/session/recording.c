@@ -48,6 +48,7 @@ static int open_capture(struct recording *recording) {
 		options.sources[source] = source != RECORD_SOURCE_SAMPLE ||
 					  settings_sampled(recording->settings);
 	options.sample_frequency = (unsigned)recording->settings->sample;
+	options.call_graph = (enum call_graph)recording->settings->call_graph;
 	options.off_cpu = recording->settings->off_cpu;
 	static const struct capture_backend *const backends[] = {&capture_bpf, &capture_perf};
 	char why[ARRAY_SIZE(backends)][256] = {{0}};
@@ -366,6 +367,18 @@ static void take_counts(struct summary *summary, const struct conversion_result 
 	summary->trace_size = result->size;
 }
 
+static void warn_of_broken_stacks(const struct recording *recording, const struct summary *summary) {
+	enum { MOST_PERCENT = 2, FEW = 10 };
+	uint64_t stacks = summary->samples + summary->waits;
+	if (summary->broken < FEW || summary->broken * 100 <= stacks * MOST_PERCENT)
+		return;
+	log_warning("%.1f %% of the stacks are broken: they end before the outermost function%s",
+		    (double)summary->broken * 100 / (double)stacks,
+		    recording->settings->call_graph == CALL_GRAPH_FP
+			    ? " (--call-graph auto needs no frame pointers)"
+			    : "");
+}
+
 static uint64_t file_size(const char *path) {
 	struct stat status;
 	return lstat(path, &status) == 0 && S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
@@ -452,6 +465,7 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 		add_pictures(summary, &recording->pictures);
 		summary->not_kept = why_not_kept(recording, end);
 		take_counts(summary, &result);
+		warn_of_broken_stacks(recording, summary);
 		if (recording->trace)
 			artifact_sha256(recording->trace, summary->sha256);
 		if (summary->not_kept || (recording->trace && !settings->keep_spool)) {

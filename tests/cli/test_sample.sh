@@ -64,6 +64,27 @@ check_equal "it is kept or not with the trace" "" "$(ls tracelet-out | grep ^kep
 run "$TRACELET" run --sample -q --max-total-size 1K --name large -- "$chains"
 check_equal "and goes with it" "" "$(ls tracelet-out | grep '^large_.*[bg]$')"
 
+# ---- the ways to walk ----
+
+# walked NAME HOW PROGRAM: leaves the samples of a recursion.
+walked() {
+	check_run "--call-graph $2 of ${3##*/}" 0 "$TRACELET" run --sample --call-graph "$2" --keep-spool --name "$1" -- "$3" recursion
+	"$TRACELET" fold "$(ls tracelet-out/"$1"_*.spool)" >samples.folded
+}
+broken() { jq -s 'last.broken_stacks' tracelet-out/manifest.jsonl; }
+walked pointers fp "$TRACELET_HELPERS/chains_with_frame_pointers"
+check "frame pointers lead to main()" test "$(share 'main;(recursion;)+burn')" -ge 90
+walked without fp "$chains"
+check "those who have none are broken" test "$(share '_start;.*main;main;(recursion;)+burn')" -le 10
+check "which is counted" test "$(broken)" -ge 50
+check_match "and said" 'warning: [0-9.]+ % of the stacks are broken.*--call-graph auto' "$stderr"
+walked tables dwarf "$chains"
+check "tables lead to the end" test "$(share '_start;.*main;main;(recursion;)+burn')" -ge 90
+check "none or few are broken" test "$(broken)" -le 5
+check_not "no warning then" grep -q warning "$stderr"
+check_run "another way is refused" 2 "$TRACELET" run --call-graph lbr -- true
+check_lines "in one line" 1 "$stderr"
+
 # ---- waiting ----
 
 # waited FUNCTION: how long, in all stacks with it, in tenths of milliseconds.

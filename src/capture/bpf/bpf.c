@@ -48,6 +48,7 @@ struct capture {
 	bool placing;
 	int place_error;
 	bool sampled;              // there are stacks to be walked
+	bool by_tables;            // by tables, which have to be made
 	unsigned sample_frequency; // 0: not by time
 	struct sampling *sampling;
 	struct statistics statistics;
@@ -138,6 +139,7 @@ static int load(struct capture *capture, const struct capture_options *options, 
 	bpf_program__set_autoload(programs->progs.on_blocked, options->off_cpu);
 	bpf_program__set_autoattach(programs->progs.flush_lane, false);
 	bpf_program__set_autoattach(programs->progs.on_sample, false);
+	programs->rodata->call_graph = options->call_graph;
 	programs->rodata->sample_period = options->sample_frequency ? 1000000000u / options->sample_frequency
 								    : 0;
 	bpf_map__set_max_entries(programs->maps.lanes, capture->cpu_count);
@@ -293,6 +295,7 @@ static int bpf_open(const struct capture_options *options, struct capture **resu
 	capture->ring_fd = capture->rings_fd = capture->statistics.fd = -1;
 	capture->cpu_count = (uint32_t)libbpf_num_possible_cpus();
 	capture->sampled = options->sources[RECORD_SOURCE_SAMPLE];
+	capture->by_tables = options->call_graph != CALL_GRAPH_FP;
 	capture->sample_frequency = options->sample_frequency;
 	// sched_switch got its fourth argument in 5.18, and some older kernels by a backport.
 	bool has_state = kernel_at_least(5, 18);
@@ -401,7 +404,8 @@ static int bpf_start(struct capture *capture, char *why) {
 	capture->statistics.since = clock_boot_now();
 	int error = tracelet__attach(capture->programs);
 	if (!error && capture->sampled)
-		error = sampling_start(&capture->sampling, capture->programs, capture->sample_frequency);
+		error = sampling_start(&capture->sampling, capture->programs, capture->sample_frequency,
+				       capture->by_tables);
 	if (error)
 		explain(error, why);
 	return error;

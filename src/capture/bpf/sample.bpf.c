@@ -14,6 +14,7 @@
 enum { IS_EXITING = 0x00000004, IS_KERNEL_THREAD = 0x00200000 };
 
 const volatile uint32_t sample_period = 1000000; // nanoseconds
+const volatile uint32_t call_graph = CALL_GRAPH_AUTO;
 
 extern const volatile bool switch_has_state;
 
@@ -159,9 +160,12 @@ static __always_inline bool read_user(void *context, uint64_t address, uint64_t 
 	return bpf_probe_read_user(value, sizeof(*value), (void *)address) == 0;
 }
 
-// Without a table: a frame pointer, if the code keeps one, leads on.
-static __always_inline enum row_result step_by_frame(struct row_registers *registers) {
+// Without a table: a frame pointer, if the code keeps one, leads on. It is 0 in the outermost
+// function, but only of code that keeps it does that mean anything.
+static __always_inline enum row_result step_by_frame(struct row_registers *registers, bool kept) {
 	uint64_t frame, pc;
+	if (!registers->frame && kept)
+		return ROW_FINISHED;
 	if (registers->frame < registers->stack || registers->frame & 7 ||
 	    !read_user(0, registers->frame, &frame) || !read_user(0, registers->frame + 8, &pc))
 		return ROW_BROKEN;
@@ -178,13 +182,18 @@ __attribute__((noinline)) int step_up(uint32_t depth, uint32_t which) {
 	struct row_registers registers = walk->registers;
 	uint64_t pc = registers.pc - (depth && !walk->exact ? 1 : 0);
 	walk->exact = 0;
-	enum row_result result;
-	bool mapped = !find_mapping(pc, which);
-	if (!mapped)
+	enum row_result result = ROW_BROKEN;
+	bool by_table = call_graph != CALL_GRAPH_FP && !find_mapping(pc, which);
+	if (!by_table && call_graph != CALL_GRAPH_FP)
 		walk->unknown = 1;
-	if (!mapped || find_row(pc, which) || walk->row.rule == ROW_NONE || walk->row.rule == ROW_STRANGE) {
-		result = step_by_frame(&registers);
-		if (result == ROW_STEPPED)
+	by_table = by_table && !find_row(pc, which) && walk->row.rule != ROW_NONE &&
+		   walk->row.rule != ROW_STRANGE;
+	if (!by_table && call_graph == CALL_GRAPH_DWARF) {
+		walk->unknown = 1;
+	} else if (!by_table) {
+		bool kept = call_graph == CALL_GRAPH_FP || walk->sample.head.flags & SAMPLE_STACK_GUESSED;
+		result = step_by_frame(&registers, kept);
+		if (result == ROW_STEPPED && call_graph == CALL_GRAPH_AUTO)
 			walk->sample.head.flags |= SAMPLE_STACK_GUESSED;
 	} else {
 		struct kernel_row row = walk->row;

@@ -61,7 +61,8 @@ struct sampling {
 	uint32_t next_space;
 	pthread_t thread;
 	bool running;
-	int wake; // an eventfd: the thread is to look
+	bool by_tables; // else the programs need not know who maps what
+	int wake;       // an eventfd: the thread is to look
 	bool ending;
 	pthread_mutex_t lock;
 	struct buffer collected; // spool blocks, under the lock
@@ -384,7 +385,7 @@ static void take_changes(struct sampling *sampling) {
 		qsort(sampling->changes.items, sampling->changes.count, sizeof(*sampling->changes.items),
 		      by_time);
 	hand_over(sampling, until); // at once: tables may take a while
-	for (size_t i = 0; i < sampling->changes.count; i++)
+	for (size_t i = 0; sampling->by_tables && i < sampling->changes.count; i++)
 		apply(sampling, &sampling->changes.items[i]);
 	sampling->mappings.count = sampling->changes.count = sampling->texts.size = 0;
 }
@@ -468,9 +469,10 @@ static int open_samples(struct sampling *sampling, unsigned frequency) {
 	return 0;
 }
 
-int sampling_start(struct sampling **result, struct tracelet *programs, unsigned frequency) {
+int sampling_start(struct sampling **result, struct tracelet *programs, unsigned frequency, bool by_tables) {
 	struct sampling *sampling = memory_alloc(sizeof(*sampling));
 	sampling->programs = programs;
+	sampling->by_tables = by_tables;
 	sampling->wake = eventfd(0, EFD_CLOEXEC);
 	pthread_mutex_init(&sampling->lock, NULL);
 	array_push(&sampling->files, (struct code_file){0}); // number 0 is none

@@ -10,7 +10,7 @@ struct sampling;
 
 // 0 or -errno. After the programs are loaded, before the test begins.
 // frequency 0: no events; the programs need to know of code for other reasons.
-int sampling_start(struct sampling **sampling, struct tracelet *programs, unsigned frequency);
+int sampling_start(struct sampling **sampling, struct tracelet *programs, unsigned frequency, bool by_tables);
 
 // Hands over the mappings that have been seen. Returns the time before which there are no others.
 uint64_t sampling_collect(struct sampling *sampling, struct spool *spool);
