@@ -121,8 +121,10 @@ __attribute__((noinline)) int find_row(uint64_t address, uint32_t which) {
 	uint32_t file = walk->file;
 	struct unwind_size *size = bpf_map_lookup_elem(&unwind_sizes, &file);
 	void *pages = bpf_map_lookup_elem(&unwind_files, &file);
-	if (!size || !pages)
+	if (!size || !pages) {
+		walk->unknown |= file != NO_FILE; // it has a table that is not there yet
 		return 1;
+	}
 	uint32_t pc = address - walk->bias, index;
 	struct unwind_page *page;
 	walk->low = 0;

@@ -48,6 +48,19 @@ struct seen_mapping {
 	uint32_t path; // in `texts`
 };
 
+// Puts tables into the map that the programs look into. That is done at once, but the kernel lets us
+// wait for an RCU grace period afterwards, 5 to 20 ms for each call: a thread of its own waits, and
+// takes along all tables that have come meanwhile.
+struct placer {
+	pthread_t thread;
+	bool running, ending;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	ARRAY(uint32_t) files; // under the lock, as all here
+	ARRAY(int) maps;       // closed when they have been placed
+	int into;
+};
+
 struct sampling {
 	struct tracelet *programs;
 	ARRAY(struct perf_ring) rings;
@@ -59,6 +72,7 @@ struct sampling {
 	struct map processes; // pid → struct address_space *
 	struct map by_build;  // hash of build id or path → file + 1
 	uint32_t next_space;
+	struct placer placer;
 	pthread_t thread;
 	bool running;
 	bool by_tables; // else the programs need not know who maps what
@@ -68,6 +82,71 @@ struct sampling {
 	struct buffer collected; // spool blocks, under the lock
 	uint64_t until;          // all mappings before this time are there; under the lock
 };
+
+// ---- placing tables ----
+
+static void place(int into, uint32_t *files, int *maps, uint32_t count) {
+	uint32_t placed = count;
+	if (bpf_map_update_batch(into, files, maps, &placed, NULL)) // since 5.17
+		for (uint32_t i = 0; i < count; i++)
+			bpf_map_update_elem(into, &files[i], &maps[i], BPF_ANY);
+	for (uint32_t i = 0; i < count; i++)
+		close(maps[i]);
+}
+
+static void *place_all(void *context) {
+	struct placer *placer = context;
+	pthread_mutex_lock(&placer->lock);
+	while (!placer->ending) {
+		if (!placer->files.count) {
+			pthread_cond_wait(&placer->wake, &placer->lock);
+			continue;
+		}
+		size_t count = placer->files.count;
+		CLEANUP_FREE uint32_t *files = placer->files.items;
+		CLEANUP_FREE int *maps = placer->maps.items;
+		memset(&placer->files, 0, sizeof(placer->files));
+		memset(&placer->maps, 0, sizeof(placer->maps));
+		pthread_mutex_unlock(&placer->lock);
+		place(placer->into, files, maps, (uint32_t)count);
+		pthread_mutex_lock(&placer->lock);
+	}
+	pthread_mutex_unlock(&placer->lock);
+	return NULL;
+}
+
+static int placer_start(struct placer *placer, int into) {
+	placer->into = into;
+	pthread_mutex_init(&placer->lock, NULL);
+	pthread_cond_init(&placer->wake, NULL);
+	int error = pthread_create(&placer->thread, NULL, place_all, placer);
+	placer->running = !error;
+	return -error;
+}
+
+static void placer_put(struct placer *placer, uint32_t file, int map) {
+	pthread_mutex_lock(&placer->lock);
+	array_push(&placer->files, file);
+	array_push(&placer->maps, map);
+	pthread_cond_signal(&placer->wake);
+	pthread_mutex_unlock(&placer->lock);
+}
+
+static void placer_stop(struct placer *placer) {
+	if (!placer->running)
+		return;
+	pthread_mutex_lock(&placer->lock);
+	placer->ending = true;
+	pthread_cond_signal(&placer->wake);
+	pthread_mutex_unlock(&placer->lock);
+	pthread_join(placer->thread, NULL);
+	for (size_t i = 0; i < placer->maps.count; i++)
+		close(placer->maps.items[i]);
+	array_free(&placer->files);
+	array_free(&placer->maps);
+	pthread_cond_destroy(&placer->wake);
+	pthread_mutex_destroy(&placer->lock);
+}
 
 // ---- files ----
 
@@ -164,13 +243,14 @@ static int load_table(struct sampling *sampling, uint32_t file, const row_array 
 			rows[i] = i < count ? table->items[i] : (struct kernel_row){.pc = UINT32_MAX};
 		munmap(rows, size);
 		struct unwind_size known = {.pages = pages};
-		if (bpf_map_update_elem(bpf_map__fd(sampling->programs->maps.unwind_files), &file, &map,
-					BPF_ANY) ||
-		    bpf_map_update_elem(bpf_map__fd(sampling->programs->maps.unwind_sizes), &file, &known,
+		if (bpf_map_update_elem(bpf_map__fd(sampling->programs->maps.unwind_sizes), &file, &known,
 					BPF_ANY))
 			error = -errno;
 	}
-	close(map);
+	if (error)
+		close(map);
+	else
+		placer_put(&sampling->placer, file, map);
 	return error;
 }
 
@@ -268,7 +348,7 @@ static void apply_mapping(struct sampling *sampling, const struct seen_mapping *
 	struct code_file *code = &sampling->files.items[file];
 	uint64_t address;
 	if (!code->object || !elf_mapping_address(code->object, head->offset, &address)) {
-		file = 0; // which has no table: that is known, too
+		file = NO_FILE;
 		address = code->base;
 	}
 	struct address_space *space = own_space(sampling, head->pid);
@@ -475,8 +555,10 @@ int sampling_start(struct sampling **result, struct tracelet *programs, unsigned
 	sampling->by_tables = by_tables;
 	sampling->wake = eventfd(0, EFD_CLOEXEC);
 	pthread_mutex_init(&sampling->lock, NULL);
-	array_push(&sampling->files, (struct code_file){0}); // number 0 is none
-	int error = open_rings(sampling);
+	array_push(&sampling->files, (struct code_file){0}); // NO_FILE
+	int error = by_tables ? placer_start(&sampling->placer, bpf_map__fd(programs->maps.unwind_files)) : 0;
+	if (!error)
+		error = open_rings(sampling);
 	if (!error && pthread_create(&sampling->thread, NULL, watch, sampling) == 0)
 		sampling->running = true;
 	if (!error && frequency)
@@ -515,6 +597,7 @@ void sampling_stop(struct sampling *sampling, struct spool *spool) {
 	__atomic_store_n(&sampling->ending, true, __ATOMIC_RELEASE);
 	if (sampling->running && ask_thread(sampling))
 		pthread_join(sampling->thread, NULL);
+	placer_stop(&sampling->placer);
 	if (spool)
 		sampling_collect(sampling, spool);
 	for (size_t i = 0; i < sampling->rings.count; i++)
