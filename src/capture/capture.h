@@ -25,6 +25,7 @@ struct capture_totals {
 	uint64_t lost[RECORD_SOURCE_COUNT];
 	uint64_t unfollowed;
 	uint64_t program_ns, program_runs; // the kernel's own statistics of our programs
+	const char *sample_event;          // what the samples by time count; NULL: there are none
 	bool program_stats;                // they could be had
 	bool program_estimated;            // and were on for a part of the time: program_ns is scaled up
 };

@@ -259,7 +259,9 @@ static bool decode_sample(struct decoder *decoder, struct cursor *in, const stru
 	event->pid = record.pid;
 	event->sample.weight = record.period;
 	bool blocked = head->flags & SAMPLE_BLOCKED;
-	event->sample.name = strings_add(decoder->strings, blocked ? EVENT_OFF_CPU : "cpu-clock");
+	event->sample.name = strings_add(decoder->strings, blocked                       ? EVENT_OFF_CPU
+							   : head->flags & SAMPLE_CYCLES ? "cycles"
+											 : "cpu-clock");
 	event->sample.stack = add_addresses(decoder, stack, addresses, record.kernel_frames, FRAME_KERNEL);
 	event->sample.copy = copied ? &decoder->copy : NULL;
 	event->sample.flags = SAMPLE_RAW | (blocked ? SAMPLE_WAITS : 0);

@@ -18,6 +18,7 @@ struct picture {
 	struct output output; // opened at the end, if there is something to draw
 	uint64_t samples;
 	char *title;
+	char unit[16]; // of a millionth of the weights
 };
 
 struct drawing {
@@ -25,7 +26,7 @@ struct drawing {
 	struct sink *next;
 	struct pictures *pictures;
 	struct picture items[PICTURE_COUNT];
-	uint32_t off_cpu; // a string
+	uint32_t off_cpu, cycles; // strings
 };
 
 static int push(struct sink *sink, const struct event *event) {
@@ -34,7 +35,8 @@ static int push(struct sink *sink, const struct event *event) {
 	if (event->kind == EVENT_SAMPLE) {
 		bool off = event->sample.name == drawing->off_cpu;
 		struct picture *picture = &drawing->items[off ? PICTURE_OFF_CPU : PICTURE_CPU];
-		picture->samples++;
+		if (!picture->samples++ && event->sample.name == drawing->cycles)
+			strcpy(picture->unit, "million cycles");
 		error = sink_push(picture->flame, event);
 	} else {
 		for (int i = 0; !error && i < PICTURE_COUNT; i++)
@@ -89,6 +91,7 @@ struct sink *pictures_new(struct pictures *pictures, struct tables *tables, stru
 	drawing->sink = (struct sink){.push = push, .finish = finish, .destroy = destroy};
 	drawing->next = next;
 	drawing->pictures = pictures;
+	drawing->cycles = strings_add(tables->strings, "cycles");
 	drawing->off_cpu = strings_add(tables->strings, EVENT_OFF_CPU);
 	for (int i = 0; i < PICTURE_COUNT; i++) {
 		struct picture *picture = &drawing->items[i];
@@ -96,7 +99,7 @@ struct sink *pictures_new(struct pictures *pictures, struct tables *tables, stru
 		picture->title = memory_format("%s: %s", pictures->title, kinds[i].what);
 		options.title = picture->title;
 		options.profile.every_event = true; // those that come here are of one
-		options.unit = "ms";
+		options.unit = strcpy(picture->unit, "ms");
 		options.factor = 1e-6;
 		picture->flame = flame_open(&picture->output, tables, &options);
 	}

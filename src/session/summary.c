@@ -230,8 +230,10 @@ static void json_counts(struct json *json, const struct summary *summary) {
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
 		json_uint(json, event_source_names[source], summary->lost[source]);
 	json_close_object(json);
-	if (summary->samples)
+	if (summary->samples) {
 		json_uint(json, "samples", summary->samples);
+		json_string(json, "sample_event", summary->totals.sample_event);
+	}
 	if (summary->waits)
 		json_uint(json, "waits", summary->waits);
 	if (summary->samples || summary->waits)

@@ -125,6 +125,9 @@ check "two flame graphs" test -s "${spool%.spool}.svg" -a -s "${spool%.spool}.of
 # ---- how many, and of whom ----
 
 check "about one for each millisecond of 150" test "$samples" -gt 100 -a "$samples" -lt 220
+event=cpu-clock
+perf stat -e cycles true 2>&1 | grep -q 'not supported' || event=cycles
+check_equal "of the best event that this machine has" $event "$(jq -rs 'last.sample_event' tracelet-out/manifest.jsonl)"
 check_run "fewer on demand" 0 "$TRACELET" run --sample=99 -q --name few -- "$chains"
 check "a tenth of it" test "$(jq -s 'last.samples' tracelet-out/manifest.jsonl)" -lt 30
 check_run "none unless asked for" 0 "$TRACELET" run -q --name none -- "$chains"

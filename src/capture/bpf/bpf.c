@@ -50,6 +50,7 @@ struct capture {
 	bool sampled;              // there are stacks to be walked
 	bool by_tables;            // by tables, which have to be made
 	unsigned sample_frequency; // 0: not by time
+	bool sample_cycles;        // by the CPU's cycles, else by its clock
 	struct sampling *sampling;
 	struct statistics statistics;
 	struct capture_crashes crashes;
@@ -140,8 +141,8 @@ static int load(struct capture *capture, const struct capture_options *options, 
 	bpf_program__set_autoattach(programs->progs.flush_lane, false);
 	bpf_program__set_autoattach(programs->progs.on_sample, false);
 	programs->rodata->call_graph = options->call_graph;
-	programs->rodata->sample_period = options->sample_frequency ? 1000000000u / options->sample_frequency
-								    : 0;
+	capture->sample_cycles = options->sample_frequency && sampling_has_cycles();
+	programs->rodata->sample_cycles = capture->sample_cycles;
 	bpf_map__set_max_entries(programs->maps.lanes, capture->cpu_count);
 	bpf_map__reuse_fd(programs->maps.rings, capture->rings_fd);
 	programs->rodata->cpu_count = capture->cpu_count;
@@ -403,9 +404,11 @@ static int bpf_start(struct capture *capture, char *why) {
 	capture->slot->recording = 1;
 	capture->statistics.since = clock_boot_now();
 	int error = tracelet__attach(capture->programs);
+	struct sampling_options options = {.frequency = capture->sample_frequency,
+					   .cycles = capture->sample_cycles,
+					   .by_tables = capture->by_tables};
 	if (!error && capture->sampled)
-		error = sampling_start(&capture->sampling, capture->programs, capture->sample_frequency,
-				       capture->by_tables);
+		error = sampling_start(&capture->sampling, capture->programs, &options);
 	if (error)
 		explain(error, why);
 	return error;
@@ -450,6 +453,8 @@ static void bpf_stop(struct capture *capture, struct spool *spool, struct captur
 	bpf_sync(capture, spool);
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
 		totals->lost[source] = capture->slot->lost[source];
+	if (capture->sample_frequency)
+		totals->sample_event = capture->sample_cycles ? "cycles" : "cpu-clock";
 	totals->unfollowed = capture->slot->unfollowed;
 	statistics_total(capture, totals);
 	say_program_times(capture);

@@ -13,7 +13,7 @@
 
 enum { IS_EXITING = 0x00000004, IS_KERNEL_THREAD = 0x00200000 };
 
-const volatile uint32_t sample_period = 1000000; // nanoseconds
+const volatile bool sample_cycles = false; // else the CPU's clock
 const volatile uint32_t call_graph = CALL_GRAPH_AUTO;
 
 extern const volatile bool switch_has_state;
@@ -272,11 +272,21 @@ static __always_inline uint32_t add_copy(struct walk *walk, const struct row_reg
 	return sizeof(walk->sample) + sizeof(walk->addresses) + sizeof(walk->copied) + ((size + 7) & ~7u);
 }
 
+// In an interrupt that nothing can hold off (of a PMU) the ring may be in use by another CPU, which is
+// soon done with it.
+static __always_inline bool put_into_ring(void *ring, struct walk *walk, uint32_t size) {
+	enum { TRIES = 64 };
+	if (size > __builtin_offsetof(struct walk, registers))
+		return false;
+	for (int i = 0; i < (sample_cycles ? TRIES : 1); i++)
+		if (!bpf_ringbuf_output(ring, walk, size, BPF_RB_NO_WAKEUP))
+			return true;
+	return false;
+}
+
 // The stack of the current task, from where it is in its own code, as a record in the session's ring.
-// Of the kernel's frames the first ones are ours.
 static __always_inline void record_stack(void *context, uint32_t which, uint32_t slot,
-					 const struct row_registers *begin, uint32_t period, uint32_t flags,
-					 uint32_t own_frames) {
+					 const struct row_registers *begin, uint32_t period, uint32_t flags) {
 	struct task_struct *task = bpf_get_current_task_btf();
 	uint32_t index = slot - 1, pid = task->tgid;
 	struct walk *walk = walk_of(which);
@@ -292,7 +302,7 @@ static __always_inline void record_stack(void *context, uint32_t which, uint32_t
 					      .tid = task->pid,
 					      .pid = pid,
 					      .period = period};
-	long bytes = bpf_get_stack(context, walk->addresses, SAMPLE_MOST_FRAMES * 8, own_frames);
+	long bytes = bpf_get_stack(context, walk->addresses, SAMPLE_MOST_FRAMES * 8, 0);
 	uint32_t kernel_frames = bytes > 0 ? (bytes / 8) & 127 : 0, user_frames = 0;
 	if (begin->pc) {
 		walk->registers = *begin;
@@ -306,8 +316,7 @@ static __always_inline void record_stack(void *context, uint32_t which, uint32_t
 	walk->sample.head.size = size;
 	walk->batch = (struct batch){.base = now, .cpu = bpf_get_smp_processor_id(), .size = size};
 	size += sizeof(walk->batch);
-	if (size > __builtin_offsetof(struct walk, registers) ||
-	    bpf_ringbuf_output(ring, walk, size, BPF_RB_NO_WAKEUP))
+	if (!put_into_ring(ring, walk, size))
 		count_loss(slot, RECORD_SOURCE_SAMPLE, 1);
 }
 
@@ -318,7 +327,9 @@ int on_sample(struct bpf_perf_event_data *context) {
 	if (slot == NO_SLOT)
 		return 0;
 	struct row_registers begin = user_registers(context, task);
-	record_stack(context, WALK_OF_SAMPLE, slot, &begin, sample_period, 0, 0);
+	uint64_t period = context->sample_period;
+	record_stack(context, WALK_OF_SAMPLE, slot, &begin, period < 0xffffffff ? period : 0xffffffff,
+		     sample_cycles ? SAMPLE_CYCLES : 0);
 	return 0;
 }
 
@@ -326,7 +337,7 @@ int on_sample(struct bpf_perf_event_data *context) {
 // that brings it back.
 SEC("tp_btf/sched_switch")
 int on_blocked(uint64_t *context) {
-	enum { TASK_DEAD = 0x80, IS_DEAD = 0x30 | TASK_DEAD, OWN_FRAMES = 0 };
+	enum { TASK_DEAD = 0x80, IS_DEAD = 0x30 | TASK_DEAD };
 	struct task_struct *task = (void *)context[1];
 	uint32_t state = switch_has_state ? (uint32_t)context[3] : task->__state;
 	bool preempted = context[0] & 1;
@@ -336,7 +347,7 @@ int on_blocked(uint64_t *context) {
 	if (slot == NO_SLOT)
 		return 0;
 	struct row_registers begin = saved_registers(task);
-	record_stack(context, WALK_OF_SWITCH, slot, &begin, 0, SAMPLE_BLOCKED, OWN_FRAMES);
+	record_stack(context, WALK_OF_SWITCH, slot, &begin, 0, SAMPLE_BLOCKED);
 	return 0;
 }
 

@@ -523,20 +523,41 @@ static int open_rings(struct sampling *sampling) {
 	return 0;
 }
 
-static int open_samples(struct sampling *sampling, unsigned frequency) {
+// An event on a CPU, not begun yet; or -errno.
+static int open_event(int cpu, bool cycles, unsigned frequency) {
 	struct perf_event_attr attribute = {
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.type = cycles ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
+		.config = cycles ? PERF_COUNT_HW_CPU_CYCLES : PERF_COUNT_SW_CPU_CLOCK,
 		.size = sizeof(attribute),
 		.sample_freq = frequency,
 		.freq = 1,
+		.disabled = 1,
 	};
+	int fd = (int)syscall(SYS_perf_event_open, &attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+bool sampling_has_cycles(void) {
+	bool found = false;
 	for (int cpu = 0; cpu < libbpf_num_possible_cpus(); cpu++) {
-		int fd = (int)syscall(SYS_perf_event_open, &attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-		if (fd < 0 && errno == ENODEV)
+		int fd = open_event(cpu, true, 1);
+		if (fd == -ENODEV) // a CPU that is off
 			continue;
 		if (fd < 0)
-			return -errno;
+			return false;
+		close(fd);
+		found = true;
+	}
+	return found;
+}
+
+static int open_samples(struct sampling *sampling, const struct sampling_options *options) {
+	for (int cpu = 0; cpu < libbpf_num_possible_cpus(); cpu++) {
+		int fd = open_event(cpu, options->cycles, options->frequency);
+		if (fd == -ENODEV)
+			continue;
+		if (fd < 0)
+			return fd;
 		struct bpf_link *link = bpf_program__attach_perf_event(sampling->programs->progs.on_sample,
 								       fd);
 		if (!link) {
@@ -549,20 +570,23 @@ static int open_samples(struct sampling *sampling, unsigned frequency) {
 	return 0;
 }
 
-int sampling_start(struct sampling **result, struct tracelet *programs, unsigned frequency, bool by_tables) {
+int sampling_start(struct sampling **result, struct tracelet *programs,
+		   const struct sampling_options *options) {
 	struct sampling *sampling = memory_alloc(sizeof(*sampling));
 	sampling->programs = programs;
-	sampling->by_tables = by_tables;
+	sampling->by_tables = options->by_tables;
 	sampling->wake = eventfd(0, EFD_CLOEXEC);
 	pthread_mutex_init(&sampling->lock, NULL);
 	array_push(&sampling->files, (struct code_file){0}); // NO_FILE
-	int error = by_tables ? placer_start(&sampling->placer, bpf_map__fd(programs->maps.unwind_files)) : 0;
+	int error = options->by_tables
+			    ? placer_start(&sampling->placer, bpf_map__fd(programs->maps.unwind_files))
+			    : 0;
 	if (!error)
 		error = open_rings(sampling);
 	if (!error && pthread_create(&sampling->thread, NULL, watch, sampling) == 0)
 		sampling->running = true;
-	if (!error && frequency)
-		error = open_samples(sampling, frequency);
+	if (!error && options->frequency)
+		error = open_samples(sampling, options);
 	if (error) {
 		sampling_stop(sampling, NULL);
 		return error;
