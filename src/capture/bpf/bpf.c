@@ -9,6 +9,7 @@
 #include "capture/bpf/lane.h"
 #include "capture/bpf/sampling.h"
 #include "capture/capture.h"
+#include "capture/tasks.h"
 #include "tracelet.skel.h"
 
 #include <bpf/bpf.h>
@@ -48,6 +49,8 @@ struct capture {
 	bool placing;
 	int place_error;
 	bool sampled;              // there are stacks to be walked
+	bool all;                  // of every process
+	pid_array followed;        // else of these, and of all they start
 	bool by_tables;            // by tables, which have to be made
 	unsigned sample_frequency; // 0: not by time
 	bool sample_cycles;        // by the CPU's cycles, else by its clock
@@ -265,6 +268,7 @@ static void bpf_close(struct capture *capture) {
 	if (capture->placing)
 		pthread_join(capture->ring_placer, NULL);
 	sampling_stop(capture->sampling, NULL);
+	array_free(&capture->followed);
 	ring_buffer__free(capture->ring);
 	if (capture->slot)
 		munmap(capture->slot, capture->slot_bytes);
@@ -296,6 +300,7 @@ static int bpf_open(const struct capture_options *options, struct capture **resu
 	capture->ring_fd = capture->rings_fd = capture->statistics.fd = -1;
 	capture->cpu_count = (uint32_t)libbpf_num_possible_cpus();
 	capture->sampled = options->sources[RECORD_SOURCE_SAMPLE];
+	capture->all = options->scope == SCOPE_SYSTEM;
 	capture->by_tables = options->call_graph != CALL_GRAPH_FP;
 	capture->sample_frequency = options->sample_frequency;
 	// sched_switch got its fourth argument in 5.18, and some older kernels by a backport.
@@ -396,6 +401,8 @@ static void say_program_times(const struct capture *capture) {
 
 static int bpf_follow(struct capture *capture, pid_t pid, int pidfd) {
 	uint32_t slot = SLOT;
+	if (capture->sampled && !capture->all)
+		array_push(&capture->followed, pid);
 	int map = bpf_map__fd(capture->programs->maps.task_slots);
 	return bpf_map_update_elem(map, &pidfd, &slot, BPF_ANY) ? -errno : 0;
 }
@@ -406,7 +413,10 @@ static int bpf_start(struct capture *capture, char *why) {
 	int error = tracelet__attach(capture->programs);
 	struct sampling_options options = {.frequency = capture->sample_frequency,
 					   .cycles = capture->sample_cycles,
-					   .by_tables = capture->by_tables};
+					   .by_tables = capture->by_tables,
+					   .all = capture->all,
+					   .processes = capture->followed.items,
+					   .process_count = capture->followed.count};
 	if (!error && capture->sampled)
 		error = sampling_start(&capture->sampling, capture->programs, &options);
 	if (error)

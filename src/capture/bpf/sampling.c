@@ -6,8 +6,10 @@
 #include "capture/bpf/sampling.h"
 #include "base/array.h"
 #include "base/map.h"
+#include "capture/bpf/placer.h"
 #include "capture/bpf/sample.h"
 #include "capture/perf/ring.h"
+#include "capture/tasks.h"
 #include "symbol/elf.h"
 #include "symbol/unwind.h"
 #include "tracelet.skel.h"
@@ -48,17 +50,8 @@ struct seen_mapping {
 	uint32_t path; // in `texts`
 };
 
-// Puts tables into the map that the programs look into. That is done at once, but the kernel lets us
-// wait for an RCU grace period afterwards, 5 to 20 ms for each call: a thread of its own waits, and
-// takes along all tables that have come meanwhile.
-struct placer {
-	pthread_t thread;
-	bool running, ending;
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
-	ARRAY(uint32_t) files; // under the lock, as all here
-	ARRAY(int) maps;       // closed when they have been placed
-	int into;
+struct build {
+	uint8_t size, id[20];
 };
 
 struct sampling {
@@ -71,10 +64,15 @@ struct sampling {
 	struct buffer texts;
 	struct map processes; // pid → struct address_space *
 	struct map by_build;  // hash of build id or path → file + 1
+	bool all;             // processes that were there before
+	pid_array before;     // if not all: these; threads that are not processes may be among them
+	struct map builds;    // of their files: hash of path → index in `build_ids` + 1
+	ARRAY(struct build) build_ids;
 	uint32_t next_space;
 	struct placer placer;
 	pthread_t thread;
 	bool running;
+	uint64_t begun; // when
 	bool by_tables; // else the programs need not know who maps what
 	int wake;       // an eventfd: the thread is to look
 	bool ending;
@@ -82,71 +80,6 @@ struct sampling {
 	struct buffer collected; // spool blocks, under the lock
 	uint64_t until;          // all mappings before this time are there; under the lock
 };
-
-// ---- placing tables ----
-
-static void place(int into, uint32_t *files, int *maps, uint32_t count) {
-	uint32_t placed = count;
-	if (bpf_map_update_batch(into, files, maps, &placed, NULL)) // since 5.17
-		for (uint32_t i = 0; i < count; i++)
-			bpf_map_update_elem(into, &files[i], &maps[i], BPF_ANY);
-	for (uint32_t i = 0; i < count; i++)
-		close(maps[i]);
-}
-
-static void *place_all(void *context) {
-	struct placer *placer = context;
-	pthread_mutex_lock(&placer->lock);
-	while (!placer->ending) {
-		if (!placer->files.count) {
-			pthread_cond_wait(&placer->wake, &placer->lock);
-			continue;
-		}
-		size_t count = placer->files.count;
-		CLEANUP_FREE uint32_t *files = placer->files.items;
-		CLEANUP_FREE int *maps = placer->maps.items;
-		memset(&placer->files, 0, sizeof(placer->files));
-		memset(&placer->maps, 0, sizeof(placer->maps));
-		pthread_mutex_unlock(&placer->lock);
-		place(placer->into, files, maps, (uint32_t)count);
-		pthread_mutex_lock(&placer->lock);
-	}
-	pthread_mutex_unlock(&placer->lock);
-	return NULL;
-}
-
-static int placer_start(struct placer *placer, int into) {
-	placer->into = into;
-	pthread_mutex_init(&placer->lock, NULL);
-	pthread_cond_init(&placer->wake, NULL);
-	int error = pthread_create(&placer->thread, NULL, place_all, placer);
-	placer->running = !error;
-	return -error;
-}
-
-static void placer_put(struct placer *placer, uint32_t file, int map) {
-	pthread_mutex_lock(&placer->lock);
-	array_push(&placer->files, file);
-	array_push(&placer->maps, map);
-	pthread_cond_signal(&placer->wake);
-	pthread_mutex_unlock(&placer->lock);
-}
-
-static void placer_stop(struct placer *placer) {
-	if (!placer->running)
-		return;
-	pthread_mutex_lock(&placer->lock);
-	placer->ending = true;
-	pthread_cond_signal(&placer->wake);
-	pthread_mutex_unlock(&placer->lock);
-	pthread_join(placer->thread, NULL);
-	for (size_t i = 0; i < placer->maps.count; i++)
-		close(placer->maps.items[i]);
-	array_free(&placer->files);
-	array_free(&placer->maps);
-	pthread_cond_destroy(&placer->wake);
-	pthread_mutex_destroy(&placer->lock);
-}
 
 // ---- files ----
 
@@ -367,8 +300,11 @@ static void apply(struct sampling *sampling, const struct change *change) {
 		break;
 	case PERF_RECORD_FORK:
 		space = change->pid == change->other ? NULL : space_of(sampling, change->other);
-		if (space)
-			enter_space(sampling, change->pid, space);
+		if (!space)
+			break;
+		enter_space(sampling, change->pid, space);
+		bpf_map_update_elem(bpf_map__fd(sampling->programs->maps.space_ids), &change->pid, &space->id,
+				    BPF_ANY); // as sample_newtask() has done, if it knew
 		break;
 	case PERF_RECORD_COMM: // an exec
 	case PERF_RECORD_EXIT:
@@ -457,6 +393,84 @@ static void hand_over(struct sampling *sampling, uint64_t until) {
 	pthread_mutex_unlock(&sampling->lock);
 }
 
+// ---- processes that were there before ----
+
+static struct build read_build(pid_t pid, const char *path) {
+	struct build build = {0};
+	struct elf_object *object = open_code((uint32_t)pid, path);
+	for (const char *digits = object ? object->build_id : ""; digits[0] && digits[1] && build.size < 20;
+	     digits += 2)
+		sscanf(digits, "%2hhx", &build.id[build.size++]);
+	elf_close(object);
+	return build;
+}
+
+static const struct build *build_of(struct sampling *sampling, pid_t pid, const char *path) {
+	uint64_t *known = map_put(&sampling->builds, hash_bytes(path, strlen(path)));
+	if (!*known) {
+		array_push(&sampling->build_ids, read_build(pid, path));
+		*known = sampling->build_ids.count;
+	}
+	return &sampling->build_ids.items[*known - 1];
+}
+
+struct looking {
+	struct sampling *sampling;
+	pid_t pid;
+	uint64_t time; // before everything that perf will tell
+};
+
+static void take_known_mapping(void *context, const struct task_mapping *mapping) {
+	struct looking *looking = context;
+	struct sampling *sampling = looking->sampling;
+	const struct build *build = build_of(sampling, looking->pid, mapping->path);
+	struct seen_mapping seen = {.head = {.time = looking->time,
+					     .pid = (uint32_t)looking->pid,
+					     .start = mapping->start,
+					     .size = mapping->size,
+					     .offset = mapping->offset,
+					     .build_id_size = build->size},
+				    .path = (uint32_t)sampling->texts.size};
+	memcpy(seen.head.build_id, build->id, sizeof(build->id));
+	buffer_append(&sampling->texts, mapping->path, strlen(mapping->path) + 1);
+	array_push(&sampling->changes, (struct change){.type = PERF_RECORD_MMAP2,
+						       .time = looking->time,
+						       .pid = seen.head.pid,
+						       .mapping = sampling->mappings.count});
+	array_push(&sampling->mappings, seen);
+}
+
+// The test itself is a copy of us until it executes.
+static bool is_like_us(pid_t pid) {
+	char path[64], theirs[4096], ours[4096];
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	ssize_t size = readlink(path, theirs, sizeof(theirs));
+	return size > 0 && readlink("/proc/self/exe", ours, sizeof(ours)) == size &&
+	       memcmp(ours, theirs, (size_t)size) == 0;
+}
+
+static bool is_wanted(const struct sampling *sampling, pid_t pid) {
+	bool among = false;
+	for (size_t i = 0; !among && i < sampling->before.count; i++)
+		among = sampling->before.items[i] == pid;
+	return sampling->all || (among && !is_like_us(pid));
+}
+
+static void take_process(void *context, pid_t pid) {
+	struct looking *looking = context;
+	looking->pid = pid;
+	if (is_wanted(looking->sampling, pid))
+		task_mappings(pid, take_known_mapping, looking);
+}
+
+static void look_around(struct sampling *sampling, uint64_t time) {
+	struct looking looking = {.sampling = sampling, .time = time};
+	if (sampling->all || sampling->before.count)
+		task_all(take_process, &looking);
+}
+
+// ---- the thread ----
+
 static void take_changes(struct sampling *sampling) {
 	uint64_t until = clock_boot_now();
 	for (size_t i = 0; i < sampling->rings.count; i++)
@@ -477,6 +491,8 @@ static void *watch(void *context) {
 	for (size_t i = 0; i + 1 < count; i++)
 		waiting[i] = (struct pollfd){.fd = sampling->rings.items[i].fd, .events = POLLIN};
 	waiting[count - 1] = (struct pollfd){.fd = sampling->wake, .events = POLLIN};
+	look_around(sampling, sampling->begun);
+	take_changes(sampling);
 	while (!__atomic_load_n(&sampling->ending, __ATOMIC_ACQUIRE)) {
 		uint64_t asked;
 		poll(waiting, count, -1);
@@ -581,6 +597,10 @@ int sampling_start(struct sampling **result, struct tracelet *programs,
 	int error = options->by_tables
 			    ? placer_start(&sampling->placer, bpf_map__fd(programs->maps.unwind_files))
 			    : 0;
+	sampling->begun = clock_boot_now();
+	sampling->all = options->all;
+	for (size_t i = 0; i < options->process_count; i++)
+		array_push(&sampling->before, options->processes[i]);
 	if (!error)
 		error = open_rings(sampling);
 	if (!error && pthread_create(&sampling->thread, NULL, watch, sampling) == 0)
@@ -637,6 +657,9 @@ void sampling_stop(struct sampling *sampling, struct spool *spool) {
 	close(sampling->wake);
 	map_free(&sampling->processes);
 	map_free(&sampling->by_build);
+	map_free(&sampling->builds);
+	array_free(&sampling->build_ids);
+	array_free(&sampling->before);
 	array_free(&sampling->rings);
 	array_free(&sampling->links);
 	array_free(&sampling->files);
