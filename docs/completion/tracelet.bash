@@ -26,6 +26,7 @@ _tracelet_value() {
 	--profile) _tracelet_offer "embedded" ;;
 	--type) _tracelet_offer "file memory" ;;
 	--scope) _tracelet_offer "tree system" ;;
+	--call-graph) _tracelet_offer "auto fp dwarf" ;;
 	--from) _tracelet_offer "spool etl etl.zip perf-data folded perf-script" ;;
 	--to) _tracelet_offer "perfetto folded svg html speedscope pprof" ;;
 	--colors) _tracelet_offer "hot mem io red green blue aqua yellow purple orange kind module difference" ;;
@@ -70,7 +71,7 @@ _tracelet() {
 	if [ "$verb" = run ] || [ "$verb" = each ]; then
 		for ((i = 2; i < COMP_CWORD; i++)); do
 			case ${COMP_WORDS[i]} in
-			-j | --jobs | --filter | --framework | --select | --junit | --enabled | --name | --output-dir | --profile | --scope | --type | --ring-size | --ring-seconds | --duration | --json | \
+			-j | --jobs | --filter | --framework | --select | --junit | --enabled | --name | --output-dir | --profile | --scope | --type | --ring-size | --ring-seconds | --call-graph | --duration | --json | \
 				--timeout | --grace | --timeout-status | --core-limit | --keep | --max-total-size | --max-age | --cases | \
 				--attachments | --buffer-size)
 				((i++)) # its value, whatever that looks like
@@ -94,7 +95,7 @@ _tracelet() {
 	fi
 	_tracelet_value "$previous" && return
 
-	local of_run="--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --sample --duration --wait-tree
+	local of_run="--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --sample --off-cpu --call-graph --duration --wait-tree
 			--timeout --grace --timeout-status --core --core-limit --keep --max-total-size --max-age --cases --strict --quiet --verbose
 			--json --attachments --buffer-size --keep-spool --help --"
 	case $verb:$current in

@@ -258,10 +258,13 @@ static bool decode_sample(struct decoder *decoder, struct cursor *in, const stru
 	event->tid = record.tid;
 	event->pid = record.pid;
 	event->sample.weight = record.period;
-	event->sample.name = strings_add(decoder->strings, "cpu-clock");
+	bool blocked = head->flags & SAMPLE_BLOCKED;
+	event->sample.name = strings_add(decoder->strings, blocked                       ? EVENT_OFF_CPU
+							   : head->flags & SAMPLE_CYCLES ? "cycles"
+											 : "cpu-clock");
 	event->sample.stack = add_addresses(decoder, stack, addresses, record.kernel_frames, FRAME_KERNEL);
 	event->sample.copy = copied ? &decoder->copy : NULL;
-	event->sample.flags = SAMPLE_RAW;
+	event->sample.flags = SAMPLE_RAW | (blocked ? SAMPLE_WAITS : 0);
 	if (record.user_frames && !(head->flags & SAMPLE_STACK_COMPLETE))
 		event->sample.flags |= SAMPLE_BROKEN;
 	return true;

@@ -62,6 +62,22 @@ static const char *seconds_words(double seconds, char text[32]) {
 	return text;
 }
 
+static void describe_samples(const struct summary *summary, struct buffer *out) {
+	char number[32];
+	if (!summary->samples && !summary->waits)
+		return;
+	buffer_printf(out, "of these ");
+	if (summary->samples)
+		buffer_printf(out, "%s samples%s", with_commas(summary->samples, number),
+			      summary->waits ? " and " : "");
+	if (summary->waits)
+		buffer_printf(out, "%s waits", with_commas(summary->waits, number));
+	if (summary->broken)
+		buffer_printf(out, " (%.1f %% with broken stacks)",
+			      (double)summary->broken * 100 / (double)(summary->samples + summary->waits));
+	buffer_printf(out, ", ");
+}
+
 // They are counted while the trace is made.
 static void describe_events(const struct summary *summary, struct buffer *out) {
 	char number[32];
@@ -70,13 +86,7 @@ static void describe_events(const struct summary *summary, struct buffer *out) {
 		return;
 	}
 	buffer_printf(out, "%s, ", with_commas(summary->events, number));
-	if (summary->samples) {
-		buffer_printf(out, "of these %s samples", with_commas(summary->samples, number));
-		if (summary->broken)
-			buffer_printf(out, " (%.1f %% with broken stacks)",
-				      (double)summary->broken * 100 / (double)summary->samples);
-		buffer_printf(out, ", ");
-	}
+	describe_samples(summary, out);
 	if (lost_in_all(summary)) {
 		buffer_printf(out, "LOST");
 		for (int source = 0; source < SOURCE_COUNT; source++)
@@ -173,7 +183,7 @@ void summary_print(const struct summary *summary) {
 		buffer_printf(&out, "  %strace%s   %s (%s)\n", faint, plain, summary->trace,
 			      file_size_words(summary->trace_size, size));
 	for (size_t i = 0; i < summary->file_count; i++)
-		buffer_printf(&out, "  %s%-6s%s  %s (%s)\n", faint, summary->files[i].kind, plain,
+		buffer_printf(&out, "  %s%-7s%s %s (%s)\n", faint, summary->files[i].kind, plain,
 			      summary->files[i].path, file_size_words(summary->files[i].size, size));
 	describe_cases(summary->cases, faint, plain, &out);
 	if (summary->spool)
@@ -249,8 +259,12 @@ static void json_counts(struct json *json, const struct summary *summary) {
 	json_close_object(json);
 	if (summary->samples) {
 		json_uint(json, "samples", summary->samples);
-		json_uint(json, "broken_stacks", summary->broken);
+		json_string(json, "sample_event", summary->totals.sample_event);
 	}
+	if (summary->waits)
+		json_uint(json, "waits", summary->waits);
+	if (summary->samples || summary->waits)
+		json_uint(json, "broken_stacks", summary->broken);
 	json_uint(json, "gaps", summary->gaps);
 	json_uint(json, "late", summary->late);
 }

@@ -19,6 +19,8 @@ struct elf_segment {
 
 struct unwind_table;
 
+enum { ELF_ENTRY_SIZE = 48 }; // the code where a program begins is not longer
+
 struct elf_object {
 	struct elf_symbol *symbols; // in order of address, not overlapping in the beginning
 	size_t symbol_count;
