@@ -63,9 +63,10 @@ struct sampling {
 	struct buffer texts;
 	struct map processes; // pid → struct address_space *
 	struct map by_build;  // hash of build id or path → file + 1
-	bool all;             // processes that were there before
-	pid_array before;     // if not all: these; threads that are not processes may be among them
-	struct map builds;    // of their files: hash of path → index in `build_ids` + 1
+	bool all;             // processes are of interest
+	pid_array before;  // if not all: these were there; threads that are not processes may be among them
+	struct map own;    // if not all: the pids of these, and of all whom they have forked
+	struct map builds; // of their files: hash of path → index in `build_ids` + 1
 	ARRAY(struct build) build_ids;
 	uint32_t next_space;
 	struct table_maker *maker; // NULL: tables are not needed
@@ -287,11 +288,30 @@ static int by_time(const void *a, const void *b) {
 	return (left->time > right->time) - (left->time < right->time);
 }
 
+// Perf tells of everybody; the files of others are none of our business, and take time and memory.
+static bool is_own(const struct sampling *sampling, uint32_t pid) {
+	return sampling->all || map_get(&sampling->own, pid);
+}
+
+static void follow_forks(struct sampling *sampling) {
+	for (size_t i = 0; !sampling->all && i < sampling->changes.count; i++) {
+		const struct change *change = &sampling->changes.items[i];
+		if (change->type != PERF_RECORD_FORK || change->pid == change->other)
+			continue;
+		if (map_get(&sampling->own, change->other))
+			*map_put(&sampling->own, change->pid) = 1;
+		else // the number of one that has ended
+			map_delete(&sampling->own, change->pid);
+	}
+}
+
 static void hand_over(struct sampling *sampling, uint64_t until) {
 	pthread_mutex_lock(&sampling->lock);
 	sampling->until = until;
 	for (size_t i = 0; i < sampling->mappings.count; i++) {
 		const struct seen_mapping *seen = &sampling->mappings.items[i];
+		if (!is_own(sampling, seen->head.pid))
+			continue;
 		const char *path = (const char *)sampling->texts.data + seen->path;
 		uint32_t size = (uint32_t)(sizeof(seen->head) + strlen(path) + 1);
 		buffer_append(&sampling->collected, &size, sizeof(size));
@@ -386,9 +406,11 @@ static void take_changes(struct sampling *sampling) {
 	if (sampling->changes.count)
 		qsort(sampling->changes.items, sampling->changes.count, sizeof(*sampling->changes.items),
 		      by_time);
+	follow_forks(sampling);
 	hand_over(sampling, until); // at once: tables may take a while
 	for (size_t i = 0; sampling->maker && i < sampling->changes.count; i++)
-		apply(sampling, &sampling->changes.items[i]);
+		if (is_own(sampling, sampling->changes.items[i].pid))
+			apply(sampling, &sampling->changes.items[i]);
 	sampling->mappings.count = sampling->changes.count = sampling->texts.size = 0;
 }
 
@@ -511,8 +533,10 @@ int sampling_start(struct sampling **result, struct tracelet *programs,
 	int error = options->by_tables ? table_maker_start(&sampling->maker, programs) : 0;
 	sampling->begun = clock_boot_now();
 	sampling->all = options->all;
-	for (size_t i = 0; i < options->process_count; i++)
+	for (size_t i = 0; i < options->process_count; i++) {
 		array_push(&sampling->before, options->processes[i]);
+		*map_put(&sampling->own, (uint32_t)options->processes[i]) = 1;
+	}
 	if (!error)
 		error = open_rings(sampling);
 	if (!error && pthread_create(&sampling->thread, NULL, watch, sampling) == 0)
@@ -568,6 +592,7 @@ void sampling_stop(struct sampling *sampling, struct spool *spool) {
 		}
 	close(sampling->wake);
 	map_free(&sampling->processes);
+	map_free(&sampling->own);
 	map_free(&sampling->by_build);
 	map_free(&sampling->builds);
 	array_free(&sampling->build_ids);
