@@ -11,6 +11,7 @@
 #include "event/order.h"
 #include "read/reader.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -130,6 +131,8 @@ static int take_piece(void *context, const void *bytes, size_t size) {
 struct flight *flight_new(size_t size, double seconds) {
 	struct flight *flight = memory_alloc(sizeof(*flight));
 	flight->sink = (struct sink){.push = learn, .finish = nothing, .destroy = nothing_to_free};
+	// Large blocks always go back to the system: malloc() would keep them after a while.
+	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 	lives_init(&flight->lives);
 	flight->limit = size;
 	flight->longest = seconds > 0 ? (uint64_t)(seconds * 1e9) : UINT64_MAX;
