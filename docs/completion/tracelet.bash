@@ -120,7 +120,7 @@ _tracelet() {
 		;;
 	check:-*) _tracelet_offer "--quiet --json --min-size --help" ;;
 	start:-*)
-		_tracelet_offer "--output-dir --profile --scope --type --ring-size --ring-seconds --duration
+		_tracelet_offer "--output-dir --profile --scope --type --ring-size --ring-seconds --sample --off-cpu --call-graph --duration
 			--buffer-size --pid --quiet --verbose --help"
 		;;
 	stop:-* | cancel:-*) _tracelet_offer "--all --help" ;;

@@ -162,6 +162,14 @@ check_run "a name that is not there" 1 "$TRACELET" mark --session three nothing
 check_equal "each trace has its own" "alone" "$(marks_of "$(grep -o '/.*/one_[^ ]*' stopped.txt)")"
 check_match "and no other" "^second begins" <(marks_of "$(grep -o '/.*/two_[^ ]*' stopped.txt)")
 
+# ---- samples ----
+
+"$TRACELET" start -q --sample sampled
+"$TRACELET_HELPERS/chains" recursion
+check_run "an operation can be sampled" 0 "$TRACELET" stop sampled
+trace=$(cut -d ' ' -f 1 "$stdout")
+check "it has a flame graph too" grep -q recursion "${trace%.pb}.svg"
+
 # ---- bad usage ----
 
 bad() {
