@@ -6,6 +6,7 @@
 // for are not loaded. Everything is held by file descriptors: when this process
 // ends, however it ends, nothing stays attached.
 #include "base/log.h"
+#include "capture/bpf/copies.h"
 #include "capture/bpf/lane.h"
 #include "capture/bpf/sampling.h"
 #include "capture/capture.h"
@@ -57,6 +58,7 @@ struct capture {
 	struct sampling *sampling;
 	struct statistics statistics;
 	struct capture_crashes crashes;
+	struct copies copies;
 };
 
 enum { MOST_CRASHES = 16 };
@@ -201,8 +203,9 @@ static int take_batch(void *context, void *data, size_t size) {
 	const struct batch *batch = data;
 	// An exec's room in the ring is larger than what it used.
 	if (size >= sizeof(*batch) && batch->size <= size - sizeof(*batch)) {
-		spool_append(capture->spool, SPOOL_BATCH, batch, sizeof(*batch) + batch->size);
 		note_crash(capture, batch);
+		batch = copies_pack(&capture->copies, batch);
+		spool_append(capture->spool, SPOOL_BATCH, batch, sizeof(*batch) + batch->size);
 	}
 	return 0;
 }
@@ -270,6 +273,7 @@ static void bpf_close(struct capture *capture) {
 		pthread_join(capture->ring_placer, NULL);
 	sampling_stop(capture->sampling, NULL);
 	array_free(&capture->followed);
+	copies_free(&capture->copies);
 	ring_buffer__free(capture->ring);
 	if (capture->slot)
 		munmap(capture->slot, capture->slot_bytes);

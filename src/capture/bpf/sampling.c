@@ -40,8 +40,8 @@ struct change { // a record of perf's, kept until all rings are read
 	uint64_t time;
 	uint32_t type;
 	uint32_t pid, other; // other: the parent
-	bool exec;
-	size_t mapping; // in `mappings`
+	bool admitted;
+	size_t mapping; // in `mappings`, plus 1; 0: none
 };
 
 struct seen_mapping {
@@ -64,9 +64,8 @@ struct sampling {
 	struct map processes; // pid → struct address_space *
 	struct map by_build;  // hash of build id or path → file + 1
 	bool all;             // processes are of interest
-	pid_array before;  // if not all: these were there; threads that are not processes may be among them
-	struct map own;    // if not all: the pids of these, and of all whom they have forked
-	struct map builds; // of their files: hash of path → index in `build_ids` + 1
+	struct map members;   // if not all: these, and whom they start; threads may be among them
+	struct map builds;    // of their files: hash of path → index in `build_ids` + 1
 	ARRAY(struct build) build_ids;
 	uint32_t next_space;
 	struct table_maker *maker; // NULL: tables are not needed
@@ -205,7 +204,7 @@ static void apply(struct sampling *sampling, const struct change *change) {
 	struct address_space *space;
 	switch (change->type) {
 	case PERF_RECORD_MMAP2:
-		apply_mapping(sampling, &sampling->mappings.items[change->mapping]);
+		apply_mapping(sampling, &sampling->mappings.items[change->mapping - 1]);
 		break;
 	case PERF_RECORD_FORK:
 		space = change->pid == change->other ? NULL : space_of(sampling, change->other);
@@ -245,19 +244,20 @@ static void take_mapping(struct sampling *sampling, uint16_t misc, struct cursor
 	}
 	seen.path = (uint32_t)sampling->texts.size;
 	buffer_append(&sampling->texts, path, strlen(path) + 1);
-	change->mapping = sampling->mappings.count;
 	change->pid = seen.head.pid;
 	array_push(&sampling->mappings, seen);
+	change->mapping = sampling->mappings.count;
 	array_push(&sampling->changes, *change);
 }
 
 // To the reader an exec is a mapping of nothing: the kernel's own event comes only after the
 // program has been mapped.
-static void note_exec(struct sampling *sampling, const struct change *change) {
+static void note_exec(struct sampling *sampling, struct change *change) {
 	array_push(&sampling->mappings,
 		   (struct seen_mapping){.head = {.time = change->time, .pid = change->pid},
 					 .path = (uint32_t)sampling->texts.size});
 	buffer_append(&sampling->texts, "", 1);
+	change->mapping = sampling->mappings.count;
 }
 
 static void take(void *context, const struct perf_event_header *header, struct cursor in) {
@@ -277,10 +277,10 @@ static void take(void *context, const struct perf_event_header *header, struct c
 	bool wanted = header->type == PERF_RECORD_FORK ||
 		      (header->type == PERF_RECORD_COMM && (header->misc & PERF_RECORD_MISC_COMM_EXEC)) ||
 		      (header->type == PERF_RECORD_EXIT && change.pid == tid);
-	if (wanted)
-		array_push(&sampling->changes, change);
 	if (wanted && header->type == PERF_RECORD_COMM)
 		note_exec(sampling, &change);
+	if (wanted)
+		array_push(&sampling->changes, change);
 }
 
 static int by_time(const void *a, const void *b) {
@@ -288,30 +288,28 @@ static int by_time(const void *a, const void *b) {
 	return (left->time > right->time) - (left->time < right->time);
 }
 
-// Perf tells of everybody; the files of others are none of our business, and take time and memory.
-static bool is_own(const struct sampling *sampling, uint32_t pid) {
-	return sampling->all || map_get(&sampling->own, pid);
+static bool is_member(struct sampling *sampling, uint32_t pid) {
+	return sampling->all || map_get(&sampling->members, pid);
 }
 
-static void follow_forks(struct sampling *sampling) {
-	for (size_t i = 0; !sampling->all && i < sampling->changes.count; i++) {
-		const struct change *change = &sampling->changes.items[i];
-		if (change->type != PERF_RECORD_FORK || change->pid == change->other)
-			continue;
-		if (map_get(&sampling->own, change->other))
-			*map_put(&sampling->own, change->pid) = 1;
-		else // the number of one that has ended
-			map_delete(&sampling->own, change->pid);
-	}
+// Perf tells of all processes: is this change of interest?
+static bool admit(struct sampling *sampling, const struct change *change) {
+	if (change->type != PERF_RECORD_FORK || sampling->all)
+		return is_member(sampling, change->pid);
+	bool wanted = is_member(sampling, change->other);
+	if (wanted)
+		*map_put(&sampling->members, change->pid) = 1;
+	return wanted;
 }
 
-static void hand_over(struct sampling *sampling, uint64_t until) {
+static void hand_over(struct sampling *sampling, size_t count, uint64_t until) {
 	pthread_mutex_lock(&sampling->lock);
 	sampling->until = until;
-	for (size_t i = 0; i < sampling->mappings.count; i++) {
-		const struct seen_mapping *seen = &sampling->mappings.items[i];
-		if (!is_own(sampling, seen->head.pid))
+	for (size_t i = 0; i < count; i++) {
+		const struct change *change = &sampling->changes.items[i];
+		if (!change->admitted || !change->mapping)
 			continue;
+		const struct seen_mapping *seen = &sampling->mappings.items[change->mapping - 1];
 		const char *path = (const char *)sampling->texts.data + seen->path;
 		uint32_t size = (uint32_t)(sizeof(seen->head) + strlen(path) + 1);
 		buffer_append(&sampling->collected, &size, sizeof(size));
@@ -361,11 +359,11 @@ static void take_known_mapping(void *context, const struct task_mapping *mapping
 				    .path = (uint32_t)sampling->texts.size};
 	memcpy(seen.head.build_id, build->id, sizeof(build->id));
 	buffer_append(&sampling->texts, mapping->path, strlen(mapping->path) + 1);
+	array_push(&sampling->mappings, seen);
 	array_push(&sampling->changes, (struct change){.type = PERF_RECORD_MMAP2,
 						       .time = looking->time,
 						       .pid = seen.head.pid,
 						       .mapping = sampling->mappings.count});
-	array_push(&sampling->mappings, seen);
 }
 
 // The test itself is a copy of us until it executes.
@@ -377,11 +375,8 @@ static bool is_like_us(pid_t pid) {
 	       memcmp(ours, theirs, (size_t)size) == 0;
 }
 
-static bool is_wanted(const struct sampling *sampling, pid_t pid) {
-	bool among = false;
-	for (size_t i = 0; !among && i < sampling->before.count; i++)
-		among = sampling->before.items[i] == pid;
-	return sampling->all || (among && !is_like_us(pid));
+static bool is_wanted(struct sampling *sampling, pid_t pid) {
+	return sampling->all || (is_member(sampling, (uint32_t)pid) && !is_like_us(pid));
 }
 
 static void take_process(void *context, pid_t pid) {
@@ -393,25 +388,38 @@ static void take_process(void *context, pid_t pid) {
 
 static void look_around(struct sampling *sampling, uint64_t time) {
 	struct looking looking = {.sampling = sampling, .time = time};
-	if (sampling->all || sampling->before.count)
-		task_all(take_process, &looking);
+	task_all(take_process, &looking);
 }
 
 // ---- the thread ----
 
-static void take_changes(struct sampling *sampling) {
+// What is later than our first look at the clock waits: another ring, read before, may have got what
+// comes before it. True: there is some.
+static bool take_changes(struct sampling *sampling) {
 	uint64_t until = clock_boot_now();
 	for (size_t i = 0; i < sampling->rings.count; i++)
 		perf_ring_drain(&sampling->rings.items[i], take, sampling);
-	if (sampling->changes.count)
-		qsort(sampling->changes.items, sampling->changes.count, sizeof(*sampling->changes.items),
-		      by_time);
-	follow_forks(sampling);
-	hand_over(sampling, until); // at once: tables may take a while
-	for (size_t i = 0; sampling->maker && i < sampling->changes.count; i++)
-		if (is_own(sampling, sampling->changes.items[i].pid))
-			apply(sampling, &sampling->changes.items[i]);
-	sampling->mappings.count = sampling->changes.count = sampling->texts.size = 0;
+	struct change *changes = sampling->changes.items;
+	size_t count = sampling->changes.count, ready = 0;
+	if (count)
+		qsort(changes, count, sizeof(*changes), by_time);
+	for (; ready < count && changes[ready].time < until; ready++)
+		changes[ready].admitted = admit(sampling, &changes[ready]);
+	hand_over(sampling, ready, until);
+	for (size_t i = 0; sampling->maker && i < ready; i++)
+		if (changes[i].admitted)
+			apply(sampling, &changes[i]);
+	sampling->changes.count = count - ready;
+	if (count > ready)
+		memmove(changes, changes + ready, (count - ready) * sizeof(*changes));
+	else
+		sampling->mappings.count = sampling->texts.size = 0;
+	return count > ready;
+}
+
+static void take_all_changes(struct sampling *sampling) {
+	while (take_changes(sampling))
+		;
 }
 
 // Until the programs know of a process that has begun, its stacks have to be copied: this is to happen
@@ -428,14 +436,14 @@ static void *watch(void *context) {
 		waiting[i] = (struct pollfd){.fd = sampling->rings.items[i].fd, .events = POLLIN};
 	waiting[count - 1] = (struct pollfd){.fd = sampling->wake, .events = POLLIN};
 	look_around(sampling, sampling->begun);
-	take_changes(sampling);
+	take_all_changes(sampling);
 	be_quick();
 	while (!__atomic_load_n(&sampling->ending, __ATOMIC_ACQUIRE)) {
 		uint64_t asked;
 		poll(waiting, count, -1);
 		if (waiting[count - 1].revents && read(sampling->wake, &asked, sizeof(asked)) < 0)
 			break;
-		take_changes(sampling);
+		take_all_changes(sampling);
 	}
 	free(waiting);
 	return NULL;
@@ -533,10 +541,8 @@ int sampling_start(struct sampling **result, struct tracelet *programs,
 	int error = options->by_tables ? table_maker_start(&sampling->maker, programs) : 0;
 	sampling->begun = clock_boot_now();
 	sampling->all = options->all;
-	for (size_t i = 0; i < options->process_count; i++) {
-		array_push(&sampling->before, options->processes[i]);
-		*map_put(&sampling->own, (uint32_t)options->processes[i]) = 1;
-	}
+	for (size_t i = 0; i < options->process_count; i++)
+		*map_put(&sampling->members, (uint32_t)options->processes[i]) = 1;
 	if (!error)
 		error = open_rings(sampling);
 	if (!error && pthread_create(&sampling->thread, NULL, watch, sampling) == 0)
@@ -592,11 +598,10 @@ void sampling_stop(struct sampling *sampling, struct spool *spool) {
 		}
 	close(sampling->wake);
 	map_free(&sampling->processes);
-	map_free(&sampling->own);
 	map_free(&sampling->by_build);
 	map_free(&sampling->builds);
 	array_free(&sampling->build_ids);
-	array_free(&sampling->before);
+	map_free(&sampling->members);
 	array_free(&sampling->rings);
 	array_free(&sampling->links);
 	array_free(&sampling->files);
