@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "event/event.h"
-#include "write/perfetto_fields.h"
+#include "event/perfetto_fields.h"
 
 // Packets of one sequence are handled in order. Track descriptors have one of
 // their own, because an importer takes a thread descriptor as the thread of the

@@ -1,5 +1,5 @@
 // The numbers of the protobuf fields that make up a Perfetto trace, as far as we
-// write them: MESSAGE_FIELD.
+// write or read them: MESSAGE_FIELD; and what traces of our own have beyond that.
 #pragma once
 
 enum { TRACE_PACKET = 1 };
@@ -14,10 +14,14 @@ enum {
 	PACKET_INTERNED_DATA = 12,
 	PACKET_SEQUENCE_FLAGS = 13,
 	PACKET_FTRACE_STATS = 34,
+	PACKET_CLEARED = 41,
+	PACKET_DROPPED = 42,
 	PACKET_SYSTEM_INFO = 45,
+	PACKET_CLOCK = 58,
 	PACKET_DEFAULTS = 59,
 	PACKET_TRACK_DESCRIPTOR = 60,
 	PACKET_PERF_SAMPLE = 66,
+	PACKET_MACHINE = 98,
 	PACKET_TRACE_ATTRIBUTES = 126,
 };
 enum { SEQUENCE_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2 };
