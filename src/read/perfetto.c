@@ -93,7 +93,8 @@ static void add_fact(struct perfetto_reader *reader, uint32_t key, uint32_t valu
 static const char *fact(const struct perfetto_reader *reader, const char *key) {
 	const struct strings *strings = reader->tables->strings;
 	for (size_t i = 0; i < reader->facts.count; i++)
-		if (strcmp(strings_get(strings, reader->facts.items[i].meta.key), key) == 0)
+		if (reader->facts.items[i].kind == EVENT_META &&
+		    strcmp(strings_get(strings, reader->facts.items[i].meta.key), key) == 0)
 			return strings_get(strings, reader->facts.items[i].meta.value);
 	return NULL;
 }
@@ -159,6 +160,8 @@ static void survey_data(struct perfetto_reader *reader, struct packet *packet) {
 	switch (packet->data_field) {
 	case PACKET_CLOCK_SNAPSHOT:
 		sequence_clocks(reader, packet, &clock);
+		if (clock.time && !reader->clocks++)
+			array_push(&reader->facts, clock);
 		break;
 	case PACKET_SYSTEM_INFO:
 		take_system(reader, packet->data);
@@ -255,7 +258,7 @@ static int take_stats(struct perfetto_reader *reader, struct cursor stats) {
 static int take_clocks(struct perfetto_reader *reader, struct packet *packet) {
 	struct event event;
 	sequence_clocks(reader, packet, &event);
-	return event.time && event.clock.wall ? sink_push(reader->sink, &event) : 0;
+	return event.time && reader->clocks++ ? reader_push(reader, &event) : 0; // the first has been told
 }
 
 // What is not about anything that events tell.
@@ -383,8 +386,9 @@ static int begin(struct perfetto_reader *reader) {
 	struct event start = {.kind = EVENT_START, .cpu = CPU_NONE, .time = reader->start};
 	int error = sink_push(reader->sink, &start);
 	for (size_t i = 0; !error && i < reader->facts.count; i++) {
-		reader->facts.items[i].time = reader->start;
-		error = sink_push(reader->sink, &reader->facts.items[i]);
+		struct event *fact = &reader->facts.items[i];
+		fact->time = fact->kind == EVENT_META ? reader->start : fact->time;
+		error = sink_push(reader->sink, fact);
 	}
 	return error ? error : tracks_tasks(reader);
 }
@@ -458,7 +462,7 @@ static int read_trace(struct perfetto_reader *reader) {
 		return -EINVAL;
 	}
 	sequences_free(reader);
-	reader->latest = 0;
+	reader->latest = reader->clocks = 0;
 	const char *scope = fact(reader, "scope");
 	bool tree = scope && strcmp(scope, "tree") == 0;
 	reader->order = order_new(perfetto_tasks_new(reader->tables, reader->sink, tree));

@@ -99,8 +99,9 @@ struct perfetto_reader {
 	size_t next_indexed;
 	ARRAY(uint64_t) block_times; // the earliest time of all packets from a block on
 	uint64_t start, first, latest, end;
+	uint64_t clocks; // snapshots seen
 	bool ours, has_start;
-	ARRAY(struct event) facts;
+	ARRAY(struct event) facts; // and how clocks stood at first
 	struct event pending; // of a process tree: the beginning of an exec, or not; kind 0: there is none
 	ARRAY(struct event) crash_stacks;
 	ARRAY(struct event_field) fields; // scratch
