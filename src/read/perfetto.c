@@ -24,6 +24,7 @@ enum {
 	BLOCK_PACKETS = 128,
 	SLACK = 1000000, // nanoseconds that a packet may be behind another and still be in order
 	MOST_FACTS = 256,
+	MOST_TOUCHED = 16 << 20, // bytes of a mapped file that stay in memory
 };
 
 // ---- packets ----
@@ -48,8 +49,7 @@ static bool packet_parse(const uint8_t *bytes, size_t size, struct packet *packe
 }
 
 // The next packet at `offset`, which moves behind it; false: there is no whole one any more.
-static bool next_packet(const struct perfetto_reader *reader, size_t *offset, const uint8_t **bytes,
-			size_t *size) {
+static bool next_packet(struct perfetto_reader *reader, size_t *offset, const uint8_t **bytes, size_t *size) {
 	size_t left = reader->size - *offset, head;
 	uint64_t length;
 	if (!left || packet_frame(reader->bytes + *offset, left, &head, &length) != FRAME_GOOD ||
@@ -57,6 +57,11 @@ static bool next_packet(const struct perfetto_reader *reader, size_t *offset, co
 		return false;
 	*bytes = reader->bytes + *offset + head;
 	*size = (size_t)length;
+	reader->touched += *size;
+	if (reader->touched > MOST_TOUCHED) {
+		stream_forget_all(reader->input);
+		reader->touched = 0;
+	}
 	*offset += head + (size_t)length;
 	return true;
 }
@@ -220,7 +225,6 @@ static size_t survey(struct perfetto_reader *reader) {
 		if (packet_parse(bytes, size, &packet))
 			survey_packet(reader, &packet, begin,
 				      &reader->block_times.items[reader->block_times.count - 1]);
-		stream_forget(reader->input, bytes);
 	}
 	for (size_t i = reader->block_times.count; i-- > 0;) {
 		if (i + 1 < reader->block_times.count)

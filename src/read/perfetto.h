@@ -87,7 +87,7 @@ struct perfetto_reader {
 	const char *name;
 	struct stream *input;
 	const uint8_t *bytes;
-	size_t size;
+	size_t size, touched; // how much has been looked at since it was last forgotten
 	struct tables *tables;
 	struct sink *sink;  // the caller's
 	struct sink *order; // ours
