@@ -419,6 +419,9 @@ static void tell(const struct perfetto_reader *reader, size_t walked) {
 	if (reader->bad)
 		log_warning("%s: %" PRIu64 " events or packets could not be understood", reader->name,
 			    reader->bad);
+	if (reader->late)
+		log_warning("%s: %" PRIu64 " events come too late to be put in order", reader->name,
+			    reader->late);
 	if (reader->without_state)
 		log_warning("%s: %" PRIu64 " packets refer to what is not in the trace any more",
 			    reader->name, reader->without_state);

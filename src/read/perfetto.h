@@ -98,7 +98,7 @@ struct perfetto_reader {
 	ARRAY(struct indexed) index;
 	size_t next_indexed;
 	ARRAY(uint64_t) block_times; // the earliest time of all packets from a block on
-	uint64_t start, first, latest, end;
+	uint64_t start, first, latest, end, watermark;
 	uint64_t clocks; // snapshots seen
 	bool ours, has_start;
 	ARRAY(struct event) facts; // and how clocks stood at first
@@ -107,14 +107,23 @@ struct perfetto_reader {
 	ARRAY(struct event_field) fields; // scratch
 	struct buffer words;              // scratch
 	ARRAY(uint32_t) names;            // scratch: of a bundle
-	uint64_t bad, unknown_packets, unknown_events, without_state, compressed;
+	uint64_t bad, late, unknown_packets, unknown_events, without_state, compressed;
 	struct map unknown; // field of the packet to how many
 };
 
+// Up to a watermark all has been passed on: what comes later than it should is told as soon as it can be.
 static inline int reader_push(struct perfetto_reader *reader, const struct event *event) {
-	if (event->kind != EVENT_WATERMARK && event->time > reader->end)
-		reader->end = event->time;
-	return sink_push(reader->order, event);
+	if (event->kind == EVENT_WATERMARK) {
+		reader->watermark = MAX(reader->watermark, event->time);
+		return sink_push(reader->order, event);
+	}
+	reader->end = MAX(reader->end, event->time);
+	if (event->time >= reader->watermark)
+		return sink_push(reader->order, event);
+	struct event late = *event;
+	late.time = reader->watermark;
+	reader->late++;
+	return sink_push(reader->order, &late);
 }
 
 // Times of a trace are signed in most formats; one is needed behind the last.

@@ -280,8 +280,10 @@ static uint32_t whole_path(struct perfetto_reader *reader, const struct sequence
 		buffer_append(path, strings_get(reader->tables->strings, part),
 			      strings_length(reader->tables->strings, part));
 	}
+	if (!path->size)
+		return 0;
 	bool absolute = path->size > 2 && memchr(path->data + 1, '/', path->size - 1) && path->data[1] != '[';
-	size_t skip = path->size && (!absolute || path->data[1] == '/');
+	size_t skip = (!absolute || path->data[1] == '/');
 	return strings_add_bytes(reader->tables->strings, path->data + skip, path->size - skip);
 }
 
