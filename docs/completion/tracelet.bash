@@ -27,7 +27,7 @@ _tracelet_value() {
 	--type) _tracelet_offer "file memory" ;;
 	--scope) _tracelet_offer "tree system" ;;
 	--call-graph) _tracelet_offer "auto fp dwarf" ;;
-	--from) _tracelet_offer "spool etl etl.zip perf-data folded perf-script" ;;
+	--from) _tracelet_offer "spool perfetto etl etl.zip perf-data folded perf-script" ;;
 	--to) _tracelet_offer "perfetto folded svg html speedscope pprof" ;;
 	--colors) _tracelet_offer "hot mem io red green blue aqua yellow purple orange kind module difference" ;;
 	--sort) _tracelet_offer "self total" ;;
