@@ -200,6 +200,10 @@ enum { UUID_TEST = 0x7472616365, UUID_FIRST_TASK = 0x100000, UUID_FIRST_MARK = 0
 // Pseudo tasks, each plus the CPU: of the time outside the test TID_OUTSIDE, of that without records this.
 enum { TID_LOST = TID_OUTSIDE + (1 << 20) };
 
+// The name of a process' first thread, among the fields of a process of the tree, where importers pass
+// over it: as a thread's name there it would outdo all that the kernel says later.
+enum { PROCESS_OWN_NAME = 998 };
+
 #define NAME_OUTSIDE "(not this test)"
 #define NAME_LOST    "(events lost)"
 #define NAME_NO_TEXT "(no text)" // of a mark

@@ -111,8 +111,29 @@ static int take_waking(struct tasks *tasks, struct event *event) {
 	return pass(tasks, event);
 }
 
+// A task that is told again has another name; where its CPU is not known our writer renames so.
+static bool is_known(const struct tasks *tasks, const struct known *known, const struct event *event) {
+	const char *line = strings_get(tasks->strings, event->task.command_line);
+	const char *name = strings_get(tasks->strings, event->task.name);
+	return known->told && !known->exited && known->pid == event->pid && event->task.name &&
+	       (event->tid != event->pid ||
+		(known->parent_pid == event->task.parent_pid && strcmp(line, name) == 0 &&
+		 strings_length(tasks->strings, event->task.command_line) == strlen(name) + 1));
+}
+
 static int take_task(struct tasks *tasks, struct event *event) {
 	struct known *known = know(tasks, event->tid);
+	if (is_known(tasks, known, event)) {
+		bool renamed = known->name != event->task.name;
+		known->name = event->task.name;
+		struct event rename = {.kind = EVENT_RENAME,
+				       .time = event->time,
+				       .cpu = CPU_NONE,
+				       .tid = event->tid,
+				       .pid = event->pid,
+				       .rename = {.name = event->task.name}};
+		return renamed ? pass(tasks, &rename) : 0;
+	}
 	if (!event->task.name)
 		event->task.name = known->name;
 	if (!event->task.name) {
@@ -157,7 +178,7 @@ static int take_exec(struct tasks *tasks, struct event *event) {
 		event->exec.name = known->name;
 	if (cpu >= CPU_COUNT_MOST) {
 		const struct known *caller = find(tasks, old);
-		cpu = caller && caller->cpu ? caller->cpu - 1 : 0;
+		cpu = caller && caller->cpu ? caller->cpu - 1 : CPU_NONE;
 		known = find(tasks, event->pid);
 	}
 	event->cpu = cpu;
@@ -165,7 +186,7 @@ static int take_exec(struct tasks *tasks, struct event *event) {
 	known->name = event->exec.name;
 	known->mine = known->told = true;
 	known->exited = false;
-	if (old != event->tid && running_on(tasks, cpu)->tid == old)
+	if (old != event->tid && cpu < CPU_COUNT_MOST && running_on(tasks, cpu)->tid == old)
 		running_on(tasks, cpu)->tid = event->tid;
 	return pass(tasks, event);
 }
@@ -188,8 +209,8 @@ static int take_exit(struct tasks *tasks, struct event *event) {
 	known->exited = true;
 	if (!event->pid)
 		event->pid = known->pid ? known->pid : event->tid;
-	if (event->cpu >= CPU_COUNT_MOST)
-		event->cpu = known->cpu ? known->cpu - 1 : 0;
+	if (event->cpu >= CPU_COUNT_MOST && known->cpu)
+		event->cpu = known->cpu - 1;
 	if (!known->pid)
 		known->pid = event->pid;
 	known->mine = true;
@@ -206,6 +227,8 @@ static int take_sample(struct tasks *tasks, struct event *event) {
 	const struct known *known = event->tid ? find(tasks, event->tid) : NULL;
 	if (known && !known->told)
 		event->sample.comm = known->name;
+	else if (!event->tid && !(event->sample.flags & SAMPLE_NO_TASK))
+		event->sample.comm = strings_add(tasks->strings, "swapper");
 	return pass(tasks, event);
 }
 

@@ -224,8 +224,10 @@ int events_sample(struct perfetto *perfetto, const struct event *event) {
 	size_t sample = proto_begin(packet, PACKET_PERF_SAMPLE);
 	if (event->cpu != CPU_NONE)
 		proto_uint(packet, SAMPLE_CPU, event->cpu);
-	proto_uint(packet, SAMPLE_PID, event->pid);
-	proto_uint(packet, SAMPLE_TID, event->tid);
+	if (!(event->sample.flags & (SAMPLE_NO_TASK | SAMPLE_NO_PID)))
+		proto_uint(packet, SAMPLE_PID, event->pid);
+	if (!(event->sample.flags & SAMPLE_NO_TASK))
+		proto_uint(packet, SAMPLE_TID, event->tid);
 	if (stack)
 		proto_uint(packet, SAMPLE_CALLSTACK, stack);
 	if (leaf)
