@@ -203,6 +203,7 @@ enum { TID_LOST = TID_OUTSIDE + (1 << 20) };
 // The name of a process' first thread, among the fields of a process of the tree, where importers pass
 // over it: as a thread's name there it would outdo all that the kernel says later.
 enum { PROCESS_OWN_NAME = 998 };
+enum { SAMPLE_OWN_NAME = 998 }; // what a sample calls the task 0, which has no name anywhere else
 
 #define NAME_OUTSIDE "(not this test)"
 #define NAME_LOST    "(events lost)"

@@ -84,7 +84,7 @@ static void take_thread(struct perfetto_reader *reader, struct cursor thread, st
 		else if (field.number == THREAD_NAME && field.wire == PROTO_BYTES)
 			task->task.name = cursor_text(reader, field.bytes);
 	}
-	task->tid = is_task(tid) && is_task(pid) ? (uint32_t)tid : 0;
+	task->tid = is_task(tid) && pid < TID_OUTSIDE ? (uint32_t)tid : 0;
 	task->pid = (uint32_t)pid;
 }
 

@@ -227,8 +227,7 @@ static int take_sample(struct tasks *tasks, struct event *event) {
 	const struct known *known = event->tid ? find(tasks, event->tid) : NULL;
 	if (known && !known->told)
 		event->sample.comm = known->name;
-	else if (!event->tid && !(event->sample.flags & SAMPLE_NO_TASK))
-		event->sample.comm = strings_add(tasks->strings, "swapper");
+
 	return pass(tasks, event);
 }
 

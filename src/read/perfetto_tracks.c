@@ -389,7 +389,10 @@ int tracks_sample(struct perfetto_reader *reader, const struct packet *packet) {
 	uint64_t cpu = CPU_NONE, pid = NO_TID, tid = NO_TID, stack = 0, count = 0, lost = 0,
 		 error = UNWIND_ERROR_NONE;
 	bool skipped = false;
+	uint32_t comm = 0;
 	while (wire_each(&message, &field)) {
+		if (field.number == SAMPLE_OWN_NAME && field.wire == PROTO_BYTES)
+			comm = cursor_text(reader, field.bytes);
 		uint64_t *const numbers[] = {
 			[SAMPLE_CPU] = &cpu,          [SAMPLE_PID] = &pid,     [SAMPLE_TID] = &tid,
 			[SAMPLE_CALLSTACK] = &stack,  [SAMPLE_COUNT] = &count, [SAMPLE_UNWIND_ERROR] = &error,
@@ -419,6 +422,7 @@ int tracks_sample(struct perfetto_reader *reader, const struct packet *packet) {
 			      .sample = {.weight = reader->ours ? count : sequence->weight,
 					 .stack = sequence_lookup(sequence, INTERNED_CALLSTACKS, stack),
 					 .name = sequence->sample_name,
+					 .comm = tid ? 0 : comm,
 					 .flags = flags}};
 	return reader_push(reader, &event);
 }

@@ -406,7 +406,7 @@ static int take_exec(struct perfetto *perfetto, const struct event *event) {
 	return error || !task->track ? error : write_exec_instant(perfetto, event, task);
 }
 
-static int take_rename(struct perfetto *perfetto, const struct event *event) {
+int perfetto_rename(struct perfetto *perfetto, const struct event *event) {
 	struct task *task = perfetto_task(perfetto, event->tid);
 	uint32_t old_name = task ? task->name : 0;
 	if (!task && event->cpu >= CPU_COUNT_MOST && event->tid && event->pid)
@@ -472,7 +472,7 @@ static int (*const handlers[EVENT_KIND_COUNT])(struct perfetto *, const struct e
 	[EVENT_CLOCK] = take_clock,         [EVENT_TASK] = take_task,
 	[EVENT_SWITCH] = take_switch,       [EVENT_WAKING] = ftrace_waking,
 	[EVENT_FORK] = take_fork,           [EVENT_EXEC] = take_exec,
-	[EVENT_RENAME] = take_rename,       [EVENT_EXIT] = take_exit,
+	[EVENT_RENAME] = perfetto_rename,   [EVENT_EXIT] = take_exit,
 	[EVENT_IRQ_ENTRY] = ftrace_irq,     [EVENT_IRQ_EXIT] = ftrace_irq,
 	[EVENT_SOFTIRQ_ENTRY] = ftrace_irq, [EVENT_SOFTIRQ_EXIT] = ftrace_irq,
 	[EVENT_CRASH] = crash_take,         [EVENT_CRASH_STACK] = crash_take_stack,
