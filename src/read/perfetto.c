@@ -414,7 +414,10 @@ static void tell(const struct perfetto_reader *reader, size_t walked) {
 	size_t head;
 	uint64_t length;
 	size_t left = reader->size - walked;
-	if (left && packet_frame(reader->bytes + walked, left, &head, &length) == FRAME_GOOD)
+	enum frame_result result = left ? packet_frame(reader->bytes + walked, left, &head, &length)
+					: FRAME_GOOD;
+	bool cut = result == FRAME_GOOD || (result == FRAME_LENGTH && left < PACKET_HEAD_MOST);
+	if (left && cut)
 		log_warning("%s: ends in the middle of a packet; its last %zu bytes are left out",
 			    reader->name, left);
 	else if (left)

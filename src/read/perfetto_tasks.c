@@ -16,7 +16,8 @@ struct known {
 };
 
 struct running {
-	uint32_t tid; // NO_TID: not known
+	uint32_t tid;         // NO_TID: not known
+	uint32_t before_loss; // who came last before records are missing, and must have left meanwhile
 };
 
 struct tasks {
@@ -81,6 +82,8 @@ static int take_switch(struct tasks *tasks, struct event *event) {
 	// goes on as its process.
 	bool artificial = (full && !event->tid && next == TID_OUTSIDE && cpu->tid == NO_TID) ||
 			  (next == event->tid && event->switched.state == STATE_DEAD);
+	if (next >= TID_LOST)
+		cpu->before_loss = event->tid;
 	cpu->tid = next;
 	struct known *known = know(tasks, next);
 	known->priority = event->switched.next_priority;
@@ -91,6 +94,9 @@ static int take_switch(struct tasks *tasks, struct event *event) {
 		return 0;
 	event->switched.outside = is_outside(tasks, event->tid);
 	event->switched.next_outside = is_outside(tasks, next);
+	// Who comes is named only when the test leaves: that it had come is what is missing then.
+	if (event->tid == TID_OUTSIDE && next < TID_OUTSIDE)
+		event->switched.outside = !event->switched.next_outside;
 	known = find(tasks, event->tid);
 	if (!full && known)
 		event->switched.priority = known->priority;
@@ -100,8 +106,9 @@ static int take_switch(struct tasks *tasks, struct event *event) {
 }
 
 static int take_waking(struct tasks *tasks, struct event *event) {
+	const struct running *cpu = running_on(tasks, event->cpu);
 	if (event->tid == NO_TID)
-		event->tid = running_on(tasks, event->cpu)->tid;
+		event->tid = cpu->tid != NO_TID && cpu->tid >= TID_LOST ? cpu->before_loss : cpu->tid;
 	if (event->tid >= TID_OUTSIDE)
 		return 0; // by nobody that is known
 	event->waking.waker_outside = is_outside(tasks, event->tid);
@@ -142,6 +149,9 @@ static int take_task(struct tasks *tasks, struct event *event) {
 		line = slash ? slash + 1 : line;
 		event->task.name = strings_add_bytes(tasks->strings, line, strnlen(line, NAME_MOST));
 	}
+	const struct known *leader = event->tid != event->pid ? find(tasks, event->pid) : NULL;
+	if (leader && !event->task.parent_pid)
+		event->task.parent_pid = leader->parent_pid;
 	known->pid = event->pid;
 	known->parent_pid = event->task.parent_pid;
 	known->name = event->task.name;
