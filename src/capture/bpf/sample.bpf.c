@@ -65,7 +65,7 @@ struct walk {
 	// up to here it may go to the ring; from here on it is ours
 	struct row_registers registers;
 	struct kernel_row row;
-	uint32_t space, file, low, high;
+	uint32_t space, generation, file, low, high;
 	uint32_t unknown; // code was met that the loader has not told about yet
 	uint32_t exact;   // the address is where the thread was, not where a call returns to
 	uint64_t bias;
@@ -80,6 +80,26 @@ struct {
 	__type(key, uint32_t);
 	__type(value, struct walk);
 } walks SEC(".maps");
+
+// Samples have most of their callers in common: the rows that were found last.
+struct remembered {
+	uint64_t pc;
+	uint32_t space, generation;
+	struct kernel_row row;
+};
+
+enum { REMEMBERED_ROWS = 1024 }; // a power of two
+
+struct memory {
+	struct remembered rows[REMEMBERED_ROWS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, WALK_COUNT);
+	__type(key, uint32_t);
+	__type(value, struct memory);
+} memories SEC(".maps");
 
 static __always_inline struct walk *walk_of(uint32_t which) {
 	return bpf_map_lookup_elem(&walks, &which);
@@ -128,18 +148,31 @@ __attribute__((noinline)) int find_row(uint64_t address, uint32_t which) {
 	uint32_t pc = address - walk->bias, index;
 	struct unwind_page *page;
 	walk->low = 0;
-	walk->high = size->pages;
-	for (int step = 0; step < 15 && walk->low + 1 < walk->high; step++) {
+	walk->high = size->index_pages;
+	for (int step = 0; step < 6 && walk->low + 1 < walk->high; step++) {
 		index = (walk->low + walk->high) / 2;
 		page = bpf_map_lookup_elem(pages, &index);
 		if (!page)
 			return 1;
-		if (page->rows[0].pc <= pc)
+		if (page->starts[0] <= pc)
 			walk->low = index;
 		else
 			walk->high = index;
 	}
 	index = walk->low;
+	page = bpf_map_lookup_elem(pages, &index);
+	if (!page)
+		return 1;
+	walk->low = 0;
+	walk->high = UNWIND_PAGE_STARTS;
+	for (int step = 0; step < 9; step++) {
+		uint32_t middle = ((walk->low + walk->high) / 2) & (UNWIND_PAGE_STARTS - 1);
+		if (page->starts[middle] <= pc)
+			walk->low = middle;
+		else
+			walk->high = middle;
+	}
+	index = size->index_pages + index * UNWIND_PAGE_STARTS + walk->low;
 	page = bpf_map_lookup_elem(pages, &index);
 	if (!page)
 		return 1;
@@ -154,6 +187,27 @@ __attribute__((noinline)) int find_row(uint64_t address, uint32_t which) {
 	}
 	walk->row = page->rows[walk->low & (UNWIND_PAGE_ROWS - 1)];
 	return walk->row.pc > pc;
+}
+
+// A row that tells how to go on from an address, into walk->row. False: there is none.
+static __always_inline bool row_for(struct walk *walk, uint32_t which, uint64_t pc) {
+	struct memory *memory = bpf_map_lookup_elem(&memories, &which);
+	if (!memory)
+		return false;
+	struct remembered *place = &memory->rows[(pc ^ pc >> 11 ^ walk->space * 31) & (REMEMBERED_ROWS - 1)];
+	if (place->pc == pc && place->space == walk->space && place->generation == walk->generation) {
+		walk->row = place->row;
+		return true;
+	}
+	if (find_mapping(pc, which)) {
+		walk->unknown = 1;
+		return false;
+	}
+	if (find_row(pc, which) || walk->row.rule == ROW_NONE || walk->row.rule == ROW_STRANGE)
+		return false;
+	*place = (struct remembered){
+		.pc = pc, .space = walk->space, .generation = walk->generation, .row = walk->row};
+	return true;
 }
 
 // ---- walking ----
@@ -185,11 +239,7 @@ __attribute__((noinline)) int step_up(uint32_t depth, uint32_t which) {
 	uint64_t pc = registers.pc - (depth && !walk->exact ? 1 : 0);
 	walk->exact = 0;
 	enum row_result result = ROW_BROKEN;
-	bool by_table = call_graph != CALL_GRAPH_FP && !find_mapping(pc, which);
-	if (!by_table && call_graph != CALL_GRAPH_FP)
-		walk->unknown = 1;
-	by_table = by_table && !find_row(pc, which) && walk->row.rule != ROW_NONE &&
-		   walk->row.rule != ROW_STRANGE;
+	bool by_table = call_graph != CALL_GRAPH_FP && row_for(walk, which, pc);
 	if (!by_table && call_graph == CALL_GRAPH_DWARF) {
 		walk->unknown = 1;
 	} else if (!by_table) {
@@ -295,8 +345,10 @@ static __always_inline void record_stack(void *context, uint32_t which, uint32_t
 	if (!walk || !session || !session->recording || !ring)
 		return;
 	uint64_t now = boot_time();
-	uint32_t *space = bpf_map_lookup_elem(&space_ids, &pid);
-	walk->space = space ? *space : 0;
+	uint32_t *id = bpf_map_lookup_elem(&space_ids, &pid);
+	walk->space = id ? *id : 0;
+	struct space *space = bpf_map_lookup_elem(&spaces, &walk->space);
+	walk->generation = space ? space->generation : 0;
 	walk->unknown = walk->exact = 0;
 	walk->sample = (struct record_sample){.head = {.kind = RECORD_SAMPLE, .flags = flags},
 					      .tid = task->pid,
