@@ -8,14 +8,22 @@ need_root
 
 ours="$TRACELET run --quiet --sample --scope system --output-dir out"
 perf="perf record -q -F 999 -a --call-graph dwarf -o perf.data"
+# perf 6.1 sometimes aborts at its end.
+with_perf() {
+	local try
+	for try in 1 2 3; do
+		$perf -- "$@" >/dev/null 2>&1 && return
+	done
+	echo "  perf cannot record this: it aborts"
+}
 last_line() { # FILTER: of the manifest
 	jq -rs "last$1" out/manifest.jsonl
 }
 perf_lost() {
-	perf script -i perf.data -F tid --show-lost-events 2>/dev/null | awk '/PERF_RECORD_LOST/ { lost += $NF } END { print lost + 0 }'
+	{ perf script -i perf.data -F tid --show-lost-events 2>/dev/null || true; } | awk '/PERF_RECORD_LOST/ { lost += $NF } END { print lost + 0 }'
 }
 perf_samples() {
-	perf report -i perf.data --stats 2>/dev/null | awk '$1 == "SAMPLE" { samples = $3 } END { print samples + 0 }'
+	{ perf report -i perf.data --stats 2>/dev/null || true; } | awk '$1 == "SAMPLE" { samples = $3 } END { print samples + 0 }'
 }
 
 # ---- slowdown ----
@@ -44,8 +52,8 @@ floor "added time over perf's" "$(calculate "($slowdown - 1) / ($perf_slowdown -
 $ours --keep-spool -- ./compile >/dev/null
 read -r samples bytes copied < <("$bench/sample_bytes.py" out/*.spool)
 rm -f out/*.spool
-$perf -- ./compile >/dev/null 2>&1 || true
-perf_each=$(calculate "$(stat -c %s perf.data) / $(perf_samples)")
+with_perf ./compile
+perf_each=$(calculate "$(stat -c %s perf.data) / ($(perf_samples) + 0.001)")
 each=$(calculate "$bytes / $samples")
 echo "of the compiler: $samples samples, $copied with a copied stack, $each bytes each; perf $perf_each"
 floor "bytes for a sample" "$each" "<=" 300
@@ -59,7 +67,7 @@ for _ in 1 2 3; do
 	$ours -- $load >/dev/null
 	lost=$((lost + $(last_line .lost.sample)))
 	samples=$((samples + $(last_line .samples)))
-	$perf -- $load >/dev/null 2>&1 || echo "  (perf aborts)"
+	with_perf $load
 	perf_lost=$((perf_lost + $(perf_lost)))
 	perf_samples=$((perf_samples + $(perf_samples)))
 done
@@ -72,8 +80,8 @@ floor "lost samples under sched messaging" "$lost" "<=" 0
 whole() {
 	"$TRACELET" run --quiet --sample --output-dir out --name "$1" -- "$2"
 	floor "share of whole stacks, $1" "$(calculate "1 - $(last_line .broken_stacks) / $(last_line .samples)")" ">=" 0.98
-	perf record -q -F 999 --call-graph dwarf -o perf.data -- "$2" 2>/dev/null
-	"$TRACELET" fold --quiet perf.data 2>/dev/null | awk '
+	perf record -q -F 999 --call-graph dwarf -o perf.data -- "$2" 2>/dev/null || true
+	{ "$TRACELET" fold --quiet perf.data 2>/dev/null || true; } | awk '
 		{ split($0, frames, ";"); all += $NF }
 		frames[2] ~ /^(_start|clone3?|__clone3?|_dl_start.*)$/ { whole += $NF }
 		END { printf "  perf: %.4f by the name of the outermost function\n", all ? whole / all : 0 }'
