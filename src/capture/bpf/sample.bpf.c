@@ -65,9 +65,10 @@ struct walk {
 	// up to here it may go to the ring; from here on it is ours
 	struct row_registers registers;
 	struct kernel_row row;
-	uint32_t space, generation, file, low, high;
-	uint32_t unknown; // code was met that the loader has not told about yet
-	uint32_t exact;   // the address is where the thread was, not where a call returns to
+	uint32_t space, file, low, high;
+	uint64_t start, end; // of the mapping that was found last
+	uint32_t unknown;    // code was met that the loader has not told about yet
+	uint32_t exact;      // the address is where the thread was, not where a call returns to
 	uint64_t bias;
 };
 
@@ -81,14 +82,14 @@ struct {
 	__type(value, struct walk);
 } walks SEC(".maps");
 
-// Samples have most of their callers in common: the rows that were found last.
+// Samples have most of their callers in common, also those of several processes that run the same
+// program: the rows that were found last.
 struct remembered {
-	uint64_t pc;
-	uint32_t space, generation;
+	uint32_t file, pc; // of the address that was asked for
 	struct kernel_row row;
 };
 
-enum { REMEMBERED_ROWS = 1024 }; // a power of two
+enum { REMEMBERED_ROWS = 2048 }; // a power of two
 
 struct memory {
 	struct remembered rows[REMEMBERED_ROWS];
@@ -125,6 +126,8 @@ __attribute__((noinline)) int find_mapping(uint64_t pc, uint32_t which) {
 		} else if (pc >= mapping->end) {
 			walk->low = middle + 1;
 		} else {
+			walk->start = mapping->start;
+			walk->end = mapping->end;
 			walk->file = mapping->file;
 			walk->bias = mapping->bias;
 			return 0;
@@ -191,22 +194,23 @@ __attribute__((noinline)) int find_row(uint64_t address, uint32_t which) {
 
 // A row that tells how to go on from an address, into walk->row. False: there is none.
 static __always_inline bool row_for(struct walk *walk, uint32_t which, uint64_t pc) {
-	struct memory *memory = bpf_map_lookup_elem(&memories, &which);
-	if (!memory)
-		return false;
-	struct remembered *place = &memory->rows[(pc ^ pc >> 11 ^ walk->space * 31) & (REMEMBERED_ROWS - 1)];
-	if (place->pc == pc && place->space == walk->space && place->generation == walk->generation) {
-		walk->row = place->row;
-		return true;
-	}
-	if (find_mapping(pc, which)) {
+	bool same = pc >= walk->start && pc < walk->end; // as the frame before
+	if (!same && find_mapping(pc, which)) {
 		walk->unknown = 1;
 		return false;
 	}
+	struct memory *memory = bpf_map_lookup_elem(&memories, &which);
+	if (!memory || walk->file == NO_FILE)
+		return false;
+	uint32_t file = walk->file, offset = pc - walk->bias;
+	struct remembered *place = &memory->rows[(offset ^ offset >> 11 ^ file * 31) & (REMEMBERED_ROWS - 1)];
+	if (place->pc == offset && place->file == file) {
+		walk->row = place->row;
+		return true;
+	}
 	if (find_row(pc, which) || walk->row.rule == ROW_NONE || walk->row.rule == ROW_STRANGE)
 		return false;
-	*place = (struct remembered){
-		.pc = pc, .space = walk->space, .generation = walk->generation, .row = walk->row};
+	*place = (struct remembered){.file = file, .pc = offset, .row = walk->row};
 	return true;
 }
 
@@ -220,6 +224,8 @@ static __always_inline bool read_user(void *context, uint64_t address, uint64_t 
 // function, but only of code that keeps it does that mean anything.
 static __always_inline enum row_result step_by_frame(struct row_registers *registers, bool kept) {
 	uint64_t frame, pc;
+	if (!row_fetch_frame(registers, read_user, 0))
+		return ROW_BROKEN;
 	if (!registers->frame && kept)
 		return ROW_FINISHED;
 	if (registers->frame < registers->stack || registers->frame & 7 ||
@@ -345,10 +351,9 @@ static __always_inline void record_stack(void *context, uint32_t which, uint32_t
 	if (!walk || !session || !session->recording || !ring)
 		return;
 	uint64_t now = boot_time();
-	uint32_t *id = bpf_map_lookup_elem(&space_ids, &pid);
-	walk->space = id ? *id : 0;
-	struct space *space = bpf_map_lookup_elem(&spaces, &walk->space);
-	walk->generation = space ? space->generation : 0;
+	uint32_t *space = bpf_map_lookup_elem(&space_ids, &pid);
+	walk->space = space ? *space : 0;
+	walk->start = walk->end = 0;
 	walk->unknown = walk->exact = 0;
 	walk->sample = (struct record_sample){.head = {.kind = RECORD_SAMPLE, .flags = flags},
 					      .tid = task->pid,

@@ -39,6 +39,6 @@ struct mapping {
 // An address space. Processes that forked and did not execute share one.
 struct space {
 	uint32_t count;
-	uint32_t generation;                          // another one after each change
+	uint32_t unused;
 	struct mapping mappings[SPACE_MOST_MAPPINGS]; // ascending
 };

@@ -161,8 +161,7 @@ static struct address_space *own_space(struct sampling *sampling, uint32_t pid) 
 	return own;
 }
 
-static void tell_kernel(struct sampling *sampling, uint32_t pid, struct address_space *space) {
-	space->space.generation++;
+static void tell_kernel(struct sampling *sampling, uint32_t pid, const struct address_space *space) {
 	bpf_map_update_elem(bpf_map__fd(sampling->programs->maps.spaces), &space->id, &space->space, BPF_ANY);
 	bpf_map_update_elem(bpf_map__fd(sampling->programs->maps.space_ids), &pid, &space->id, BPF_ANY);
 }
