@@ -32,10 +32,10 @@ perf_samples() {
 # By CPU time, in which the interrupts of sampling are: others may be at work on this machine.
 cat >compile <<-'END'
 	#!/usr/bin/env python3
-	import os, subprocess
+	import resource, subprocess
 	subprocess.run(["sh", "compile.sh"], check=True)
-	spent = os.times()
-	print((spent.children_user + spent.children_system) * 1e6, "usecs/op")
+	spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+	print((spent.ru_utime + spent.ru_stime) * 1e6, "usecs/op")
 END
 chmod +x compile
 table=$("$bench/measure.py" "$ROUNDS" "plain=./compile" "ours=$ours -- ./compile" "perf=$perf -- ./compile")
