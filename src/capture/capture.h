@@ -14,6 +14,7 @@ enum capture_scope { SCOPE_TREE, SCOPE_SYSTEM };
 struct capture_options {
 	enum capture_scope scope;
 	size_t buffer_size; // bytes of ring, 0: sized to the machine
+	bool sparing;       // of memory: a flight recorder is on for long
 	bool sources[RECORD_SOURCE_COUNT];
 	unsigned sample_frequency; // of each CPU in a second; 0: no samples in time
 	enum call_graph call_graph;

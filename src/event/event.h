@@ -212,8 +212,8 @@ struct event {
 			uint32_t text; // a line for each frame
 		} crash_stack;
 		struct {
-			double value;  // of a counter; of a case's end its result: 0 passed, 77 skipped, else
-				       // failed
+			double value; // of a counter; of a case's end its result: 0 passed, 77 skipped, else
+				      // failed
 			uint32_t name; // or text
 			uint16_t type; // enum mark_type
 			bool no_task;  // is about the test as a whole
@@ -229,6 +229,10 @@ struct event {
 		} counter;
 	};
 };
+
+// The fields of a generic event live as long as the push: a copy of them, in one piece with their
+// texts and names, to be freed. NULL: there are none.
+const struct event_field *event_fields_copy(const struct event_field *fields, size_t count);
 
 // Whatever takes events. push() and finish() return 0 or -errno; after an error
 // the pipeline stops. finish() says that everything has been pushed.

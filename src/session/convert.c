@@ -52,6 +52,8 @@ static int run_pipeline(const struct conversion *conversion, const struct reader
 	struct sink *writer = conversion->writer->open(output, &tables);
 	if (conversion->pictures)
 		writer = pictures_new(conversion->pictures, &tables, writer);
+	if (conversion->cases)
+		writer = case_traces_sink(conversion->cases, &tables, writer);
 	struct sink *counted = tally_init(&result->tally, writer);
 	struct sink *located = locate_new(&tables, blocked_new(&tables, counted));
 	struct sink *order = reader->ordered ? NULL : order_new(located);

@@ -43,7 +43,8 @@ static int open_spool(struct recording *recording) {
 
 static int open_capture(struct recording *recording) {
 	struct capture_options options = {.scope = recording->settings->scope,
-					  .buffer_size = recording->settings->buffer_size};
+					  .buffer_size = recording->settings->buffer_size,
+					  .sparing = recording->settings->type == RECORD_TO_MEMORY};
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
 		options.sources[source] = source != RECORD_SOURCE_SAMPLE ||
 					  settings_sampled(recording->settings);
@@ -61,7 +62,7 @@ static int open_capture(struct recording *recording) {
 		}
 	}
 	log_warning("no trace: %s; %s. 'tracelet doctor' shows what to do", why[0], why[1]);
-	if (recording->settings->strict || recording->marks < 0)
+	if (recording->settings->strict || recording->operation || recording->marks < 0)
 		return -EPERM;
 	recording->backend = &capture_marks; // if there are any, there will be a trace of them
 	return 0;
@@ -291,7 +292,7 @@ static void write_result(struct recording *recording, const struct test_end *end
 
 // The trace from the spool, and flame graphs of its samples; NULL if that failed (and was said).
 static char *make_trace(struct recording *recording, const char *spool, const char *stem,
-			struct conversion_result *result) {
+			struct case_traces *cases, struct conversion_result *result) {
 	for (unsigned number = 0; number < 1000; number++) {
 		CLEANUP_FREE char *numbered = number ? memory_format("%s_%u", stem, number)
 						     : memory_string(stem);
@@ -304,6 +305,7 @@ static char *make_trace(struct recording *recording, const char *spool, const ch
 			.writer = &perfetto_writer,
 			.mode = OUTPUT_CREATE,
 			.pictures = settings_sampled(recording->settings) ? &recording->pictures : NULL,
+			.cases = cases,
 			.progress = true};
 		struct stat there; // a link that leads nowhere is there too
 		int error = lstat(path, &there) == 0 ? -EEXIST : convert(&conversion, result);
@@ -439,6 +441,44 @@ static void give_up_if_empty(struct recording *recording) {
 	recording->backend = NULL;
 }
 
+// Looked for only in tests that make marks. NULL: they are not wanted.
+static struct case_traces *cases_wanted(struct recording *recording) {
+	const struct settings *settings = recording->settings;
+	if (!settings->cases || recording->operation || !recording->marker ||
+	    !marker_count(recording->marker))
+		return NULL;
+	recording->cases = (struct case_traces){.folder = settings->output_dir,
+						.prefix = settings->name,
+						.failed_only = settings->keep == KEEP_FAILED};
+	return &recording->cases;
+}
+
+static void add_cases_to_manifest(struct recording *recording, const struct summary *whole) {
+	for (size_t i = 0; i < recording->cases.ended.count; i++) {
+		const struct case_trace *test = &recording->cases.ended.items[i];
+		char name[ARTIFACT_NAME_SIZE];
+		artifact_safe_name(test->name, name);
+		struct summary summary = {.settings = whole->settings,
+					  .test = name,
+					  .verdict = case_verdict_words[test->verdict],
+					  .started = test->started,
+					  .wall_seconds = test->seconds,
+					  .backend = whole->backend,
+					  .trace = test->path,
+					  .trace_size = test->size,
+					  .not_kept = test->not_kept ? "the case passed (--keep failed)"
+								     : NULL,
+					  .events = test->tally.events,
+					  .samples = test->tally.kinds[EVENT_SAMPLE],
+					  .broken = test->tally.broken,
+					  .gaps = test->tally.gaps};
+		memcpy(summary.lost, test->tally.lost, sizeof(summary.lost));
+		if (summary.trace)
+			artifact_sha256(summary.trace, summary.sha256);
+		add_to_manifest(recording, &summary);
+	}
+}
+
 void recording_finish(struct recording *recording, const struct test_end *end, struct summary *summary) {
 	const struct settings *settings = recording->settings;
 	*summary = (struct summary){.settings = settings,
@@ -456,8 +496,9 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 		struct conversion_result result = {0};
 		if (end_spool(recording, end))
 			recording->trace = make_trace(recording, recording->spool_path, recording->stem,
-						      &result);
+						      cases_wanted(recording), &result);
 		summary->crashes = &recording->crashes;
+		summary->cases = &recording->cases;
 		summary->backend = recording->backend->name;
 		summary->missing = recording->backend->missing;
 		summary->totals = recording->totals;
@@ -478,6 +519,7 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 	summary->tracer_cpu_seconds = cpu_seconds_of_self();
 	if (recording->backend || summary->file_count)
 		add_to_manifest(recording, summary);
+	add_cases_to_manifest(recording, summary);
 	keep_limits(recording, summary);
 }
 
@@ -492,7 +534,7 @@ static int save_snapshot(struct recording *recording, const char *stem, int fd) 
 		log_warning("no snapshot: %s: %s", spool, strerror(-error));
 	else
 		recording->trace = make_trace(recording, recording->flight ? spool : recording->spool_path,
-					      stem, &result);
+					      stem, NULL, &result);
 	unlink(spool);
 	if (error || !recording->trace)
 		return 1;
@@ -544,6 +586,7 @@ void recording_close(struct recording *recording) {
 		recording->backend->close(recording->capture);
 	flight_free(recording->flight);
 	crash_reports_free(&recording->crashes);
+	case_traces_free(&recording->cases);
 	free(recording->stem);
 	free(recording->spool_path);
 	free(recording->trace);

@@ -35,6 +35,7 @@ enum setting_id {
 	SETTING_BUFFER_SIZE,
 	SETTING_JSON,
 	SETTING_ATTACHMENTS,
+	SETTING_CASES,
 	SETTING_KEEP_SPOOL,
 	SETTING_STRICT,
 	SETTING_PID,
@@ -82,6 +83,7 @@ struct settings {
 	double max_age;        // seconds they stay there, 0: for ever
 	int pid;               // of the process that an operation is about, 0: the caller
 	bool strict;           // no trace, no test
+	bool cases;            // a trace for each case that the test tells of
 	bool keep_spool;
 	bool quiet, verbose;
 

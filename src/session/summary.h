@@ -3,6 +3,7 @@
 #pragma once
 
 #include "event/event.h"
+#include "session/case_traces.h"
 #include "session/crash.h"
 #include "session/pictures.h"
 #include "session/settings.h"
@@ -29,6 +30,8 @@ struct summary {
 	struct summary_file files[2 + PICTURE_COUNT]; // stacks, core, flame graphs
 	size_t file_count;
 	const struct crash_reports *crashes; // or NULL
+	const struct case_traces *cases;     // that the test has told of; or NULL
+	const char *verdict;                 // of a case of a test, in words; NULL: this is a test
 	int wait_status;                     // the test's, as wait() gives it
 	bool timed_out;                      // and its time was over
 	bool operation;                      // there was no test

@@ -51,6 +51,7 @@ struct elf_object *elf_open_memory(const void *bytes, size_t size); // an image 
 struct elf_object *elf_open_code(const char *path);
 struct elf_object *elf_open_code_memory(const void *bytes, size_t size);
 void elf_close(struct elf_object *object);
+void elf_let_go(struct elf_object *object); // of the file: what is known of its segments stays
 
 bool elf_address_of(const struct elf_object *object, uint64_t position, uint64_t *address);
 // The same for the beginning of an executable mapping, which is that of a page and may be before the code.

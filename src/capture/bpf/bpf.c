@@ -170,8 +170,9 @@ static int load(struct capture *capture, const struct capture_options *options, 
 
 // A few megabytes per CPU: enough for the bursts of a busy machine while the
 // drain waits for its turn, little enough to be allocated in a millisecond.
-static size_t ring_size(const struct capture *capture, size_t wanted) {
-	size_t size = wanted ? wanted : MIN((size_t)capture->cpu_count * (4 << 20), (size_t)64 << 20);
+static size_t ring_size(const struct capture *capture, const struct capture_options *options) {
+	size_t each = options->sparing ? 1 << 20 : 4 << 20;
+	size_t size = options->buffer_size ? options->buffer_size : MIN(capture->cpu_count * each, 16 * each);
 	size_t power = (size_t)sysconf(_SC_PAGESIZE);
 	while (power < size && power < ((size_t)1 << 30))
 		power *= 2;
@@ -309,7 +310,7 @@ static int bpf_open(const struct capture_options *options, struct capture **resu
 	capture->sample_frequency = options->sample_frequency;
 	// sched_switch got its fourth argument in 5.18, and some older kernels by a backport.
 	bool has_state = kernel_at_least(5, 18);
-	size_t ring = ring_size(capture, options->buffer_size);
+	size_t ring = ring_size(capture, options);
 	int error = make_ring(capture, ring);
 	if (!error) {
 		error = load(capture, options, has_state);

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 struct unfinished {
-	const struct elf_object *object;
+	struct elf_object *object;
 	uint64_t base;
 	uint32_t file;
 };
@@ -151,6 +151,7 @@ static void make(struct table_maker *maker, const struct unfinished *file) {
 	row_array rows = {0};
 	compile_rows(file, &rows);
 	load_table(maker, file->file, &rows);
+	elf_let_go(file->object); // its pages are ours as long as it is mapped
 	maker->files++;
 	maker->rows += rows.count;
 	array_free(&rows);
@@ -211,8 +212,7 @@ int table_maker_start(struct table_maker **result, struct tracelet *programs) {
 	return error;
 }
 
-void table_maker_add(struct table_maker *maker, uint32_t file, const struct elf_object *object,
-		     uint64_t base) {
+void table_maker_add(struct table_maker *maker, uint32_t file, struct elf_object *object, uint64_t base) {
 	pthread_mutex_lock(&maker->lock);
 	array_push(&maker->queue, (struct unfinished){.object = object, .base = base, .file = file});
 	pthread_cond_signal(&maker->wake);

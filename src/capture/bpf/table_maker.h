@@ -14,7 +14,6 @@ struct table_maker;
 int table_maker_start(struct table_maker **maker, struct tracelet *programs); // 0 or -errno
 
 // The file's table, with addresses counted from `base`. The object is used until the maker stops.
-void table_maker_add(struct table_maker *maker, uint32_t file, const struct elf_object *object,
-		     uint64_t base);
+void table_maker_add(struct table_maker *maker, uint32_t file, struct elf_object *object, uint64_t base);
 
 void table_maker_stop(struct table_maker *maker); // what has not been begun is left out
