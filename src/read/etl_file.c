@@ -328,6 +328,7 @@ static bool read_buffer_header(struct etl_file *file, uint64_t offset, struct et
 				      .flags = get16(bytes + 0x34),
 				      .type = get16(bytes + 0x36)};
 	buffer->cpu = buffer->flags & FLAG_WIDE_PROCESSOR ? get16(bytes + 0x28) : bytes[0x28];
+	buffer->logger = get16(bytes + 0x2a);
 	// A buffer that was being filled has no length yet: its records end by themselves.
 	bool filled = buffer->size >= ETL_BUFFER_HEADER && buffer->size <= buffer->stored;
 	if (!(buffer->flags & ETL_FLAG_COMPRESSED) && !filled)
@@ -354,8 +355,22 @@ static uint64_t step_over(struct etl_file *file, uint64_t offset) {
 	return next - offset >= SEARCH && step == 1 ? file->input->total : MIN(next, file->input->total);
 }
 
+// A session that takes its room on the disk beforehand leaves zeros behind its last buffer.
+static bool is_blank(struct etl_file *file, uint64_t offset, uint64_t end) {
+	enum { PIECE = 64 * 1024 };
+	CLEANUP_FREE uint8_t *bytes = memory_alloc(PIECE);
+	while (offset < end) {
+		size_t piece = (size_t)MIN(end - offset, (uint64_t)PIECE);
+		if (!stream_read_at(file->input, offset, bytes, piece) || bytes[0] ||
+		    memcmp(bytes, bytes + 1, piece - 1) != 0)
+			return false;
+		offset += piece;
+	}
+	return true;
+}
+
 static void index_buffers(struct etl_file *file) {
-	uint64_t offset = 0;
+	uint64_t offset = 0, damage_end = 0;
 	struct etl_buffer buffer;
 	while (offset < file->input->total && !file->input->error) {
 		if (read_buffer_header(file, offset, &buffer)) {
@@ -364,9 +379,14 @@ static void index_buffers(struct etl_file *file) {
 			continue;
 		}
 		uint64_t next = step_over(file, offset);
-		file->cut_off |= next >= file->input->total;
-		file->damaged_bytes += next - offset;
-		file->damaged_places++;
+		if (is_blank(file, offset, next)) {
+			file->unused_bytes += next - offset;
+		} else {
+			file->cut_off |= next >= file->input->total;
+			file->damaged_bytes += next - offset;
+			file->damaged_places += offset != damage_end || !offset;
+			damage_end = next;
+		}
 		offset = next;
 	}
 }
@@ -448,10 +468,13 @@ bool etl_file_probe(const uint8_t *head, size_t size) {
 // ---- the file ----
 
 // Circular files begin anywhere: the buffers of a CPU are put in the order of their times.
+// Where several sessions were merged, each has its own buffers for the same time.
 static int compare_buffers(const void *a, const void *b) {
 	const struct etl_buffer *left = a, *right = b;
 	if (left->cpu != right->cpu)
 		return left->cpu < right->cpu ? -1 : 1;
+	if (left->logger != right->logger)
+		return left->logger < right->logger ? -1 : 1;
 	if (left->time != right->time)
 		return left->time < right->time ? -1 : 1;
 	return left->offset < right->offset ? -1 : left->offset > right->offset;
@@ -474,7 +497,7 @@ int etl_file_open(struct etl_file *file, struct stream *input, const char *name)
 	}
 	qsort(file->buffers.items, file->buffers.count, sizeof(struct etl_buffer), compare_buffers);
 	for (size_t i = 0; i + 1 < file->buffers.count; i++)
-		if (file->buffers.items[i].cpu == file->buffers.items[i + 1].cpu)
+		if (etl_same_lane(&file->buffers.items[i], &file->buffers.items[i + 1]))
 			file->buffers.items[i].next = (uint32_t)i + 1;
 	const struct etl_header *header = &file->header;
 	file->nanoseconds = header->clock == ETL_CLOCK_SYSTEM   ? 100

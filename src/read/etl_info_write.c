@@ -124,6 +124,7 @@ static void write_buffers(const struct etl_info *info, struct json *json) {
 	json_uint(json, "payload_bytes_uncompressed", payload);
 	json_uint(json, "damaged_bytes", info->file.damaged_bytes);
 	json_uint(json, "damaged_places", info->file.damaged_places);
+	json_uint(json, "unused_bytes", info->file.unused_bytes);
 	json_uint(json, "unreadable_bytes", info->unreadable);
 	json_bool(json, "cut_off", info->file.cut_off);
 	json_close_object(json);
@@ -467,6 +468,9 @@ static void text_losses(const struct etl_info *info, struct buffer *out) {
 	buffer_printf(out, "lost       %u events, %u buffers\n", header->events_lost, header->buffers_lost);
 	if (info->file.cut_off)
 		buffer_printf(out, "           the file ends inside a buffer\n");
+	if (info->file.unused_bytes)
+		buffer_printf(out, "unused     %" PRIu64 " bytes are zeros, room for buffers\n",
+			      info->file.unused_bytes);
 	if (info->file.damaged_bytes)
 		buffer_printf(out, "damaged    %" PRIu64 " bytes in %" PRIu64 " places are in no buffer\n",
 			      info->file.damaged_bytes, info->file.damaged_places);

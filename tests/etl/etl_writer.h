@@ -16,7 +16,7 @@ struct etl_writer {
 	struct buffer out;
 	struct buffer content; // of the buffer that is being filled
 	uint32_t buffer_size;
-	uint16_t cpu;
+	uint16_t cpu, logger;
 	uint64_t time; // that the header of the next buffer bears
 	int compression;
 	uint8_t pointer;
@@ -151,7 +151,7 @@ static void buffer_header(struct etl_writer *writer, uint32_t stored, uint32_t f
 	put64(out, 0); // sequence
 	put64(out, 0);
 	put16(out, writer->cpu);
-	put16(out, 1);
+	put16(out, writer->logger);
 	put32(out, 3);
 	put32(out, writer->unfinished ? UINT32_MAX : filled);
 	put16(out, (uint16_t)(flags | 0x20));

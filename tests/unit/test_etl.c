@@ -181,6 +181,52 @@ static void test_buffers_of_a_circular_file_are_put_in_order(void **state) {
 	buffer_free(&file);
 }
 
+static void test_sessions_that_were_merged_are_put_in_order(void **state) {
+	struct etl_writer writer;
+	etl_writer_begin(&writer, WRITER_PLAIN, 8);
+	etl_writer_cpu(&writer, 0, 9000);
+	writer.logger = 2; // both for the same CPU and time
+	sample_switch(&writer, 1, 2, 5, 0, 4000);
+	sample_switch(&writer, 3, 4, 5, 0, 8000);
+	etl_writer_cpu(&writer, 0, 9500);
+	writer.logger = 3;
+	sample_switch(&writer, 2, 3, 5, 0, 6000);
+	sample_switch(&writer, 4, 5, 5, 0, 9000);
+	struct buffer file = etl_writer_end(&writer);
+	struct keeper keeper = read_file(&file, &(struct read_options){0});
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(find_kind(&keeper, EVENT_SWITCH, i)->tid, i + 1);
+	keeper_free(&keeper);
+	buffer_free(&file);
+}
+
+static void test_room_that_was_taken_beforehand_is_no_damage(void **state) {
+	struct buffer file = sample_file(WRITER_PLAIN, 8);
+	put_zeros(&file, 100 * 4096);
+	struct stream input;
+	struct etl_info info = gather(&file, &input);
+	assert_int_equal(info.total, 52);
+	assert_int_equal(info.file.unused_bytes, 100 * 4096);
+	assert_int_equal(info.file.damaged_bytes, 0);
+	assert_false(info.file.cut_off);
+	etl_info_free(&info);
+	stream_close(&input);
+	buffer_free(&file);
+}
+
+static void test_damage_in_one_piece_is_one_place(void **state) {
+	struct buffer file = sample_file(WRITER_PLAIN, 8);
+	memset(buffer_room(&file, 100 * 4096), 0xee, 100 * 4096);
+	file.size += 100 * 4096;
+	struct stream input;
+	struct etl_info info = gather(&file, &input);
+	assert_int_equal(info.file.damaged_bytes, 100 * 4096);
+	assert_int_equal(info.file.damaged_places, 1);
+	etl_info_free(&info);
+	stream_close(&input);
+	buffer_free(&file);
+}
+
 static void test_buffers_without_a_length_are_read_to_their_end(void **state) {
 	struct etl_writer writer;
 	etl_writer_begin(&writer, WRITER_PLAIN, 8);
@@ -475,6 +521,9 @@ int main(void) {
 		cmocka_unit_test(test_all_compressions_give_the_same_records),
 		cmocka_unit_test(test_records_of_all_cpus_come_in_the_order_of_time),
 		cmocka_unit_test(test_buffers_of_a_circular_file_are_put_in_order),
+		cmocka_unit_test(test_sessions_that_were_merged_are_put_in_order),
+		cmocka_unit_test(test_room_that_was_taken_beforehand_is_no_damage),
+		cmocka_unit_test(test_damage_in_one_piece_is_one_place),
 		cmocka_unit_test(test_buffers_without_a_length_are_read_to_their_end),
 		cmocka_unit_test(test_a_file_that_is_cut_off_is_read_as_far_as_it_goes),
 		cmocka_unit_test(test_a_damaged_buffer_costs_itself_only_and_is_counted),
