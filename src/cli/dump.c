@@ -39,6 +39,7 @@ static int take_option(struct arguments *arguments, int option, const char *valu
 		return -EINVAL;
 	case 'f':
 	case 't':
+		arguments->dump.has_to |= option == 't';
 		if (parse_time(value, option == 'f' ? &arguments->dump.from : &arguments->dump.to))
 			return 0;
 		log_error("--%s: '%s' is not a time (seconds, or with ms, us, ns)",
@@ -118,7 +119,7 @@ const struct verb verb_dump = {
 		"  --json           a JSON object in each line, for jq\n"
 		"  --csv            comma-separated values\n"
 		"  --provider TEXT  only providers whose name holds TEXT, in any case\n"
-		"  --event TEXT     only events whose name holds TEXT, in any case\n"
+		"  --event TEXT     only events whose name holds TEXT, in any case, or with this id\n"
 		"  --pid NUMBER     only events of this process\n"
 		"  --from TIME      only from this time of the trace on: 1.5 (seconds), 20ms, 7us\n"
 		"  --to TIME        only up to this time\n"

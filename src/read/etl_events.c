@@ -84,6 +84,38 @@ static void attribute(struct etl_events *events, const struct etl_record *record
 	event->pid = pid_of(events, event->tid);
 }
 
+// The text of a GUID that is not all zeros, or NULL.
+static const char *guid_text(const void *guid, char text[40]) {
+	static const struct etl_guid none;
+	if (!guid || memcmp(guid, &none, sizeof(none)) == 0)
+		return NULL;
+	struct buffer out = {0};
+	format_guid(&out, guid);
+	buffer_append(&out, "", 1);
+	memcpy(text, out.data, out.size);
+	buffer_free(&out);
+	return text;
+}
+
+static const struct event_numbers *numbers_of(struct etl_events *events, const struct etl_record *record) {
+	struct event_numbers *numbers = &events->numbers;
+	struct etl_item related;
+	bool has_id = record->kind == ETL_EVENT32 || record->kind == ETL_EVENT64;
+	*numbers = (struct event_numbers){.id = record->id,
+					  .version = record->version,
+					  .task = record->task,
+					  .opcode = record->opcode,
+					  .level = record->level,
+					  .has_id = has_id,
+					  .keywords = record->keyword};
+	if (has_id)
+		numbers->activity = guid_text(record->activity, events->activity);
+	if (record->items_size && etl_item_find(record, ETL_ITEM_RELATED_ACTIVITY, &related) &&
+	    related.size == sizeof(struct etl_guid))
+		numbers->related_activity = guid_text(related.data, events->related_activity);
+	return numbers;
+}
+
 static int push_generic(struct etl_events *events, const struct etl_record *record, struct etl_type *type,
 			uint64_t ticks) {
 	struct event event = event_of(events, record, EVENT_GENERIC);
@@ -103,6 +135,8 @@ static int push_generic(struct etl_events *events, const struct etl_record *reco
 	event.generic.fields = events->decoder.fields.items;
 	event.generic.field_count = (uint32_t)events->decoder.fields.count;
 	event.generic.duration = etl_file_span(&events->file, 0, ticks);
+	event.generic.on_cpu = type->role == ROLE_DPC || type->role == ROLE_ISR;
+	event.generic.numbers = numbers_of(events, record);
 	if (record->items_size)
 		event.generic.stack = own_stack(events, record);
 	else if (etl_is_kernel(record))
@@ -518,6 +552,14 @@ static int push_facts(struct etl_events *events) {
 	return error;
 }
 
+static int push_lost(struct etl_events *events, uint32_t count, enum event_source source) {
+	return !count ? 0
+		      : push(events, &(struct event){.kind = EVENT_LOST,
+						     .time = events->time,
+						     .cpu = CPU_NONE,
+						     .lost = {.count = count, .source = (uint16_t)source}});
+}
+
 static int push_all(struct etl_events *events) {
 	struct etl_walk walk;
 	const struct etl_record *record;
@@ -531,13 +573,9 @@ static int push_all(struct etl_events *events) {
 		error = take_record(events, record);
 	etl_walk_end(&walk);
 	const struct etl_header *header = &events->file.header;
-	if (!error && header->events_lost)
-		error = push(events,
-			     &(struct event){.kind = EVENT_LOST,
-					     .time = events->time,
-					     .cpu = CPU_NONE,
-					     .lost = {.count = header->events_lost, .source = SOURCE_TRACE}});
-	return error;
+	if (!error)
+		error = push_lost(events, header->events_lost, SOURCE_TRACE);
+	return error ? error : push_lost(events, header->buffers_lost, SOURCE_BUFFER);
 }
 
 int etl_events_read(struct etl_events *events, struct stream *input, const char *name) {

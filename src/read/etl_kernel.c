@@ -87,6 +87,51 @@ static const struct {
 	{"be16", IN_UINT16, OUT_PORT, 0},
 };
 
+// Names of numbers, parted by spaces; those of bits are "bit:name".
+static const struct {
+	const char *name, *values;
+} named_numbers[] = {
+	{"state", "Initialized Ready Running Standby Terminated Waiting Transition DeferredReady"},
+	{"mode", "Kernel User"},
+	{"memory", "0x1000:Commit 0x2000:Reserve 0x4000:Decommit 0x8000:Release 0x80000:Reset "
+		   "0x100000:TopDown 0x20000000:LargePages"},
+};
+
+static void add_entry(struct etl_map *map, uint32_t value, const char *text, size_t length) {
+	char *copy = memory_alloc(length + 1);
+	memcpy(copy, text, length);
+	array_push(&map->entries, (struct etl_map_entry){.value = value, .text = copy});
+}
+
+static void fill_map(struct etl_map *map, const char *values) {
+	for (uint32_t number = 0; *values; number++) {
+		size_t length = strcspn(values, " ");
+		const char *colon = memchr(values, ':', length), *text = colon ? colon + 1 : values;
+		map->bits = colon != NULL;
+		add_entry(map, colon ? (uint32_t)strtoul(values, NULL, 0) : number, text,
+			  (size_t)(values + length - text));
+		values += length + (values[length] == ' ');
+	}
+}
+
+static const struct etl_map *builtin_map(struct etl_schemas *schemas, const char *name, size_t length) {
+	static const struct etl_guid nobody;
+	char text[16];
+	snprintf(text, sizeof(text), "%.*s", (int)length, name);
+	const struct etl_map *known = etl_schemas_map(schemas, &nobody, text);
+	if (known)
+		return known;
+	struct etl_map *map = memory_alloc(sizeof(*map));
+	map->name = memory_string(text);
+	for (uint32_t i = 0; strcmp(text, "wait") == 0 && i < WAIT_REASON_COUNT; i++)
+		add_entry(map, i, event_wait_reasons[i], strlen(event_wait_reasons[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(named_numbers); i++)
+		if (strcmp(named_numbers[i].name, text) == 0)
+			fill_map(map, named_numbers[i].values);
+	array_push(&schemas->maps, map);
+	return map;
+}
+
 static int16_t field_index(const struct etl_schema *schema, const char *name, size_t length) {
 	for (size_t i = 0; i < schema->fields.count; i++)
 		if (strlen(schema->fields.items[i].name) == length &&
@@ -95,10 +140,11 @@ static int16_t field_index(const struct etl_schema *schema, const char *name, si
 	return -1;
 }
 
-static void add_described(struct etl_schema *schema, const char *text, size_t length) {
+static void add_described(struct etl_schemas *schemas, struct etl_schema *schema, const char *text,
+			  size_t length) {
 	char name[64];
 	const char *colon = memchr(text, ':', length), *end = text + length;
-	size_t type_length = strcspn(colon + 1, " []?");
+	size_t type_length = strcspn(colon + 1, " []?{");
 	snprintf(name, sizeof(name), "%.*s", (int)(colon - text), text);
 	struct etl_field *field = etl_schema_add(schema, name, IN_BINARY, 0);
 	if (colon[1] == 'b' && colon[2] != 'e')
@@ -112,6 +158,8 @@ static void add_described(struct etl_schema *schema, const char *text, size_t le
 		field->length = types[i].length;
 	}
 	const char *suffix = colon + 1 + type_length;
+	if (suffix < end && *suffix == '{')
+		field->map = builtin_map(schemas, suffix + 1, strcspn(suffix + 1, "}"));
 	if (suffix < end && *suffix == '?')
 		field->flags |= FIELD_OPTIONAL;
 	if (suffix < end && *suffix == '[') {
@@ -121,13 +169,14 @@ static void add_described(struct etl_schema *schema, const char *text, size_t le
 	}
 }
 
-static struct etl_schema *parse(const char *name, const char *fields, enum etl_tier tier) {
+static struct etl_schema *parse(struct etl_schemas *schemas, const char *name, const char *fields,
+				enum etl_tier tier) {
 	struct etl_schema *schema = memory_alloc(sizeof(*schema));
 	schema->tier = tier;
 	schema->name = memory_string(name);
 	for (const char *at = fields; *at;) {
 		size_t length = strcspn(at, " ");
-		add_described(schema, at, length);
+		add_described(schemas, schema, at, length);
 		at += length + (at[length] == ' ');
 	}
 	return schema;
@@ -140,7 +189,7 @@ static const struct etl_schema *parsed(struct etl_schemas *schemas, size_t numbe
 		return NULL;
 	uint64_t *index = map_put(&schemas->parsed, number);
 	if (!*index) {
-		array_push(&schemas->items, parse(name, fields, tier));
+		array_push(&schemas->items, parse(schemas, name, fields, tier));
 		*index = schemas->items.count;
 	}
 	return schemas->items.items[*index - 1];
@@ -188,7 +237,7 @@ void etl_builtin_schemas(struct etl_schemas *schemas) {
 		 "Core:u64 Event:x32 GPCIdx:u32 Value:u64"},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
-		struct etl_schema *schema = parse("ReadGPC", events[i].fields, TIER_BUILT_IN);
+		struct etl_schema *schema = parse(schemas, "ReadGPC", events[i].fields, TIER_BUILT_IN);
 		guid_parse(events[i].guid, schema->provider.bytes);
 		schema->id = 1;
 		schema->any_version = true;

@@ -288,7 +288,7 @@ static int task_left_cpu(struct perfetto *perfetto, const struct event *event) {
 }
 
 static int write_process(struct perfetto *perfetto, uint64_t time, const struct task *task,
-			 uint32_t command_line) {
+			 uint32_t command_line, uint64_t start) {
 	size_t mark = perfetto_begin(perfetto, SEQUENCE_KERNEL, time);
 	size_t tree = proto_begin(&perfetto->packet, PACKET_PROCESS_TREE);
 	if (task->tid == task->pid) {
@@ -302,6 +302,8 @@ static int write_process(struct perfetto *perfetto, uint64_t time, const struct 
 				     strings_get(perfetto->strings, task->name));
 		for (; word < end; word += strlen(word) + 1)
 			proto_string(&perfetto->packet, PROCESS_CMDLINE, word);
+		if (start)
+			proto_uint(&perfetto->packet, PROCESS_START, start);
 		proto_end(&perfetto->packet, process);
 	} else {
 		size_t thread = proto_begin(&perfetto->packet, TREE_THREADS);
@@ -324,6 +326,8 @@ static int take_start(struct perfetto *perfetto, const struct event *event) {
 }
 
 static int take_meta(struct perfetto *perfetto, const struct event *event) {
+	if (strcmp(strings_get(perfetto->strings, event->meta.key), "system") == 0)
+		perfetto->windows = strcmp(strings_get(perfetto->strings, event->meta.value), "Windows") == 0;
 	if (perfetto->facts.count < MOST_FACTS)
 		array_push(&perfetto->facts, *event);
 	return 0;
@@ -339,7 +343,7 @@ static int take_clock(struct perfetto *perfetto, const struct event *event) {
 static int take_task(struct perfetto *perfetto, const struct event *event) {
 	struct task *task = task_born(perfetto, event->tid, event->pid, event->task.parent_pid,
 				      event->task.name);
-	return write_process(perfetto, event->time, task, event->task.command_line);
+	return write_process(perfetto, event->time, task, event->task.command_line, 0);
 }
 
 static int take_switch(struct perfetto *perfetto, const struct event *event) {
@@ -348,13 +352,26 @@ static int take_switch(struct perfetto *perfetto, const struct event *event) {
 	return error || !dead ? error : task_left_cpu(perfetto, event);
 }
 
+// The end of a process of Windows: what follows under its id is another one.
+static int end_process(struct perfetto *perfetto, const struct event *event, const struct task *process) {
+	uint32_t pid = process->pid;
+	int error = ftrace_free(perfetto, event->cpu, event->time, pid, process->name);
+	task_forget(perfetto, pid);
+	return error;
+}
+
 static int take_fork(struct perfetto *perfetto, const struct event *event) {
 	uint32_t name = event->fork.name ? event->fork.name : perfetto_task_name(perfetto, event->tid);
+	bool process = perfetto->windows && event->fork.child_tid == event->fork.child_pid;
+	const struct task *before = process ? perfetto_task(perfetto, event->fork.child_tid) : NULL;
+	int error = before ? end_process(perfetto, event, before) : 0;
+	if (error)
+		return error;
 	struct task *task = task_born(perfetto, event->fork.child_tid, event->fork.child_pid,
 				      event->fork.parent_pid, name);
 	// A thread that another process makes (Windows) is one of that process' own only in a process tree.
-	if (task->tid != task->pid && event->pid && event->pid != task->pid)
-		return write_process(perfetto, event->time, task, 0);
+	if (process || (task->tid != task->pid && event->pid && event->pid != task->pid))
+		return write_process(perfetto, event->time, task, 0, event->time);
 	return ftrace_newtask(perfetto, event, name);
 }
 
@@ -394,7 +411,7 @@ static int take_exec(struct perfetto *perfetto, const struct event *event) {
 	if (!error)
 		error = task_track(perfetto, task, event->time);
 	if (!error)
-		error = write_process(perfetto, event->time + 1, task, event->exec.arguments);
+		error = write_process(perfetto, event->time + 1, task, event->exec.arguments, 0);
 	return error || !task->track ? error : write_exec_instant(perfetto, event, task);
 }
 
@@ -416,9 +433,13 @@ static int take_exit(struct perfetto *perfetto, const struct event *event) {
 		error = task_track(perfetto, task, event->time);
 	if (error || !task->track)
 		return error;
-	int signal = event->exit.code & 0x7f;
+	int signal = event->exit.has_status ? 0 : event->exit.code & 0x7f;
 	char title[64];
-	if (event->exit.unknown)
+	if (event->exit.has_status)
+		snprintf(title, sizeof(title),
+			 event->exit.status > 65535 ? "exit 0x%" PRIx32 : "exit %" PRIu32,
+			 event->exit.status);
+	else if (event->exit.unknown)
 		snprintf(title, sizeof(title), "exit");
 	else if (signal)
 		snprintf(title, sizeof(title), "killed by signal %d", signal);
@@ -426,20 +447,25 @@ static int take_exit(struct perfetto *perfetto, const struct event *event) {
 		snprintf(title, sizeof(title), "exit %d", event->exit.code >> 8 & 0xff);
 	size_t mark = perfetto_begin(perfetto, SEQUENCE_EVENTS, event->time);
 	size_t instant = track_event_begin(perfetto, TYPE_INSTANT, task->track, title);
-	if (!event->exit.unknown)
+	if (event->exit.has_status)
+		annotate_int(perfetto, "status", (int32_t)event->exit.status);
+	else if (!event->exit.unknown)
 		annotate_int(perfetto, signal ? "signal" : "status",
 			     signal ? signal : event->exit.code >> 8 & 0xff);
 	proto_end(&perfetto->packet, instant);
-	return perfetto_end(perfetto, mark);
+	error = perfetto_end(perfetto, mark);
+	bool process = perfetto->windows && task->tid == task->pid;
+	return error || !process ? error : end_process(perfetto, event, task);
 }
 
 static int take_lost(struct perfetto *perfetto, const struct event *event) {
 	// Of a whole trace the CPU and the kind are not known, of marks no CPU.
-	if (event->lost.source != SOURCE_TRACE && event->lost.source != SOURCE_MARKER)
+	bool buffers = event->lost.source == SOURCE_BUFFER;
+	if (!buffers && event->lost.source != SOURCE_TRACE && event->lost.source != SOURCE_MARKER)
 		ftrace_lost(perfetto, event);
 	char title[96];
-	snprintf(title, sizeof(title), "%" PRIu64 " %s events lost", event->lost.count,
-		 event_source_names[event->lost.source]);
+	snprintf(title, sizeof(title), buffers ? "%" PRIu64 " %ss lost" : "%" PRIu64 " %s events lost",
+		 event->lost.count, event_source_names[event->lost.source]);
 	size_t mark = perfetto_begin(perfetto, SEQUENCE_EVENTS, MAX(event->time, perfetto->start));
 	size_t instant = track_event_begin(perfetto, TYPE_INSTANT, UUID_TEST, title);
 	if (event->cpu != CPU_NONE)

@@ -91,6 +91,7 @@ struct perfetto {
 	bool sequence_begun[SEQUENCE_COUNT];
 	bool preamble_written;
 	bool system_scope;
+	bool windows; // a process is no thread there: it never runs itself
 	uint64_t start, end, wall, monotonic, clock_time;
 	ARRAY(struct event) facts; // EVENT_META
 	struct map tasks;          // tid to index in `pool`

@@ -55,6 +55,16 @@ static const char *shown_name(const struct table *table, size_t column) {
 					    : columns[table->sums[column - table->group_count - 1]].name;
 }
 
+static enum cell_type shown_type(const struct table *table, size_t column) {
+	const struct column *columns = table->definition->columns;
+	if (!table->group_count)
+		return columns[column].type;
+	if (column < table->group_count)
+		return columns[table->group[column]].type;
+	return column == table->group_count ? CELL_UINT
+					    : columns[table->sums[column - table->group_count - 1]].type;
+}
+
 static bool parse_sort(struct table *table, const char *name) {
 	table->sort = -1;
 	for (size_t i = 0; name && i < shown_columns(table); i++)
@@ -247,8 +257,7 @@ static void write_text(struct table *table, const struct sorted_row *rows, size_
 				buffer_printf(text, "%s", shown_name(table, column));
 			size_t width = plain_width(text),
 			       pad = widths[column] > width ? widths[column] - width : 0;
-			bool left = cell ? cell->type == CELL_TEXT || cell->type == CELL_NONE
-					 : !count || row_at(table, rows[0].row)[column].type == CELL_TEXT;
+			bool left = shown_type(table, column) == CELL_TEXT;
 			if (column)
 				buffer_append(&line, "  ", 2);
 			if (!left)
@@ -399,6 +408,8 @@ struct sink *table_new(struct output *output, struct tables *tables, const struc
 	// Whoever groups as he likes, sums and sorts as he likes.
 	bool own = options->group_by != NULL;
 	const char *group_by = own ? options->group_by : definition->group_by;
+	if (own && strcmp(group_by, "none") == 0)
+		group_by = NULL;
 	const char *sum = options->sum ? options->sum : definition->sum;
 	const char *sort = options->sort ? options->sort : own ? "count" : definition->sort;
 	if (parse_columns(table, group_by, "--group-by", table->group, &table->group_count) ||

@@ -1,5 +1,6 @@
 // What each table collects: the tables that users of Windows Performance
 // Analyzer know, from whatever recording has the events for them.
+#include "write/dump.h"
 #include "write/table.h"
 
 #include <string.h>
@@ -144,7 +145,8 @@ static void finish_processes(struct table *table) {
 		row[2] = cell_text(task->name);
 		row[3] = task->begin ? since_start(table, task->begin) : (struct cell){0};
 		row[4] = task->end ? since_start(table, task->end) : (struct cell){0};
-		row[5] = task->exited && task->has_status ? cell_uint(task->status) : (struct cell){0};
+		if (task->exited && task->has_status) // what is that large is a code to look up
+			row[5] = task->status > UINT16_MAX ? cell_hex(task->status) : cell_uint(task->status);
 		row[6] = command_cell(table, task->command_line);
 		table_row(table);
 	}
@@ -317,7 +319,9 @@ static void switch_row(struct table *table, const struct event *event, const str
 	if (task->woken)
 		row[8] = cell_uint(task->waker);
 	if (task->wait_reason)
-		row[9] = cell_uint(task->wait_reason - 1u);
+		row[9] = task->wait_reason <= WAIT_REASON_COUNT
+				 ? text_of(table, event_wait_reasons[task->wait_reason - 1])
+				 : cell_uint(task->wait_reason - 1u);
 	row[10] = cell_uint(event->switched.next_tid);
 	table_row(table);
 }
@@ -446,6 +450,23 @@ static void take_virtual_alloc(struct table *table, const struct event *event) {
 
 // ---- everything ----
 
+// Not folded away into a group.
+static bool is_shown(const struct table *table, int column) {
+	for (size_t i = 0; i < table->group_count; i++)
+		if (table->group[i] == column)
+			return true;
+	return !table->group_count;
+}
+
+static struct cell fields_cell(struct table *table, const struct event *event) {
+	table->text.size = 0;
+	for (uint32_t i = 0; i < event->generic.field_count; i++) {
+		buffer_printf(&table->text, "%s%s=", i ? " " : "", event->generic.fields[i].name);
+		dump_plain(&table->text, &event->generic.fields[i]);
+	}
+	return cell_text(strings_add_bytes(table->tables->strings, table->text.data, table->text.size));
+}
+
 static void take_generic(struct table *table, const struct event *event) {
 	if (event->kind != EVENT_GENERIC)
 		return;
@@ -459,6 +480,8 @@ static void take_generic(struct table *table, const struct event *event) {
 	row[5] = cell_text(event->generic.provider);
 	row[6] = cell_text(event->generic.name);
 	row[7] = microseconds(event->generic.duration);
+	if (is_shown(table, 8))
+		row[8] = fields_cell(table, event);
 	table_row(table);
 }
 
@@ -510,7 +533,7 @@ static void take_pmu_driver(struct table *table, const struct event *event) {
 	{                                                                                                    \
 		TIME, {"cpu", CELL_UINT}, {"tid", CELL_UINT}, {"process", CELL_TEXT}, {"thread", CELL_TEXT}, \
 			{"run_us", CELL_REAL}, {"ready_us", CELL_REAL}, {"wait_us", CELL_REAL},              \
-			{"readied_by", CELL_UINT}, {"wait_reason", CELL_UINT}, {                             \
+			{"readied_by", CELL_UINT}, {"wait_reason", CELL_TEXT}, {                             \
 			"next_tid", CELL_UINT                                                                \
 		}                                                                                            \
 	}
@@ -636,7 +659,7 @@ const struct table_definition table_definitions[] = {
 	  {"operation", CELL_TEXT},
 	  {"address", CELL_HEX},
 	  {"size", CELL_UINT},
-	  {"flags", CELL_HEX}},
+	  {"flags", CELL_TEXT}},
 	 NULL,
 	 NULL,
 	 NULL,
@@ -651,7 +674,8 @@ const struct table_definition table_definitions[] = {
 	  {"tid", CELL_UINT},
 	  {"provider", CELL_TEXT},
 	  {"event", CELL_TEXT},
-	  {"duration_us", CELL_REAL}},
+	  {"duration_us", CELL_REAL},
+	  {"fields", CELL_TEXT}},
 	 "provider,event",
 	 NULL,
 	 "count",
