@@ -1,6 +1,8 @@
 #include "cli/look.h"
 #include "base/log.h"
+#include "event/locate.h"
 #include "event/order.h"
+#include "symbol/symbolizer.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -63,6 +65,10 @@ static void progress_destroy(struct sink *sink) {
 
 int look_read(struct look *look, const struct read_options *options, struct tables *tables,
 	      struct sink *sink) {
+	if (look->names) {
+		tables->symbolizer = symbolizer_new(true);
+		sink = locate_new(tables, sink);
+	}
 	struct progress progress = {
 		.sink = {.push = progress_push, .finish = progress_finish, .destroy = progress_destroy},
 		.next = look->reader->ordered ? sink : order_new(sink),
@@ -76,6 +82,9 @@ int look_read(struct look *look, const struct read_options *options, struct tabl
 		error = sink_finish(first);
 	log_progress(NULL);
 	sink_destroy(first);
+	if (look->names)
+		symbolizer_free(tables->symbolizer);
+	tables->symbolizer = NULL;
 	return error;
 }
 

@@ -58,6 +58,8 @@ static int print_table(const char *path, struct arguments *arguments) {
 	if (!table)
 		error = -EINVAL;
 	if (!error && !(error = look_open(&look, path))) {
+		look.names = strcmp(arguments->table.name, "cpu-usage") == 0 ||
+			     strcmp(arguments->table.name, "cpu-samples") == 0;
 		error = look_read(&look, &options, &tables, table);
 		table = NULL;
 		look_close(&look);

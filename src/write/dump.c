@@ -132,7 +132,7 @@ static void json_numbers(struct json *json, const struct event_numbers *numbers)
 		json_string(json, "related_activity", numbers->related_activity);
 }
 
-// The innermost frame first: its name, or its address where it has none.
+// The innermost frame first: its name, or where it has none its address, or its module.
 static void json_stack(const struct dump *dump, struct json *json, const struct event *event) {
 	enum { MOST_FRAMES = 1024 };
 	uint32_t id = event->kind == EVENT_GENERIC  ? event->generic.stack
@@ -146,10 +146,12 @@ static void json_stack(const struct dump *dump, struct json *json, const struct 
 	for (unsigned i = 0; stack && i < MOST_FRAMES;
 	     i++, stack = stacks_get(tables->stacks, stack->caller)) {
 		const struct frame *frame = stacks_frame(tables->stacks, stack->frame);
-		char address[24];
-		snprintf(address, sizeof(address), "0x%" PRIx64, frame->address);
-		json_string(json, NULL,
-			    frame->symbol ? strings_get(tables->strings, frame->symbol) : address);
+		uint32_t name = frame->symbol ? frame->symbol : frame->module;
+		char address[24] = "?";
+		if (frame->address)
+			snprintf(address, sizeof(address), "0x%" PRIx64, frame->address);
+		bool bare = !frame->symbol && (frame->address || !name);
+		json_string(json, NULL, bare ? address : strings_get(tables->strings, name));
 	}
 	json_close_array(json);
 }

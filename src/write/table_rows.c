@@ -356,6 +356,12 @@ static void interrupt_row(struct table *table, uint64_t time, uint32_t cpu, cons
 	table_row(table);
 }
 
+static struct cell softirq_cell(struct table *table, uint32_t vector) {
+	static const char *const names[] = {"HI",       "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
+					    "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU"};
+	return vector < ARRAY_SIZE(names) ? text_of(table, names[vector]) : cell_uint(vector);
+}
+
 static void take_interrupts(struct table *table, const struct event *event) {
 	bool soft = event->kind == EVENT_SOFTIRQ_ENTRY || event->kind == EVENT_SOFTIRQ_EXIT;
 	if (is_generic(table, event, "PerfInfo/") && event->generic.duration && field(event, "Routine")) {
@@ -378,7 +384,9 @@ static void take_interrupts(struct table *table, const struct event *event) {
 	}
 	if (*begin)
 		interrupt_row(table, *begin, event->cpu, soft ? "softirq" : "irq",
-			      event->irq.name ? cell_text(event->irq.name) : cell_uint(event->irq.number),
+			      event->irq.name ? cell_text(event->irq.name)
+			      : soft          ? softirq_cell(table, event->irq.number)
+					      : cell_uint(event->irq.number),
 			      event->time - *begin);
 	*begin = 0;
 }
