@@ -448,19 +448,67 @@ void etl_info_json(struct etl_info *info, struct buffer *out) {
 
 // ---- text ----
 
-static void text_provider(const struct etl_info *info, const struct provider *provider, struct buffer *out) {
-	struct buffer name = {0}, tiers = {0};
-	for (size_t i = 0; i < TIER_COUNT; i++)
-		if (provider->by_tier[i])
-			buffer_printf(&tiers,
-				      provider->by_tier[i] == provider->count ? "%s%s" : "%s%s %.0f %%",
-				      tiers.size ? ", " : "", etl_tier_names[i],
-				      100.0 * (double)provider->by_tier[i] / (double)provider->count);
-	etl_type_provider(&info->schemas, provider->type, &name);
-	buffer_printf(out, "  %9" PRIu64 "  %-44.*s %3zu kinds  %.*s\n", provider->count, (int)name.size,
-		      (char *)name.data, provider->types, (int)tiers.size, (char *)tiers.data);
+// How its events were decoded: the way most of them were first, with numbers where there are several.
+static void text_tiers(const struct provider *provider, struct buffer *out) {
+	uint64_t left[TIER_COUNT];
+	memcpy(left, provider->by_tier, sizeof(left));
+	for (unsigned shown = 0;; shown++) {
+		size_t most = 0;
+		for (size_t i = 1; i < TIER_COUNT; i++)
+			most = left[i] > left[most] ? i : most;
+		if (!left[most])
+			return;
+		buffer_printf(out, "%s%s", shown ? ", " : "", etl_tier_names[most]);
+		if (left[most] != provider->count)
+			buffer_printf(out, " %" PRIu64, left[most]);
+		left[most] = 0;
+	}
+}
+
+// Several GUIDs may go by one name: for people they are one.
+static void join_by_name(const struct etl_info *info, struct providers *providers) {
+	struct map index = {0};
+	struct buffer name = {0};
+	size_t count = 0;
+	for (size_t i = 0; i < providers->list.count; i++) {
+		const struct provider *provider = &providers->list.items[i];
+		name.size = 0;
+		etl_type_provider(&info->schemas, provider->type, &name);
+		uint64_t *place = map_put(&index, hash_bytes(name.data, name.size));
+		if (!*place) {
+			providers->list.items[count++] = *provider;
+			*place = count;
+			continue;
+		}
+		struct provider *whole = &providers->list.items[*place - 1];
+		whole->count += provider->count;
+		whole->types += provider->types;
+		for (size_t k = 0; k < TIER_COUNT; k++)
+			whole->by_tier[k] += provider->by_tier[k];
+	}
+	providers->list.count = count;
+	qsort(providers->list.items, count, sizeof(struct provider), by_events);
+	map_free(&index);
 	buffer_free(&name);
-	buffer_free(&tiers);
+}
+
+static void text_providers(const struct etl_info *info, struct buffer *out) {
+	struct providers providers = providers_of(info);
+	struct buffer name = {0};
+	if (providers.list.count)
+		join_by_name(info, &providers);
+	buffer_printf(out, "providers\n");
+	for (size_t i = 0; i < providers.list.count; i++) {
+		const struct provider *provider = &providers.list.items[i];
+		name.size = 0;
+		etl_type_provider(&info->schemas, provider->type, &name);
+		buffer_printf(out, "  %9" PRIu64 "  %-48.*s %3zu %s  ", provider->count, (int)name.size,
+			      (char *)name.data, provider->types, provider->types == 1 ? "kind " : "kinds");
+		text_tiers(provider, out);
+		buffer_append(out, "\n", 1);
+	}
+	array_free(&providers.list);
+	buffer_free(&name);
 }
 
 static void text_losses(const struct etl_info *info, struct buffer *out) {
@@ -500,7 +548,7 @@ void etl_info_text(struct etl_info *info, struct buffer *out) {
 		      header->buffer_size / 1024, compressed ? ", compressed" : "");
 	buffer_printf(out, "events     %" PRIu64 "\n", info->total);
 	text_losses(info, out);
-	if (info->state.processes.count)
+	if (info->state.processes.count + info->state.threads.count + info->state.images.count)
 		buffer_printf(out, "tasks      %zu processes, %zu threads, %zu images\n",
 			      info->state.processes.count, info->state.threads.count,
 			      info->state.images.count);
@@ -511,9 +559,5 @@ void etl_info_text(struct etl_info *info, struct buffer *out) {
 			      info->samples, info->idle, info->samples_with_stack);
 	if (info->switches)
 		buffer_printf(out, "switches   %" PRIu64 "\n", info->switches);
-	buffer_printf(out, "providers\n");
-	struct providers providers = providers_of(info);
-	for (size_t i = 0; i < providers.list.count; i++)
-		text_provider(info, &providers.list.items[i], out);
-	array_free(&providers.list);
+	text_providers(info, out);
 }

@@ -61,6 +61,39 @@ check "the hand-made file is made" "$make_etl" made.etl
 check_run "info tells about it" 0 "$TRACELET" info made.etl
 check_match "with the session" 'hand-made' "$stdout"
 check_match "and what it lost" '7 events' "$stdout"
+python3 - <<-'END'
+	import struct, zipfile
+	data = open("made.etl", "rb").read()
+	for name, method in ("stored", zipfile.ZIP_STORED), ("deflated", zipfile.ZIP_DEFLATED):
+	    with zipfile.ZipFile(f"{name}.zip", "w", method) as out:
+	        out.writestr("readme.txt", "not this one")
+	        out.writestr("folder/MADE.ETL", data)
+	with zipfile.ZipFile("one.zip", "w", zipfile.ZIP_DEFLATED) as out:
+	    out.writestr("made.etl", data)
+	# The same with numbers of 64 bits, as large ones have them.
+	whole = open("one.zip", "rb").read()
+	end = whole.rindex(b"PK\5\6")
+	at = struct.unpack_from("<I", whole, end + 16)[0]
+	member = bytearray(whole[at : at + 46 + struct.unpack_from("<H", whole, at + 28)[0]])
+	packed, size = struct.unpack_from("<II", member, 20)
+	extra = struct.pack("<HHQQQ", 1, 24, size, packed, 0)
+	struct.pack_into("<II", member, 20, 0xFFFFFFFF, 0xFFFFFFFF)
+	struct.pack_into("<H", member, 30, len(extra))
+	struct.pack_into("<I", member, 42, 0xFFFFFFFF)
+	start = whole[:at] + member + extra
+	wide = struct.pack("<IQHHIIQQQQ", 0x06064B50, 44, 45, 45, 0, 0, 1, 1, len(member) + len(extra), at)
+	locator = struct.pack("<IIQI", 0x07064B50, 0, len(start), 1)
+	last = struct.pack("<IHHHHIIH", 0x06054B50, 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+	open("wide.zip", "wb").write(start + wide + locator + last)
+	damaged = bytearray(open("stored.zip", "rb").read())
+	damaged[damaged.index(data[:100]) + 5000] ^= 1
+	open("damaged.zip", "wb").write(damaged)
+END
+for zip in stored deflated wide; do
+	check_equal "a zip file with a $zip member" 52 "$("$TRACELET" info --json $zip.zip | jq .records.total)"
+done
+check_run "a zip file whose checksum is wrong is refused" 2 "$TRACELET" info damaged.zip
+check_lines "damaged: in one line" 1 "$stderr"
 check_run "JSON lines" 0 "$TRACELET" dump --json --event CSwitch made.etl
 check_equal "each is one event" 8 "$(jq -s 'map(select(.event == "Thread/CSwitch")) | length' "$stdout")"
 check_equal "only from a time on" 2 "$("$TRACELET" dump --json --event CSwitch --from 200us made.etl | wc -l)"
