@@ -145,6 +145,8 @@ static int unpack(struct stream *input, const struct member *member, FILE *out) 
 	z_stream stream = {0};
 	uint8_t in[PIECE], unpacked[PIECE];
 	uint64_t left = member->packed, written = 0, at = member->offset;
+	if (member->method != STORED && member->method != DEFLATED)
+		return -ENOTSUP;
 	if (member->size / LARGEST_RATIO > member->packed || inflateInit2(&stream, -MAX_WBITS) != Z_OK)
 		return -EINVAL;
 	int status = Z_OK;
@@ -195,7 +197,9 @@ static int open_member(struct stream *input, const char *name, FILE **file, stru
 	error = unpack(input, &member, *file);
 	if (error) {
 		log_error("%s: the .etl in it cannot be unpacked: %s", name,
-			  error == -EINVAL ? "the zip file is damaged" : strerror(-error));
+			  error == -EINVAL    ? "the zip file is damaged"
+			  : error == -ENOTSUP ? "it is neither stored nor deflated"
+					      : strerror(-error));
 		fclose(*file);
 		return error;
 	}

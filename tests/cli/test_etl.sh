@@ -88,12 +88,16 @@ python3 - <<-'END'
 	damaged = bytearray(open("stored.zip", "rb").read())
 	damaged[damaged.index(data[:100]) + 5000] ^= 1
 	open("damaged.zip", "wb").write(damaged)
+	with zipfile.ZipFile("lzma.zip", "w", zipfile.ZIP_LZMA) as out:
+	    out.writestr("made.etl", data)
 END
 for zip in stored deflated wide; do
 	check_equal "a zip file with a $zip member" 52 "$("$TRACELET" info --json $zip.zip | jq .records.total)"
 done
 check_run "a zip file whose checksum is wrong is refused" 2 "$TRACELET" info damaged.zip
 check_lines "damaged: in one line" 1 "$stderr"
+check_run "so is one that is packed otherwise" 2 timeout 10 "$TRACELET" info lzma.zip
+check_match "which is told" 'neither stored nor deflated' "$stderr"
 check_run "JSON lines" 0 "$TRACELET" dump --json --event CSwitch made.etl
 check_equal "each is one event" 8 "$(jq -s 'map(select(.event == "Thread/CSwitch")) | length' "$stdout")"
 check_equal "only from a time on" 2 "$("$TRACELET" dump --json --event CSwitch --from 200us made.etl | wc -l)"
