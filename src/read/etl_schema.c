@@ -393,6 +393,8 @@ void etl_type_provider(const struct etl_schemas *schemas, const struct etl_type 
 							   etl_kernel_group(&type->guid) >= 0)
 				   ? "Windows Kernel"
 				   : etl_schemas_provider(schemas, &type->guid);
+	if (!name && type->class == CLASS_EVENT)
+		name = etl_installed_provider(&type->guid);
 	if (name)
 		append_text(out, name);
 	else

@@ -200,9 +200,10 @@ const struct etl_schema *etl_kernel_schema(struct etl_schemas *schemas, unsigned
 					   unsigned version);
 const struct etl_schema *etl_classic_schema(struct etl_schemas *schemas, const struct etl_guid *guid,
 					    unsigned opcode, unsigned version);
-int etl_kernel_group(const struct etl_guid *guid);            // of an old class of the kernel's; -1: none
-const char *etl_kernel_name(unsigned group, unsigned opcode); // "DiskIO/Read", or NULL
-const char *etl_known_provider(const struct etl_guid *guid);  // or NULL
+int etl_kernel_group(const struct etl_guid *guid);               // of an old class of the kernel's; -1: none
+const char *etl_kernel_name(unsigned group, unsigned opcode);    // "DiskIO/Read", or NULL
+const char *etl_known_provider(const struct etl_guid *guid);     // or NULL
+const char *etl_installed_provider(const struct etl_guid *guid); // a name for people; or NULL
 void etl_builtin_schemas(struct etl_schemas *schemas);
 
 struct etl_schema *etl_tracelogging_schema(const struct etl_item *item, char **event_name); // or NULL
