@@ -12,6 +12,7 @@
 #include "write/perfetto.h"
 #include "write/writer.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -287,6 +288,39 @@ static int task_left_cpu(struct perfetto *perfetto, const struct event *event) {
 	return error ? error : task_end_if_over(perfetto, event, pid);
 }
 
+// Behind the name of the program in a command line of Windows, which is one text; all of it where
+// the name is not in there.
+static const char *arguments_of(const char *line, const char *name) {
+	size_t length = strlen(name);
+	for (const char *at = line; *at && length; at++) {
+		size_t same = 0;
+		while (same < length &&
+		       tolower((unsigned char)at[same]) == tolower((unsigned char)name[same]))
+			same++;
+		if (same == length)
+			return at + length + strspn(at + length, "\" ");
+	}
+	return line;
+}
+
+// The importer calls a process by the first word.
+static void write_command_line(struct perfetto *perfetto, const struct task *task, uint32_t command_line) {
+	struct buffer *packet = &perfetto->packet;
+	const char *word = strings_get(perfetto->strings, command_line);
+	const char *end = word + strings_length(perfetto->strings, command_line);
+	const char *name = strings_get(perfetto->strings, task->name);
+	if (word == end || (perfetto->windows && *name))
+		proto_string(packet, PROCESS_CMDLINE, name);
+	if (perfetto->windows && *name) {
+		word = arguments_of(word, name);
+		if (*word)
+			proto_string(packet, PROCESS_CMDLINE, word);
+		return;
+	}
+	for (; word < end; word += strlen(word) + 1)
+		proto_string(packet, PROCESS_CMDLINE, word);
+}
+
 static int write_process(struct perfetto *perfetto, uint64_t time, const struct task *task,
 			 uint32_t command_line, uint64_t start) {
 	size_t mark = perfetto_begin(perfetto, SEQUENCE_KERNEL, time);
@@ -294,14 +328,11 @@ static int write_process(struct perfetto *perfetto, uint64_t time, const struct 
 	if (task->tid == task->pid) {
 		size_t process = proto_begin(&perfetto->packet, TREE_PROCESSES);
 		proto_uint(&perfetto->packet, PROCESS_PID, task->pid);
-		proto_uint(&perfetto->packet, PROCESS_PPID, task->parent_pid);
-		const char *word = strings_get(perfetto->strings, command_line);
-		const char *end = word + strings_length(perfetto->strings, command_line);
-		if (word == end)
-			proto_string(&perfetto->packet, PROCESS_CMDLINE,
-				     strings_get(perfetto->strings, task->name));
-		for (; word < end; word += strlen(word) + 1)
-			proto_string(&perfetto->packet, PROCESS_CMDLINE, word);
+		// On Windows a parent may be long gone, its id may be another's; the importer would make it
+		// up.
+		if (!perfetto->windows || perfetto_task(perfetto, task->parent_pid))
+			proto_uint(&perfetto->packet, PROCESS_PPID, task->parent_pid);
+		write_command_line(perfetto, task, command_line);
 		if (start)
 			proto_uint(&perfetto->packet, PROCESS_START, start);
 		proto_end(&perfetto->packet, process);
@@ -352,19 +383,12 @@ static int take_switch(struct perfetto *perfetto, const struct event *event) {
 	return error || !dead ? error : task_left_cpu(perfetto, event);
 }
 
-// The end of a process of Windows: what follows under its id is another one.
-static int end_process(struct perfetto *perfetto, const struct event *event, const struct task *process) {
-	uint32_t pid = process->pid;
-	int error = ftrace_free(perfetto, event->cpu, event->time, pid, process->name);
-	task_forget(perfetto, pid);
-	return error;
-}
-
 static int take_fork(struct perfetto *perfetto, const struct event *event) {
 	uint32_t name = event->fork.name ? event->fork.name : perfetto_task_name(perfetto, event->tid);
 	bool process = perfetto->windows && event->fork.child_tid == event->fork.child_pid;
+	// The threads of a process of Windows end after it: only when its id is used again it is over.
 	const struct task *before = process ? perfetto_task(perfetto, event->fork.child_tid) : NULL;
-	int error = before ? end_process(perfetto, event, before) : 0;
+	int error = before ? ftrace_free(perfetto, event->cpu, event->time, before->tid, before->name) : 0;
 	if (error)
 		return error;
 	struct task *task = task_born(perfetto, event->fork.child_tid, event->fork.child_pid,
@@ -453,9 +477,7 @@ static int take_exit(struct perfetto *perfetto, const struct event *event) {
 		annotate_int(perfetto, signal ? "signal" : "status",
 			     signal ? signal : event->exit.code >> 8 & 0xff);
 	proto_end(&perfetto->packet, instant);
-	error = perfetto_end(perfetto, mark);
-	bool process = perfetto->windows && task->tid == task->pid;
-	return error || !process ? error : end_process(perfetto, event, task);
+	return perfetto_end(perfetto, mark);
 }
 
 static int take_lost(struct perfetto *perfetto, const struct event *event) {
