@@ -60,7 +60,7 @@ static int dump_file(const char *path, struct arguments *arguments) {
 		error = output_open(&output, "-", OUTPUT_REPLACE);
 	if (!error) {
 		arguments->dump.only_generic = look.reader->has_records;
-		look.names = true;
+		look.lines = look.names = true;
 		error = look_read(&look, &options, &tables, dump_new(&output, &tables, &arguments->dump));
 		int written = output_commit(&output);
 		if (written == -EPIPE)

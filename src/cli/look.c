@@ -76,7 +76,7 @@ int look_read(struct look *look, const struct read_options *options, struct tabl
 		.begun = time(NULL),
 	};
 	// A progress line among lines of output helps nobody.
-	struct sink *first = isatty(STDOUT_FILENO) ? progress.next : &progress.sink;
+	struct sink *first = look->lines && isatty(STDOUT_FILENO) ? progress.next : &progress.sink;
 	int error = reader_read(look->reader, &look->input, look->path, options, tables, first);
 	if (!error)
 		error = sink_finish(first);

@@ -7,6 +7,7 @@ struct look {
 	const char *path;
 	struct stream input;
 	const struct reader *reader;
+	bool lines; // lines of output come while it is read
 	bool names; // samples are to have the names of functions, which takes its time
 };
 

@@ -60,6 +60,7 @@ struct etl_record {
 	uint8_t opcode, level, channel;
 	uint16_t id, version, task; // id: of an EVENT, or the number of a WPP message
 	uint16_t flags;
+	uint32_t instance, parent_instance; // of INSTANCE
 	uint64_t keyword;
 	const struct etl_guid *guid;     // provider (EVENT), event class (FULL), message GUID (WPP); or NULL
 	const struct etl_guid *activity; // or NULL

@@ -10,6 +10,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
+
+enum { PROGRESS_EVERY = 1 << 20 }; // records
 
 static int push(struct etl_events *events, const struct event *event) {
 	return sink_push(events->sink, event);
@@ -107,6 +110,8 @@ static const struct event_numbers *numbers_of(struct etl_events *events, const s
 					  .opcode = record->opcode,
 					  .level = record->level,
 					  .has_id = has_id,
+					  .instance = record->instance,
+					  .parent_instance = record->parent_instance,
 					  .keywords = record->keyword};
 	if (has_id)
 		numbers->activity = guid_text(record->activity, events->activity);
@@ -500,14 +505,19 @@ static int take_record(struct etl_events *events, const struct etl_record *recor
 static void survey(struct etl_events *events) {
 	struct etl_walk walk;
 	const struct etl_record *record;
+	time_t begun = time(NULL);
 	etl_walk_begin(&walk, &events->file);
 	while ((record = etl_walk_next(&walk))) {
+		if (walk.records % PROGRESS_EVERY == 0 && time(NULL) - begun > 1)
+			log_progress("looking through %s: %" PRIu64 " %%", events->file.name,
+				     events->file.input->offset * 100 / events->file.input->total);
 		struct etl_type *type = etl_schemas_type(&events->schemas, record);
 		if (etl_role_of(type) == ROLE_DESCRIPTION)
 			etl_schemas_learn(&events->schemas, record);
 		else
 			etl_state_take(&events->state, record, type);
 	}
+	log_progress(NULL);
 	if (walk.skipped + walk.unreadable + events->file.damaged_bytes)
 		log_warning("%s: %" PRIu64 " bytes could not be understood; 'tracelet info' tells more",
 			    events->file.name, walk.skipped + walk.unreadable + events->file.damaged_bytes);

@@ -163,6 +163,10 @@ static void take_header(struct etl_record *record, const uint8_t *at) {
 		record->pid = get32(at + 12);
 		record->time = get64(at + 16);
 		record->guid = (const struct etl_guid *)(at + 24);
+		if (record->kind >= ETL_INSTANCE32) {
+			record->instance = get32(at + 48);
+			record->parent_instance = get32(at + 52);
+		}
 		break;
 	case ETL_EVENT32 ... ETL_EVENT64:
 		record->flags = get16(at + 4);

@@ -120,6 +120,10 @@ static void json_numbers(struct json *json, const struct event_numbers *numbers)
 		json_uint(json, "id", numbers->id);
 	json_uint(json, "version", numbers->version);
 	json_uint(json, "opcode", numbers->opcode);
+	if (numbers->instance) {
+		json_uint(json, "instance", numbers->instance);
+		json_uint(json, "parent_instance", numbers->parent_instance);
+	}
 	if (!numbers->has_id)
 		return;
 	snprintf(keywords, sizeof(keywords), "0x%" PRIx64, numbers->keywords);

@@ -121,6 +121,7 @@ check_equal "only up to the start" 0 "$("$TRACELET" dump --json --to 0 made.etl 
 check_equal "an event by its id" 3 "$("$TRACELET" dump --json --event 3 --provider bbbb made.etl | jq .id)"
 check_equal "its other numbers are there" '0 4 0 true' \
 	"$("$TRACELET" dump --json --event Measured made.etl | jq -r '"\(.version) \(.level) \(.opcode) \(.keywords | startswith("0x"))"')"
+check_equal "an event about an instance" '17 16' "$("$TRACELET" dump --json made.etl | jq -r 'select(.instance) | "\(.instance) \(.parent_instance)"')"
 check_equal "a sample with its stack" 'app.exe+0x500 app.exe+0x900' \
 	"$("$TRACELET" dump --json --event Sample made.etl | jq -r 'select(.fields.InstructionPointer == "0x140000500") | .stack | join(" ")')"
 check_equal "names of numbers" 'UserRequest Waiting' \

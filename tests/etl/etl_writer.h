@@ -245,7 +245,12 @@ ETL_UNUSED static void etl_full(struct etl_writer *writer, bool instance, const 
 	put32(out, pid);
 	put64(out, time);
 	put_guid(out, guid);
-	put_zeros(out, instance ? 32 : 8);
+	put64(out, 0); // times in the kernel and out of it
+	if (instance) {
+		put32(out, 17); // itself, its parent
+		put32(out, 16);
+		put_guid(out, guid);
+	}
 	buffer_append(out, payload->data, payload->size);
 	pad(out);
 	payload->size = 0;
