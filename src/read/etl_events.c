@@ -48,7 +48,7 @@ static void name_type(struct etl_events *events, struct etl_type *type) {
 	etl_type_provider(&events->schemas, type, &text);
 	type->provider_string = strings_add_bytes(events->tables->strings, text.data, text.size);
 	text.size = 0;
-	etl_type_title(&events->schemas, type, &text);
+	etl_type_title(type, &text);
 	type->name_string = strings_add_bytes(events->tables->strings, text.data, text.size);
 	buffer_free(&text);
 }

@@ -268,7 +268,7 @@ static void write_event(struct etl_info *info, const struct etl_type *type, stru
 	json_object(json, scratch_text(&text));
 	etl_type_name(&info->schemas, type, &text);
 	json_string(json, "name", scratch_text(&text));
-	etl_type_title(&info->schemas, type, &text);
+	etl_type_title(type, &text);
 	json_string(json, "title", scratch_text(&text));
 	json_uint(json, "count", type->count);
 	json_uint(json, "min_len", type->shortest);

@@ -191,7 +191,7 @@ const char *etl_schemas_provider(const struct etl_schemas *schemas, const struct
 // The key of a type in `info --json`, its full name there, and its short name for people.
 void etl_type_key(const struct etl_type *type, struct buffer *out);
 void etl_type_name(const struct etl_schemas *schemas, const struct etl_type *type, struct buffer *out);
-void etl_type_title(const struct etl_schemas *schemas, const struct etl_type *type, struct buffer *out);
+void etl_type_title(const struct etl_type *type, struct buffer *out);
 void etl_type_provider(const struct etl_schemas *schemas, const struct etl_type *type, struct buffer *out);
 
 // ---- where schemas come from ----

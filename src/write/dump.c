@@ -103,7 +103,7 @@ static void json_field(struct json *json, const struct event_field *field) {
 		json_string(json, field->name, text);
 		break;
 	case FIELD_DOUBLE:
-		json_double(json, field->name, field->real);
+		json_exact(json, field->name, field->real);
 		break;
 	case FIELD_BOOL:
 		json_bool(json, field->name, field->uint);

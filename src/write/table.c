@@ -42,12 +42,12 @@ static int parse_columns(const struct table *table, const char *text, const char
 
 // Grouped, a row is the columns of the group, the number of rows in it, the sums.
 static size_t shown_columns(const struct table *table) {
-	return table->group_count ? table->group_count + 1 + table->sum_count : table->column_count;
+	return table->grouped ? table->group_count + 1 + table->sum_count : table->column_count;
 }
 
 static const char *shown_name(const struct table *table, size_t column) {
 	const struct column *columns = table->definition->columns;
-	if (!table->group_count)
+	if (!table->grouped)
 		return columns[column].name;
 	if (column < table->group_count)
 		return columns[table->group[column]].name;
@@ -57,12 +57,23 @@ static const char *shown_name(const struct table *table, size_t column) {
 
 static enum cell_type shown_type(const struct table *table, size_t column) {
 	const struct column *columns = table->definition->columns;
-	if (!table->group_count)
+	if (!table->grouped)
 		return columns[column].type;
 	if (column < table->group_count)
 		return columns[table->group[column]].type;
 	return column == table->group_count ? CELL_UINT
 					    : columns[table->sums[column - table->group_count - 1]].type;
+}
+
+static bool can_sum(const struct table *table) {
+	for (size_t i = 0; i < table->sum_count; i++) {
+		const struct column *column = &table->definition->columns[table->sums[i]];
+		if (column->type == CELL_TEXT) {
+			log_error("--sum: column '%s' has no numbers", column->name);
+			return false;
+		}
+	}
+	return true;
 }
 
 static bool parse_sort(struct table *table, const char *name) {
@@ -146,7 +157,7 @@ void table_row(struct table *table) {
 		if (cell->type == CELL_UINT && table->definition->columns[i].type == CELL_SECONDS)
 			cell->type = CELL_SECONDS;
 	}
-	if (table->group_count) {
+	if (table->grouped) {
 		fold_row(table);
 	} else {
 		for (size_t i = 0; i < table->column_count; i++)
@@ -308,10 +319,10 @@ static void json_cell(const struct table *table, struct json *json, const char *
 		json_string(json, name, text);
 		break;
 	case CELL_REAL:
-		json_double(json, name, cell->real);
+		json_exact(json, name, cell->real);
 		break;
 	case CELL_SECONDS:
-		json_double(json, name, (double)cell->number / 1e9);
+		json_exact(json, name, (double)cell->number / 1e9);
 		break;
 	case CELL_TEXT:
 		json_text(json, name, strings_get(table->tables->strings, cell->text),
@@ -412,9 +423,11 @@ struct sink *table_new(struct output *output, struct tables *tables, const struc
 		group_by = NULL;
 	const char *sum = options->sum ? options->sum : definition->sum;
 	const char *sort = options->sort ? options->sort : own ? "count" : definition->sort;
-	if (parse_columns(table, group_by, "--group-by", table->group, &table->group_count) ||
-	    parse_columns(table, sum, "--sum", table->sums, &table->sum_count) ||
-	    !parse_sort(table, sort && table->group_count ? sort : options->sort)) {
+	bool good = !parse_columns(table, group_by, "--group-by", table->group, &table->group_count) &&
+		    !parse_columns(table, sum, "--sum", table->sums, &table->sum_count) && can_sum(table);
+	// Sums without groups are those of all rows.
+	table->grouped = table->group_count || (table->sum_count && options->sum);
+	if (!good || !parse_sort(table, table->group_count ? sort : options->sort)) {
 		destroy(&table->sink);
 		return NULL;
 	}

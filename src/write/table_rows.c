@@ -224,7 +224,7 @@ static void take_images(struct table *table, const struct event *event) {
 	bool unload = strcmp(name, "Image/Unload") == 0, load = strcmp(name, "Image/Load") == 0;
 	uint64_t *known = map_put(&table->images, hash_u64(base) ^ pid);
 	if (*known && !load) {
-		if (unload && !table->group_count)
+		if (unload && !table->grouped)
 			table->cells.items[(*known - 1) * table->column_count + 6] = since_start(table,
 												 event->time);
 		return;
@@ -244,7 +244,7 @@ static void take_images(struct table *table, const struct event *event) {
 }
 
 static void finish_images(struct table *table) {
-	for (size_t i = 0; i < table->row_count && !table->group_count; i++) {
+	for (size_t i = 0; i < table->row_count && !table->grouped; i++) {
 		struct cell *row = &table->cells.items[i * table->column_count];
 		const uint64_t *pdb = map_get(&table->pdbs, hash_u64(row[2].number) ^ row[0].number);
 		if (!pdb)
@@ -463,7 +463,7 @@ static bool is_shown(const struct table *table, int column) {
 	for (size_t i = 0; i < table->group_count; i++)
 		if (table->group[i] == column)
 			return true;
-	return !table->group_count;
+	return !table->grouped;
 }
 
 static struct cell fields_cell(struct table *table, const struct event *event) {

@@ -36,7 +36,16 @@ if [ -d "$corpus" ]; then
 		"$TRACELET" dump --json "$corpus/perfview__${name#oracle_}.etl" >dump.jsonl
 		check "${name#oracle_}: as Microsoft's library printed it" python3 "$source/tests/etl/oracle" "$expected" dump.jsonl
 	done
+	"$TRACELET" info --json --manifest "$source/tests/etl/clr.man" "$corpus/perfview__gcevents.etl" >ours.json
+	check "events that a user's manifest describes: all as expected" python3 "$source/tests/etl/compare" \
+		"$corpus/expected/perfview__gcevents.json" ours.json
+	check_equal "which are most of them" 13 "$(jq '[.events[] | select(.tiers["man-file"])] | length' ours.json)"
+	check_equal "with names for numbers" '1 true' "$("$TRACELET" dump --json --event GCStart --manifest "$source/tests/etl/clr.man" \
+		"$corpus/perfview__gcevents.etl" | jq -r '"\(.fields.Count) \(.fields.Reason == "Induced")"' | head -1)"
 	net=$corpus/perfview__net.4.5.2.x64.etl
+	shutdown=$corpus/airbus__ShutdownPerfDiagLogger.etl
+	check_equal "times of hours are exact in JSON" "$("$TRACELET" table --csv "$shutdown" images --sort load --limit 1 | tail -1 | cut -d, -f6 | tr -d .)" \
+		"$("$TRACELET" table --json "$shutdown" images --sort load --limit 1 | jq '.[0].load * 1e9 | round')"
 	check_equal "the comparison can fail" 1 "$(jq '.records.total += 1' ours.json >other.json
 		python3 "$source/tests/etl/compare" "$corpus/expected/$name.json" other.json >/dev/null 2>&1; echo $?)"
 	"$TRACELET" info --json "$net" >net.json
@@ -46,7 +55,7 @@ if [ -d "$corpus" ]; then
 		check_equal "samples by .NET methods" 4494 "$($tp net.pb "select count(*) from perf_sample s
 			join stack_profile_callsite c on s.callsite_id = c.id join stack_profile_frame f on c.frame_id = f.id
 			where f.name not like '%+0x%' and f.name != ''")"
-		for file in "$net" "$corpus/airbus__ShutdownPerfDiagLogger.etl"; do
+		for file in "$net" "$shutdown"; do
 			check_rows "$file"
 		done
 	else
@@ -152,6 +161,9 @@ check_equal "the other way round" 'child.exe' \
 check_equal "rows of a table that is grouped" 'ReadGPC Core=3 Event=ld_spec EventIdx=0x70 EventNote=e Value=1000' \
 	"$("$TRACELET" table --json made.etl generic-events --group-by none | jq -r 'map(select(.provider == "WindowsPerf App"))[0] | "\(.event) \(.fields)"')"
 check_equal "JSON" 'child.exe' "$("$TRACELET" table --json made.etl processes | jq -r '.[1].name')"
+check_equal "sums of all rows" '1,65536,30.000' "$(table disk-io --sum size,duration_us | tail -n +2)"
+check_run "sums of text are refused" 2 "$TRACELET" table made.etl disk-io --sum file
+check_lines "sums: told in one line" 1 "$stderr"
 check_run "there is no such table" 2 "$TRACELET" table made.etl nonsense
 check_match "and the others are named" 'context-switches' "$stderr"
 check_run "there is no such column" 2 "$TRACELET" table made.etl processes --group-by nonsense
