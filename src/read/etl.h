@@ -84,7 +84,8 @@ struct etl_header {
 	uint32_t timer_resolution, maximum_file_size, mode, buffers_written, pointer_size;
 	uint32_t events_lost, buffers_lost, cpu_mhz;
 	int32_t utc_bias;
-	uint64_t time; // the header record's own
+	uint64_t time;  // the header record's own
+	uint64_t epoch; // from where times of the system clock count, FILETIME
 	char *session, *log_file;
 };
 
@@ -118,7 +119,6 @@ struct etl_file {
 	uint64_t unused_bytes; // zeros where a buffer would begin
 	bool cut_off;          // ends inside a buffer
 	int compression;       // the one that the last compressed buffer had
-	double nanoseconds;    // of a tick
 };
 
 // Reads the header and finds all buffers. A failure has been said in one line.

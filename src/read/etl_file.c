@@ -24,6 +24,7 @@ enum {
 	TYPE_HEADER = 4,
 	FLAG_WIDE_PROCESSOR = 0x20,
 	MODE_COMPRESSED = 0x04000000,
+	USUAL_FREQUENCY = 10000000, // of the performance counter, where it is not told
 };
 
 const char *const etl_kind_names[ETL_KIND_COUNT] = {
@@ -404,6 +405,18 @@ static char *take_text(struct cursor *in) {
 	return (char *)text.data;
 }
 
+// Old sessions do not say their clock: then a time that is near their start as a FILETIME is one. Times of
+// the system count from the boot where that is known, else from shortly before the session.
+static void choose_clock(struct etl_header *header) {
+	const uint64_t second = 10000000, day = 86400 * second;
+	uint64_t begin = header->start_time;
+	bool near = header->time + day > begin && header->time < begin + day;
+	if (header->clock < ETL_CLOCK_QPC || header->clock > ETL_CLOCK_CYCLES)
+		header->clock = near && begin > day ? ETL_CLOCK_SYSTEM : ETL_CLOCK_QPC;
+	bool boot_known = header->boot_time && header->boot_time <= begin;
+	header->epoch = boot_known ? header->boot_time : begin > second ? begin - second : 0;
+}
+
 static void decode_session(struct etl_header *header, const struct etl_record *record) {
 	enum { TIME_ZONE = 172 };
 	struct cursor in = cursor_of(record->payload, record->size);
@@ -431,6 +444,7 @@ static void decode_session(struct etl_header *header, const struct etl_record *r
 	header->buffers_lost = cursor_u32(&in);
 	header->session = take_text(&in);
 	header->log_file = take_text(&in);
+	choose_clock(header);
 }
 
 static int read_session(struct etl_file *file) {
@@ -503,10 +517,6 @@ int etl_file_open(struct etl_file *file, struct stream *input, const char *name)
 	for (size_t i = 0; i + 1 < file->buffers.count; i++)
 		if (etl_same_lane(&file->buffers.items[i], &file->buffers.items[i + 1]))
 			file->buffers.items[i].next = (uint32_t)i + 1;
-	const struct etl_header *header = &file->header;
-	file->nanoseconds = header->clock == ETL_CLOCK_SYSTEM   ? 100
-			    : header->clock == ETL_CLOCK_CYCLES ? 1000.0 / MAX(header->cpu_mhz, 1u)
-								: 1e9 / (double)MAX(header->frequency, 1u);
 	return 0;
 }
 
@@ -525,7 +535,7 @@ static uint64_t scale(uint64_t a, uint64_t b, uint64_t c) {
 static uint64_t ticks_to(const struct etl_header *header, uint64_t ticks, uint64_t per_second) {
 	if (header->clock == ETL_CLOCK_CYCLES)
 		return scale(ticks, per_second, (uint64_t)MAX(header->cpu_mhz, 1u) * 1000000);
-	return scale(ticks, per_second, MAX(header->frequency, (uint64_t)1));
+	return scale(ticks, per_second, header->frequency ? header->frequency : USUAL_FREQUENCY);
 }
 
 uint64_t etl_file_filetime(const struct etl_file *file, uint64_t ticks) {
@@ -540,7 +550,7 @@ uint64_t etl_file_filetime(const struct etl_file *file, uint64_t ticks) {
 uint64_t etl_file_time(const struct etl_file *file, uint64_t ticks) {
 	const struct etl_header *header = &file->header;
 	uint64_t time = header->clock != ETL_CLOCK_SYSTEM ? ticks_to(header, ticks, 1000000000)
-			: ticks > header->boot_time       ? (ticks - header->boot_time) * 100
+			: ticks > header->epoch           ? (ticks - header->epoch) * 100
 							  : 0;
 	return MIN(time, UINT64_MAX / 4); // a damaged time stays a time
 }

@@ -285,6 +285,54 @@ static void test_a_record_that_cannot_be_one_is_counted(void **state) {
 	buffer_free(&file);
 }
 
+// What the session says about its clock, and what its first record bears.
+static void set_clock(struct buffer *file, uint32_t clock, uint64_t boot, uint64_t time) {
+	enum { RECORD = 0x48, PAYLOAD = RECORD + 32, BOOT = PAYLOAD + 248, CLOCK = PAYLOAD + 272 };
+	memcpy(file->data + RECORD + 16, &time, sizeof(time));
+	memcpy(file->data + BOOT, &boot, sizeof(boot));
+	memcpy(file->data + CLOCK, &clock, sizeof(clock));
+}
+
+static void test_every_clock_gives_nanoseconds(void **state) {
+	const uint64_t start = 132500000000000000u, second = 10000000;
+	const struct {
+		uint32_t clock;
+		uint64_t boot, time; // of the header record
+		uint64_t apart;      // two records that are ten million ticks apart
+		bool system;
+	} cases[] = {
+		{ETL_CLOCK_QPC, start - second, 1000, 1000000000, false},
+		{ETL_CLOCK_SYSTEM, start - second, start, 1000000000, true},
+		{ETL_CLOCK_SYSTEM, 0, start, 1000000000, true},                    // nobody knows the boot
+		{ETL_CLOCK_SYSTEM, start + 100 * second, start, 1000000000, true}, // or it was set wrong
+		{ETL_CLOCK_CYCLES, start - second, 1000, 1000000000 / 300, false}, // 3 GHz
+		{0, start - second, start, 1000000000, true},                      // not told: a FILETIME
+		{0, start - second, 1000, 1000000000, false},                      // not told: a counter
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct etl_writer writer;
+		etl_writer_begin(&writer, WRITER_PLAIN, 8);
+		etl_writer_cpu(&writer, 0, cases[i].time + 3 * second);
+		sample_switch(&writer, 1, 2, 5, 0, cases[i].time + second);
+		sample_switch(&writer, 2, 3, 5, 0, cases[i].time + 2 * second);
+		struct buffer file = etl_writer_end(&writer);
+		set_clock(&file, cases[i].clock, cases[i].boot, cases[i].time);
+		struct keeper keeper = read_file(&file, &(struct read_options){0});
+		uint64_t first = find_kind(&keeper, EVENT_SWITCH, 0)->time,
+			 next = find_kind(&keeper, EVENT_SWITCH, 1)->time;
+		assert_in_range(next - first, cases[i].apart, cases[i].apart + 1);
+		assert_int_not_equal(first, 0);
+		struct stream input;
+		struct etl_info info = gather(&file, &input);
+		assert_int_equal(info.file.header.clock == ETL_CLOCK_SYSTEM, cases[i].system);
+		assert_int_equal(etl_file_filetime(&info.file, cases[i].time), start);
+		etl_info_free(&info);
+		stream_close(&input);
+		keeper_free(&keeper);
+		buffer_free(&file);
+	}
+}
+
 // ---- what becomes of records ----
 
 static void test_switches_have_both_threads_and_how_the_old_one_left(void **state) {
@@ -528,6 +576,7 @@ int main(void) {
 		cmocka_unit_test(test_a_file_that_is_cut_off_is_read_as_far_as_it_goes),
 		cmocka_unit_test(test_a_damaged_buffer_costs_itself_only_and_is_counted),
 		cmocka_unit_test(test_a_record_that_cannot_be_one_is_counted),
+		cmocka_unit_test(test_every_clock_gives_nanoseconds),
 		cmocka_unit_test(test_switches_have_both_threads_and_how_the_old_one_left),
 		cmocka_unit_test(test_who_readies_a_thread_is_who_runs_there),
 		cmocka_unit_test(test_tasks_are_told_with_names_and_ends),
