@@ -121,6 +121,16 @@ static const struct event_numbers *numbers_of(struct etl_events *events, const s
 	return numbers;
 }
 
+// A stack that follows its event names it by time, and by its thread, where events of several CPUs have
+// the same time.
+static uint32_t following_stack(struct etl_events *events, const struct etl_record *record,
+				const struct etl_type *type, uint32_t tid) {
+	bool sampled = type->role == ROLE_SAMPLE || type->role == ROLE_PMC_SAMPLE;
+	if (type->role >= ROLE_STACK && type->role <= ROLE_STACK_DEFINITION)
+		return 0;
+	return etl_stacks_of(&events->stacks, record->time, sampled ? tid : record->tid);
+}
+
 static int push_generic(struct etl_events *events, const struct etl_record *record, struct etl_type *type,
 			uint64_t ticks) {
 	struct event event = event_of(events, record, EVENT_GENERIC);
@@ -145,7 +155,7 @@ static int push_generic(struct etl_events *events, const struct etl_record *reco
 	if (record->items_size)
 		event.generic.stack = own_stack(events, record);
 	else if (etl_is_kernel(record))
-		event.generic.stack = etl_stacks_of(&events->stacks, record->time, ETL_NONE);
+		event.generic.stack = following_stack(events, record, type, event.tid);
 	return push(events, &event);
 }
 

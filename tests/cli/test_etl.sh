@@ -48,7 +48,8 @@ if [ -d "$corpus" ]; then
 		"$("$TRACELET" table --json "$shutdown" images --sort load --limit 1 | jq '.[0].load * 1e9 | round')"
 	check_equal "the comparison can fail" 1 "$(jq '.records.total += 1' ours.json >other.json
 		python3 "$source/tests/etl/compare" "$corpus/expected/$name.json" other.json >/dev/null 2>&1; echo $?)"
-	"$TRACELET" info --json "$net" >net.json
+	check_equal "all events that have a stack are dumped with it" "$(jq '.stacks.stats["events with stack"]' "$corpus/expected/perfview__net.4.5.2.x64.json")" \
+		"$("$TRACELET" dump --json --provider "Windows Kernel" "$net" | jq -n '[inputs | select(.stack)] | length')"
 	check_run "a real file converts" 0 "$TRACELET" convert "$net" net.pb
 	check_run "what came out is sound" 0 "$TRACELET" check net.pb
 	if $tp --health net.pb 2>/dev/null; then
