@@ -539,8 +539,9 @@ void etl_info_text(struct etl_info *info, struct buffer *out) {
 	buffer_printf(out, "file       %s, ETL, %s\n", info->file.name,
 		      file_size_words(info->file.input->total, size));
 	buffer_printf(out, "session    %s, log file %s\n", header->session, header->log_file);
-	buffer_printf(out, "system     Windows build %u, %u CPUs at %u MHz, %u-bit\n", header->build,
-		      header->processors, header->cpu_mhz, header->pointer_size * 8);
+	buffer_printf(out, "system     Windows %u.%u build %u, %u CPUs at %u MHz, %u-bit\n",
+		      header->version & 0xff, header->version >> 8 & 0xff, header->build, header->processors,
+		      header->cpu_mhz, header->pointer_size * 8);
 	buffer_printf(out, "time       ");
 	format_filetime(out, etl_file_filetime(&info->file, info->first_time));
 	buffer_printf(out, ", %.6f s, clock %s\n", seconds, clock_name(header->clock));

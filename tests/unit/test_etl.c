@@ -451,9 +451,14 @@ static void test_the_drivers_counter_is_told_as_differences(void **state) {
 }
 
 static void test_losses_of_the_session_are_told(void **state) {
-	struct keeper keeper = read_sample();
+	struct buffer file = sample_file(WRITER_PLAIN, 8);
+	file.data[0x48 + 32 + 276] = 3; // buffers
+	struct keeper keeper = read_file(&file, &(struct read_options){0});
 	assert_int_equal(find_kind(&keeper, EVENT_LOST, 0)->lost.count, 7);
+	assert_int_equal(find_kind(&keeper, EVENT_LOST, 1)->lost.count, 3);
+	assert_int_equal(find_kind(&keeper, EVENT_LOST, 1)->lost.source, SOURCE_BUFFER);
 	keeper_free(&keeper);
+	buffer_free(&file);
 }
 
 // ---- schemas ----
