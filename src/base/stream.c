@@ -161,3 +161,10 @@ void stream_forget(struct stream *stream, const uint8_t *pointer) {
 	stream->forgotten += size;
 #endif
 }
+
+void stream_forget_all(struct stream *stream) {
+#ifndef _WIN32
+	if (stream->mapped)
+		madvise(stream->mapped, stream->mapped_size, MADV_DONTNEED);
+#endif
+}

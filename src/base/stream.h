@@ -32,6 +32,9 @@ const uint8_t *stream_map(struct stream *stream, size_t *size);
 // What stream_map() gave is not needed any more up to `pointer`: its memory may go.
 void stream_forget(struct stream *stream, const uint8_t *pointer);
 
+// The same for all of it, as long as nobody needs it: what is looked at again is read again.
+void stream_forget_all(struct stream *stream);
+
 // How many bytes are there without reading more: what is left after a NULL.
 static inline size_t stream_available(const struct stream *stream) {
 	return stream->end - stream->begin;

@@ -1,5 +1,6 @@
 #include "cli/look.h"
 #include "base/log.h"
+#include "event/blocked.h"
 #include "event/locate.h"
 #include "event/order.h"
 #include "symbol/symbolizer.h"
@@ -65,6 +66,8 @@ static void progress_destroy(struct sink *sink) {
 
 int look_read(struct look *look, const struct read_options *options, struct tables *tables,
 	      struct sink *sink) {
+	if (!look->reader->ordered)
+		sink = blocked_new(tables, sink);
 	if (look->names) {
 		tables->symbolizer = symbolizer_new(true);
 		sink = locate_new(tables, sink);

@@ -63,6 +63,9 @@ enum {
 	TID_OUTSIDE = 4194304,
 };
 
+// The event of samples that tell how long a task waited, and where, in nanoseconds.
+#define EVENT_OFF_CPU "off-cpu"
+
 // The state in which a task left the CPU, numbered as the kernel's
 // sched_switch tracepoint prints it (since 4.14).
 enum task_state {
@@ -87,8 +90,9 @@ enum {
 	SAMPLE_NO_PID = 1,
 	SAMPLE_NO_TASK = 2,
 	SAMPLE_BASELINE = 4,
-	SAMPLE_RAW = 8,    // its frames are addresses in the process, and nothing else is known of them yet
-	SAMPLE_BROKEN = 16 // the walk up its stack did not reach the outermost function
+	SAMPLE_RAW = 8,     // its frames are addresses in the process, and nothing else is known of them yet
+	SAMPLE_BROKEN = 16, // the walk up its stack did not reach the outermost function
+	SAMPLE_WAITS = 32   // taken when its task began to wait; the weight is how long, once that is known
 };
 
 // What a test may say (enum tl_mark_type of tracelet/mark.h has the same numbers).
@@ -225,8 +229,8 @@ struct event {
 			uint32_t text; // a line for each frame
 		} crash_stack;
 		struct {
-			double value;  // of a counter; of a case's end its result: 0 passed, 77 skipped, else
-				       // failed
+			double value; // of a counter; of a case's end its result: 0 passed, 77 skipped, else
+				      // failed
 			uint32_t name; // or text
 			uint16_t type; // enum mark_type
 			bool no_task;  // is about the test as a whole
@@ -242,6 +246,10 @@ struct event {
 		} counter;
 	};
 };
+
+// The fields of a generic event live as long as the push: a copy of them, in one piece with their
+// texts and names, to be freed. NULL: there are none.
+const struct event_field *event_fields_copy(const struct event_field *fields, size_t count);
 
 // Whatever takes events. push() and finish() return 0 or -errno; after an error
 // the pipeline stops. finish() says that everything has been pushed.

@@ -29,34 +29,7 @@ struct order {
 	uint64_t late;
 };
 
-// The fields of a generic event live as long as the push: one that waits gets
-// a copy of them, in one piece with their texts and names.
-static const struct event_field *copy_fields(const struct event *event) {
-	size_t count = event->generic.field_count, size = count * sizeof(struct event_field);
-	if (!count)
-		return NULL;
-	for (size_t i = 0; i < count; i++) {
-		const struct event_field *field = &event->generic.fields[i];
-		size += strlen(field->name) + 1 + (field->type == FIELD_TEXT ? field->size : 0);
-	}
-	struct event_field *copy = memory_alloc(size);
-	char *at = (char *)(copy + count);
-	for (size_t i = 0; i < count; i++) {
-		const struct event_field *field = &event->generic.fields[i];
-		copy[i] = *field;
-		copy[i].name = at;
-		size_t length = strlen(field->name) + 1;
-		memcpy(at, field->name, length);
-		at += length;
-		if (field->type == FIELD_TEXT && field->size) {
-			copy[i].text = memcpy(at, field->text, field->size);
-			at += field->size;
-		}
-	}
-	return copy;
-}
-
-// The same for the copy of a stack.
+// What lives as long as the push is copied for an event that waits.
 static const struct sample_copy *copy_stack(const struct sample_copy *given) {
 	struct sample_copy *copy = memory_alloc(sizeof(*copy) + given->size);
 	*copy = *given;
@@ -74,7 +47,7 @@ static void free_fields(const struct event *event) {
 static void queue_insert(struct queue *queue, const struct event *given) {
 	struct event copied = *given, *event = &copied;
 	if (event->kind == EVENT_GENERIC)
-		event->generic.fields = copy_fields(given);
+		event->generic.fields = event_fields_copy(given->generic.fields, given->generic.field_count);
 	else if (event->kind == EVENT_SAMPLE && given->sample.copy)
 		event->sample.copy = copy_stack(given->sample.copy);
 	array_push(&queue->events, *event);

@@ -16,10 +16,8 @@
 #include <stdio.h>
 
 enum {
-	PACKET_TAG = 0x0a,
-	SMALLEST_TRACE = 4,     // a packet of one field
-	MOST_FINDINGS = 20,     // reported unless told otherwise
-	PACKET_LIMIT = 1 << 28, // what fits the four bytes that Perfetto's writers keep for a length
+	SMALLEST_TRACE = 4, // a packet of one field
+	MOST_FINDINGS = 20, // reported unless told otherwise
 	MOST_PAYLOADS = 8,
 };
 
@@ -191,33 +189,6 @@ static const struct payload {
 
 // ---- packets ----
 
-static void take_header(struct packet *packet, const struct wire_field *field) {
-	switch (field->number) {
-	case 8:
-		packet->time = field->value;
-		packet->has_time = true;
-		break;
-	case 10:
-		packet->sequence_id = (uint32_t)field->value;
-		break;
-	case 13:
-		packet->flags = (uint32_t)field->value;
-		break;
-	case 41:
-		packet->cleared = field->value;
-		break;
-	case 42:
-		packet->dropped = field->value;
-		break;
-	case 58:
-		packet->clock = (uint32_t)field->value;
-		break;
-	case 98:
-		packet->machine = (uint32_t)field->value;
-		break;
-	}
-}
-
 static void look_at_payload(struct check *check, const struct wire_field *field) {
 	const struct payload *payload = &payloads[field->number];
 	if (payload->rule)
@@ -239,7 +210,7 @@ static void check_packet(struct check *check, const uint8_t *begin, size_t size)
 			     payloads[field->number].kind != PAYLOAD_UNKNOWN;
 		if (!known) {
 			wire_check_field(check, &rule_packet_header, field, 0);
-			take_header(&check->packet, field);
+			packet_header_take(&check->packet.head, field);
 		} else if (field->wire != PROTO_BYTES)
 			check_defect(check, field->at, DEFECT_FIELD_TYPE, field->number);
 		else if (count < MOST_PAYLOADS)
@@ -265,23 +236,22 @@ static size_t next_packet(struct check *check, size_t *head) {
 	struct stream *input = check->input;
 	if (!stream_need(input, 1))
 		return 0;
-	stream_need(input, 11); // a tag and the longest varint, if there is so much
+	stream_need(input, PACKET_HEAD_MOST); // if there is so much
 	const uint8_t *at = input->data + input->begin;
-	if (*at != PACKET_TAG) {
+	uint64_t length;
+	switch (packet_frame(at, stream_available(input), head, &length)) {
+	case FRAME_TAG:
 		check_defect(check, at, input->offset ? DEFECT_TAG : DEFECT_FIRST_TAG, *at);
 		return 0;
-	}
-	struct cursor cursor = cursor_of(at + 1, MIN(stream_available(input), 11) - 1);
-	uint64_t length = cursor_varint(&cursor);
-	if (cursor.failed) {
+	case FRAME_LENGTH:
 		check_defect(check, at, DEFECT_PACKET_LENGTH, 0);
 		return 0;
-	}
-	if (length > PACKET_LIMIT) {
+	case FRAME_SIZE:
 		check_defect(check, at, DEFECT_PACKET_SIZE, length);
 		return 0;
+	case FRAME_GOOD:
+		break;
 	}
-	*head = (size_t)(cursor.at - at);
 	size_t whole = *head + (size_t)length;
 	if (!stream_need(input, whole)) {
 		if (!input->error)

@@ -124,9 +124,7 @@ struct track {
 
 struct packet {
 	struct sequence *sequence; // NULL without an id
-	uint32_t sequence_id, machine, flags, clock;
-	uint64_t time;
-	bool cleared, dropped, has_time;
+	struct packet_header head;
 	const uint8_t *begin;
 };
 

@@ -30,41 +30,41 @@ static void forget_state(struct sequence *sequence) {
 // The time of the packet in its own clock, made absolute.
 static void take_time(struct check *check) {
 	struct packet *packet = &check->packet;
-	if (!packet->clock && packet->sequence)
-		packet->clock = packet->sequence->clock;
-	if (!packet->has_time || !packet->clock)
+	if (!packet->head.clock && packet->sequence)
+		packet->head.clock = packet->sequence->clock;
+	if (!packet->head.has_time || !packet->head.clock)
 		return;
-	clock_used(check, packet->begin, packet->clock);
+	clock_used(check, packet->begin, packet->head.clock);
 	for (size_t i = 0; packet->sequence && i < packet->sequence->clocks.count; i++) {
 		struct sequence_clock *clock = &packet->sequence->clocks.items[i];
-		if (clock->id == packet->clock && clock->incremental)
-			packet->time = clock->value += packet->time;
+		if (clock->id == packet->head.clock && clock->incremental)
+			packet->head.time = clock->value += packet->head.time;
 	}
 }
 
 void sequence_enter(struct check *check) {
 	struct packet *packet = &check->packet;
-	if (packet->sequence_id == 0) {
+	if (packet->head.sequence_id == 0) {
 		packet->sequence = NULL;
-		if (packet->flags || packet->cleared)
+		if (packet->head.flags || packet->head.cleared)
 			check_defect(check, packet->begin, DEFECT_NO_SEQUENCE, 0);
 		take_time(check);
 		return;
 	}
-	struct sequence *sequence = sequence_get(check,
-						 (uint64_t)packet->machine << 32 | packet->sequence_id);
+	struct sequence *sequence = sequence_get(check, (uint64_t)packet->head.machine << 32 |
+								packet->head.sequence_id);
 	packet->sequence = sequence;
-	if (packet->dropped) {
+	if (packet->head.dropped) {
 		sequence->cleared = false;
 		sequence->lossy = true;
 	}
-	if (packet->cleared || packet->flags & 1) {
+	if (packet->head.cleared || packet->head.flags & 1) {
 		forget_state(sequence);
 		sequence->cleared = true;
 		sequence->lossy = false;
 	}
-	if (packet->flags & 2 && !sequence->cleared && !sequence->lossy && !check->opaque)
-		check_defect(check, packet->begin, DEFECT_NOT_CLEARED, packet->sequence_id);
+	if (packet->head.flags & 2 && !sequence->cleared && !sequence->lossy && !check->opaque)
+		check_defect(check, packet->begin, DEFECT_NOT_CLEARED, packet->head.sequence_id);
 	take_time(check);
 }
 
@@ -88,7 +88,7 @@ static bool state_is_taken(struct check *check, const struct wire_field *field) 
 	if (!sequence)
 		check_defect(check, field->at, DEFECT_NO_SEQUENCE, 0);
 	else if (!sequence->cleared && !sequence->lossy && !check->opaque)
-		check_defect(check, field->at, DEFECT_STATE_IGNORED, check->packet.sequence_id);
+		check_defect(check, field->at, DEFECT_STATE_IGNORED, check->packet.head.sequence_id);
 	return sequence && sequence->cleared;
 }
 
@@ -102,7 +102,7 @@ void check_interned_id(struct check *check, const uint8_t *at, uint8_t table, ui
 	const struct sequence *sequence = check->packet.sequence;
 	if (check->skip_ids || check->opaque || (sequence && sequence->lossy))
 		return;
-	if (sequence && !sequence->cleared && check->packet.flags & 2)
+	if (sequence && !sequence->cleared && check->packet.head.flags & 2)
 		return; // has been said of the packet as a whole
 	const uint64_t *bits = sequence ? map_get(&sequence->interned, interned_key(table, id)) : NULL;
 	if (!bits || !(*bits >> (id & 63) & 1))

@@ -76,13 +76,14 @@ static void note_first(uint64_t *place, uint64_t offset) {
 // they are on the same clock.
 static void follow_time(const struct check *check, struct track *track) {
 	const struct packet *packet = &check->packet;
-	uint64_t clock = packet->clock;
+	uint64_t clock = packet->head.clock;
 	if (clock >= 64 && clock < 128 && packet->sequence)
 		clock ^= hash_u64(packet->sequence->key);
-	if (!packet->has_time || (track->timed && (clock != track->clock || packet->time < track->time)))
+	if (!packet->head.has_time ||
+	    (track->timed && (clock != track->clock || packet->head.time < track->time)))
 		track->unordered = true;
 	track->clock = clock;
-	track->time = packet->time;
+	track->time = packet->head.time;
 	track->timed = true;
 }
 

@@ -7,65 +7,21 @@
 // Deeper than anything that is written (nested debug annotations go furthest).
 enum { DEPTH_LIMIT = 64 };
 
-static bool fault(struct check *check, struct cursor *message, const uint8_t *at, enum defect defect,
-		  uint64_t value) {
-	check_defect(check, at, defect, value);
-	message->at = message->end;
-	message->failed = true;
-	return false;
-}
-
-// cursor_varint() takes any ten bytes; the tenth may only hold the top bit.
-static inline bool take_varint(struct cursor *cursor, uint64_t *value, bool *overlong) {
-	const uint8_t *at = cursor->at;
-	uint64_t sum = 0;
-	for (unsigned shift = 0; shift < 70; shift += 7) {
-		if (at == cursor->end)
-			return false;
-		uint8_t byte = *at++;
-		if (shift == 63 && byte > 1)
-			break;
-		sum |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80)) {
-			cursor->at = at;
-			*value = sum;
-			return true;
-		}
-	}
-	*overlong = true;
-	return false;
+static bool report(struct check *check, const uint8_t *at, enum wire_result result, uint64_t detail) {
+	static const enum defect defects[] = {[WIRE_OVERRUN] = DEFECT_OVERRUN,
+					      [WIRE_VARINT] = DEFECT_VARINT,
+					      [WIRE_NUMBER] = DEFECT_FIELD_NUMBER,
+					      [WIRE_TYPE] = DEFECT_WIRE_TYPE};
+	if (result > WIRE_END)
+		check_defect(check, at, defects[result], detail);
+	return result == WIRE_FIELD;
 }
 
 bool wire_next_slow(struct check *check, struct cursor *message, struct wire_field *field) {
 	const uint8_t *at = message->at;
-	if (at == message->end)
-		return false;
-	uint64_t tag = 0, value = 0;
-	bool overlong = false;
-	if (!take_varint(message, &tag, &overlong))
-		return fault(check, message, at, overlong ? DEFECT_VARINT : DEFECT_OVERRUN, 0);
-	uint64_t number = tag >> 3;
-	unsigned wire = tag & 7;
-	if (number == 0 || number > (1u << 29) - 1)
-		return fault(check, message, at, DEFECT_FIELD_NUMBER, number);
-	*field = (struct wire_field){.number = (uint32_t)number, .wire = wire, .at = at};
-	if (wire == PROTO_VARINT || wire == PROTO_BYTES) {
-		if (!take_varint(message, &value, &overlong))
-			return fault(check, message, at, overlong ? DEFECT_VARINT : DEFECT_OVERRUN, number);
-		field->value = value;
-		if (wire == PROTO_BYTES) {
-			if (value > cursor_left(message))
-				return fault(check, message, at, DEFECT_OVERRUN, number);
-			field->bytes = cursor_slice(message, (size_t)value);
-		}
-	} else if (wire == PROTO_FIXED64 || wire == PROTO_FIXED32) {
-		field->value = wire == PROTO_FIXED64 ? cursor_u64(message) : cursor_u32(message);
-		if (message->failed)
-			return fault(check, message, at, DEFECT_OVERRUN, number);
-	} else {
-		return fault(check, message, at, DEFECT_WIRE_TYPE, wire);
-	}
-	return true;
+	uint64_t detail;
+	enum wire_result result = wire_take(message, field, &detail);
+	return result == WIRE_FIELD || report(check, at, result, result == WIRE_END ? 0 : detail);
 }
 
 // ---- packed lists ----
@@ -74,10 +30,12 @@ bool wire_next_packed(struct check *check, struct cursor *packed, uint64_t *valu
 	const uint8_t *at = packed->at;
 	if (at == packed->end)
 		return false;
-	bool overlong = false;
-	if (!take_varint(packed, value, &overlong))
-		return fault(check, packed, at, overlong ? DEFECT_VARINT : DEFECT_OVERRUN, 0);
-	return true;
+	enum wire_result result = wire_varint(packed, value);
+	if (result == WIRE_FIELD)
+		return true;
+	packed->at = packed->end;
+	packed->failed = true;
+	return report(check, at, result, 0);
 }
 
 // A varint ends at each byte below 0x80: eight bytes are counted at a time.

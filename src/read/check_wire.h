@@ -3,18 +3,9 @@
 // like and which interned table it points into.
 #pragma once
 
-#include "base/buffer.h"
-#include "base/cursor.h"
+#include "read/wire.h"
 
 struct check;
-
-struct wire_field {
-	uint32_t number;
-	enum proto_wire wire;
-	uint64_t value;      // of a varint or fixed field
-	struct cursor bytes; // of a PROTO_BYTES field
-	const uint8_t *at;   // its tag
-};
 
 // How a known field is written. Unknown fields may be anything.
 enum shape {
@@ -44,24 +35,8 @@ struct message_rule {
 // The next field, or false: at the end, or after a fault, which has been reported.
 bool wire_next_slow(struct check *check, struct cursor *message, struct wire_field *field);
 
-// Nearly all tags and most values and lengths are one byte; the rest goes the long way.
 static inline bool wire_next(struct check *check, struct cursor *message, struct wire_field *field) {
-	const uint8_t *at = message->at;
-	size_t left = cursor_left(message);
-	if (left < 2 || ((at[0] | at[1]) & 0x80) || at[0] < 8)
-		return wire_next_slow(check, message, field);
-	size_t nested = (at[0] & 7) == PROTO_BYTES ? at[1] : 0;
-	if ((at[0] & 5) || nested > left - 2)
-		return wire_next_slow(check, message, field);
-	field->number = at[0] >> 3;
-	field->wire = at[0] & 7;
-	field->value = at[1];
-	field->bytes.at = at + 2;
-	field->bytes.end = at + 2 + nested;
-	field->bytes.failed = false;
-	field->at = at;
-	message->at += 2 + nested;
-	return true;
+	return wire_quick(message, field) || wire_next_slow(check, message, field);
 }
 
 // Looks at a field by its rule, and at all that is nested in it.

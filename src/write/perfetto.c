@@ -16,11 +16,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { MOST_FACTS = 64 }; // all of them are in one packet
+enum { MOST_FACTS = 64 };    // all of them are in one packet
+enum { CORE_DUMPED = 0x80 }; // of an exit code
 
 // ---- packets ----
 
-size_t perfetto_begin(struct perfetto *perfetto, enum sequence sequence, uint64_t time) {
+size_t perfetto_begin(struct perfetto *perfetto, enum sequence_number sequence, uint64_t time) {
 	size_t mark = proto_begin(&perfetto->packet, TRACE_PACKET);
 	if (time)
 		proto_uint(&perfetto->packet, PACKET_TIMESTAMP, time);
@@ -84,7 +85,7 @@ static int write_system(struct perfetto *perfetto) {
 		proto_string(&perfetto->packet, names[i].field, value && *value ? value : names[i].otherwise);
 	}
 	proto_end(&perfetto->packet, utsname);
-	proto_string(&perfetto->packet, SYSTEM_SERVICE_VERSION, "tracelet " TRACELET_VERSION);
+	proto_string(&perfetto->packet, SYSTEM_SERVICE_VERSION, SERVICE_OURS TRACELET_VERSION);
 	proto_end(&perfetto->packet, info);
 	return perfetto_end(perfetto, mark);
 }
@@ -336,7 +337,9 @@ static int write_process(struct perfetto *perfetto, uint64_t time, const struct 
 		if (start)
 			proto_uint(&perfetto->packet, PROCESS_START, start);
 		proto_end(&perfetto->packet, process);
-	} else {
+	}
+	// Also of a process' first thread: its name is not that of its command.
+	if (task->tid != task->pid || task->name) {
 		size_t thread = proto_begin(&perfetto->packet, TREE_THREADS);
 		proto_uint(&perfetto->packet, THREAD_TID, task->tid);
 		if (task->name)
@@ -364,11 +367,32 @@ static int take_meta(struct perfetto *perfetto, const struct event *event) {
 	return 0;
 }
 
+// Someone has set the wall clock meanwhile. To an importer no clock goes back, so the trace
+// keeps the time of day it began with.
+static int tell_of_set_clock(struct perfetto *perfetto, const struct event *event, int64_t jump) {
+	char title[96];
+	snprintf(title, sizeof(title), "wall clock set %s by %.3f s", jump < 0 ? "back" : "forward",
+		 (double)(jump < 0 ? -jump : jump) / 1e9);
+	size_t mark = perfetto_begin(perfetto, SEQUENCE_EVENTS, MAX(event->time, perfetto->start));
+	size_t instant = track_event_begin(perfetto, TYPE_INSTANT, UUID_TEST, title);
+	proto_end(&perfetto->packet, instant);
+	return perfetto_end(perfetto, mark);
+}
+
 static int take_clock(struct perfetto *perfetto, const struct event *event) {
+	enum { SECOND = 1000000000 };
+	int64_t offset = (int64_t)(event->clock.wall - event->time);
+	if (!perfetto->clock_time)
+		perfetto->wall_offset = offset;
+	int64_t jump = offset - perfetto->wall_offset;
+	bool was_set = jump > SECOND || jump < -SECOND;
 	perfetto->clock_time = event->time;
-	perfetto->wall = event->clock.wall;
+	perfetto->wall = was_set ? 0 : event->clock.wall;
 	perfetto->monotonic = event->clock.monotonic;
-	return perfetto->preamble_written ? write_clocks(perfetto) : 0;
+	if (!perfetto->preamble_written)
+		return 0;
+	int error = was_set ? tell_of_set_clock(perfetto, event, jump) : 0;
+	return error ? error : write_clocks(perfetto);
 }
 
 static int take_task(struct perfetto *perfetto, const struct event *event) {
@@ -416,6 +440,9 @@ static int write_exec_instant(struct perfetto *perfetto, const struct event *eve
 	buffer_append(&words, event->exec.truncated ? " ..." : "", event->exec.truncated ? 5 : 1);
 	annotate_text(perfetto, "arguments", (char *)words.data);
 	buffer_free(&words);
+	annotate_int(perfetto, "cpu", event->cpu);
+	if (event->exec.old_tid && event->exec.old_tid != event->tid)
+		annotate_int(perfetto, "old_tid", event->exec.old_tid);
 	proto_end(&perfetto->packet, instant);
 	return perfetto_end(perfetto, mark);
 }
@@ -476,6 +503,11 @@ static int take_exit(struct perfetto *perfetto, const struct event *event) {
 	else if (!event->exit.unknown)
 		annotate_int(perfetto, signal ? "signal" : "status",
 			     signal ? signal : event->exit.code >> 8 & 0xff);
+	if (!event->exit.unknown && event->exit.code & CORE_DUMPED)
+		annotate_int(perfetto, "core_dumped", 1);
+	if (event->exit.last)
+		annotate_int(perfetto, "last_thread", 1);
+	annotate_int(perfetto, "cpu", event->cpu);
 	proto_end(&perfetto->packet, instant);
 	return perfetto_end(perfetto, mark);
 }
@@ -571,8 +603,8 @@ static struct sink *perfetto_open(struct output *output, struct tables *tables) 
 	perfetto->strings = tables->strings;
 	perfetto->stacks = tables->stacks;
 	perfetto->more = events_new();
-	perfetto->outside_name = strings_add(tables->strings, "(not this test)");
-	perfetto->lost_name = strings_add(tables->strings, "(events lost)");
+	perfetto->outside_name = strings_add(tables->strings, NAME_OUTSIDE);
+	perfetto->lost_name = strings_add(tables->strings, NAME_LOST);
 	return &perfetto->sink;
 }
 

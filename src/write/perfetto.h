@@ -7,23 +7,9 @@
 
 #include "base/file.h"
 #include "event/event.h"
-#include "write/perfetto_fields.h"
-
-// Packets of one sequence are handled in order. Track descriptors have one of
-// their own, because an importer takes a thread descriptor as the thread of the
-// events that follow it on its sequence.
-enum sequence {
-	SEQUENCE_KERNEL = 1,
-	SEQUENCE_TRACKS,
-	SEQUENCE_EVENTS,
-	SEQUENCE_GENERIC,
-	SEQUENCE_MARKS,
-	SEQUENCE_COUNT
-};
+#include "event/perfetto_fields.h"
 
 enum { NO_TID = UINT32_MAX };
-
-enum { UUID_TEST = 0x7472616365, UUID_FIRST_TASK = 0x100000, UUID_FIRST_MARK = 0x200000000 };
 
 // The slices of a task's own that are open.
 struct mark_slices {
@@ -93,6 +79,7 @@ struct perfetto {
 	bool system_scope;
 	bool windows; // a process is no thread there: it never runs itself
 	uint64_t start, end, wall, monotonic, clock_time;
+	int64_t wall_offset;       // from the trace's clock to the wall clock, in the beginning
 	ARRAY(struct event) facts; // EVENT_META
 	struct map tasks;          // tid to index in `pool`
 	ARRAY(struct task) pool;
@@ -109,7 +96,8 @@ struct perfetto {
 
 // ---- perfetto.c ----
 
-size_t perfetto_begin(struct perfetto *perfetto, enum sequence sequence, uint64_t time); // time 0: none
+size_t perfetto_begin(struct perfetto *perfetto, enum sequence_number sequence,
+		      uint64_t time); // time 0: none
 int perfetto_end(struct perfetto *perfetto, size_t mark);
 struct task *perfetto_task(struct perfetto *perfetto, uint32_t tid); // or NULL
 uint32_t perfetto_task_name(struct perfetto *perfetto, uint32_t tid);

@@ -46,6 +46,14 @@ static int write_crash(struct perfetto *perfetto, const struct crash *crash) {
 	annotate(perfetto, "signal", number);
 	snprintf(number, sizeof(number), "0x%" PRIx64, event->crash.instruction);
 	annotate(perfetto, "instruction", number);
+	snprintf(number, sizeof(number), "%" PRId32, event->crash.code);
+	annotate(perfetto, "code", number);
+	snprintf(number, sizeof(number), "0x%" PRIx64, event->crash.address);
+	annotate(perfetto, "address", number);
+	if (event->cpu != CPU_NONE) {
+		snprintf(number, sizeof(number), "%" PRIu32, event->cpu);
+		annotate(perfetto, "cpu", number);
+	}
 	if (crash->stack)
 		annotate(perfetto, "stack", strings_get(perfetto->strings, crash->stack));
 	proto_end(&perfetto->packet, instant);

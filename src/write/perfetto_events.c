@@ -16,7 +16,6 @@
 #include <stdio.h>
 
 enum {
-	SEQUENCE_FIRST_SAMPLES = 16,
 	UUID_FIRST_MORE = 0x400000000,
 	MOST_FRAMES = 4096, // of one stack; the outermost of a deeper one are left out
 	MOST_LANES = 64,
@@ -146,6 +145,10 @@ static uint64_t intern_frame(struct perfetto *perfetto, struct interned *interne
 		proto_uint(out, FRAME_SOURCE_PATH, source);
 	if (frame->line)
 		proto_uint(out, FRAME_LINE, frame->line);
+	if (frame->kind == FRAME_INLINED)
+		proto_string(out, FRAME_KIND_TEXT, "inlined");
+	else if (frame->kind != FRAME_USER)
+		proto_uint(out, FRAME_KIND, frame->kind == FRAME_KERNEL ? KIND_KERNEL : KIND_JIT);
 	proto_end(out, entry);
 	return (uint64_t)id + 1;
 }
@@ -230,6 +233,8 @@ int events_sample(struct perfetto *perfetto, const struct event *event) {
 			   stacks_frame(perfetto->stacks, leaf->frame)->kind == FRAME_KERNEL ? CPU_MODE_KERNEL
 											     : CPU_MODE_USER);
 	proto_uint(packet, SAMPLE_COUNT, event->sample.weight);
+	if (event->sample.flags & SAMPLE_BROKEN)
+		proto_uint(packet, SAMPLE_UNWIND_ERROR, UNWIND_ERROR_UNKNOWN);
 	proto_end(packet, sample);
 	return perfetto_end(perfetto, mark);
 }

@@ -15,7 +15,6 @@ enum {
 	BUNDLE_BYTES = 48 * 1024,
 	DEFAULT_PRIORITY = 120,
 	CLONE_THREAD = 0x10000,
-	TID_LOST = TID_OUTSIDE + (1 << 20), // plus the CPU
 };
 
 static const uint32_t column_fields[COLUMN_COUNT] = {

@@ -86,7 +86,7 @@ static void annotate(struct perfetto *perfetto, const char *name, const char *va
 
 // What a mark is called: one without a text needs a name, too.
 static uint32_t name_of(struct perfetto *perfetto, const struct event *event) {
-	return event->mark.name ? event->mark.name : strings_add(perfetto->strings, "(no text)");
+	return event->mark.name ? event->mark.name : strings_add(perfetto->strings, NAME_NO_TEXT);
 }
 
 static int write_named(struct perfetto *perfetto, const struct event *event, unsigned type, uint64_t track,

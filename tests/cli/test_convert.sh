@@ -55,7 +55,6 @@ refused "an empty file said to be a spool" "empty: not a tracelet spool" --from 
 head -c 100000 /dev/urandom >noise
 refused "noise" "noise: of no format that tracelet reads" noise refused.pb
 refused "noise said to be a spool" "noise: not a tracelet spool" --from spool noise refused.pb
-refused "a trace is not input yet" "of no format" "$good/made-by-run.pb" refused.pb
 (head -c 8 t.spool; printf '\377\377\377\377'; tail -c +13 t.spool) >other-version
 refused "a spool of another version" "version" other-version refused.pb
 head -c 20 t.spool >stump

@@ -416,7 +416,7 @@ static void test_an_exec_is_an_instant_and_a_command_line(void **state) {
 	const struct view_track_event *exec = instant(&view, "exec /bin/ls");
 	assert_int_equal(exec->time, 2100);
 	assert_int_equal(tid_of_track(&view, exec->track), 11);
-	assert_string_equal(exec->annotations, "file=/bin/ls;arguments=ls -l;");
+	assert_string_equal(exec->annotations, "file=/bin/ls;arguments=ls -l;cpu=0;");
 	const struct view_process *process = &view.processes.items[0];
 	assert_int_equal(process->pid, 11);
 	assert_int_equal(process->parent, 10);
@@ -429,7 +429,8 @@ static void test_arguments_that_were_cut_say_so(void **state) {
 	trace_begin("system");
 	exec_file(2100, 11, 11, true);
 	struct view view = trace_end();
-	assert_string_equal(instant(&view, "exec /bin/ls")->annotations, "file=/bin/ls;arguments=ls -l ...;");
+	assert_string_equal(instant(&view, "exec /bin/ls")->annotations,
+			    "file=/bin/ls;arguments=ls -l ...;cpu=0;");
 	view_free(&view);
 }
 
@@ -454,9 +455,9 @@ static void test_an_exit_tells_its_status_or_signal(void **state) {
 	push((struct event){
 		.kind = EVENT_EXIT, .time = 2200, .tid = 12, .pid = 12, .exit = {.unknown = true}});
 	struct view view = trace_end();
-	assert_string_equal(instant(&view, "exit 3")->annotations, "status=3;");
-	assert_string_equal(instant(&view, "killed by signal 9")->annotations, "signal=9;");
-	assert_string_equal(instant(&view, "exit")->annotations, "");
+	assert_string_equal(instant(&view, "exit 3")->annotations, "status=3;cpu=0;");
+	assert_string_equal(instant(&view, "killed by signal 9")->annotations, "signal=9;cpu=0;");
+	assert_string_equal(instant(&view, "exit")->annotations, "cpu=0;");
 	assert_int_equal(tid_of_track(&view, instant(&view, "exit")->track), 12);
 	view_free(&view);
 }

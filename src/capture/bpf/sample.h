@@ -5,6 +5,7 @@
 #include "capture/bpf/kernel_row.h"
 
 enum {
+	NO_FILE = 0,            // the number of files that have no table
 	UNWIND_PAGE_ROWS = 256, // a power of two
 	UNWIND_MOST_FILES = 4096,
 	UNWIND_MOST_PAGES = 1 << 14, // 4 million rows in a file

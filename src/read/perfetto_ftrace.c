@@ -1,0 +1,401 @@
+// Ftrace bundles: what one CPU did. Switches and wakeups may come as columns of
+// small numbers (compact_sched), everything else as messages; each of the three
+// is in order of time, and they are merged here.
+//
+// A column names only the task that comes or is woken. Who leaves or wakes is
+// the one on the CPU, which is known when all CPUs' events are in order: such
+// events have NO_TID until then.
+#include "read/perfetto.h"
+
+enum { CLONE_THREAD = 0x10000 };
+
+// ---- numbers ----
+
+// A task as it may stand in scheduling data: the pseudo tasks of this CPU become those of events.
+static bool take_tid(uint64_t value, uint32_t cpu, uint32_t *tid) {
+	*tid = (uint32_t)value;
+	if (value < TID_OUTSIDE || value == (uint64_t)TID_LOST + cpu)
+		return true;
+	*tid = TID_OUTSIDE;
+	return value == (uint64_t)TID_OUTSIDE + cpu;
+}
+
+static int16_t take_priority(uint64_t value) {
+	int64_t priority = (int64_t)value;
+	return (int16_t)MAX(MIN(priority, INT16_MAX), INT16_MIN);
+}
+
+// The numbers of a message's fields by their number; fields beyond are not looked at.
+enum { MOST_NUMBERS = 8 };
+
+struct numbers {
+	uint64_t values[MOST_NUMBERS];
+	struct cursor texts[MOST_NUMBERS];
+	uint32_t present;
+};
+
+static bool take_numbers(struct cursor message, struct numbers *numbers) {
+	struct wire_field field;
+	*numbers = (struct numbers){0};
+	while (wire_each(&message, &field)) {
+		if (field.number >= MOST_NUMBERS)
+			continue;
+		numbers->present |= 1u << field.number;
+		numbers->values[field.number] = field.value;
+		if (field.wire == PROTO_BYTES)
+			numbers->texts[field.number] = field.bytes;
+		else
+			numbers->texts[field.number] = (struct cursor){0};
+	}
+	return !message.failed;
+}
+
+static uint32_t text_of(struct perfetto_reader *reader, const struct numbers *numbers, uint32_t field) {
+	return cursor_text(reader, numbers->texts[field]);
+}
+
+// ---- messages ----
+
+static bool full_switch(struct perfetto_reader *reader, const struct numbers *in, struct event *event) {
+	event->kind = EVENT_SWITCH;
+	event->switched.state = (uint16_t)in->values[SWITCH_PREV_STATE];
+	event->switched.priority = take_priority(in->values[SWITCH_PREV_PRIO]);
+	event->switched.next_priority = take_priority(in->values[SWITCH_NEXT_PRIO]);
+	event->switched.next_name = text_of(reader, in, SWITCH_NEXT_COMM);
+	return take_tid(in->values[SWITCH_PREV_PID], event->cpu, &event->tid) &&
+	       take_tid(in->values[SWITCH_NEXT_PID], event->cpu, &event->switched.next_tid);
+}
+
+static bool full_waking(struct perfetto_reader *reader, const struct numbers *in, struct event *event) {
+	event->kind = EVENT_WAKING;
+	event->waking.wakee_tid = (uint32_t)in->values[WAKING_PID];
+	event->waking.priority = take_priority(in->values[WAKING_PRIO]);
+	event->waking.target_cpu = (uint32_t)in->values[WAKING_TARGET_CPU];
+	return is_task(in->values[WAKING_PID]) && in->values[WAKING_TARGET_CPU] < CPU_COUNT_MOST;
+}
+
+// The processes are known when all is in order: of a thread, it is the one of who made it.
+static bool full_newtask(struct perfetto_reader *reader, const struct numbers *in, struct event *event) {
+	bool thread = in->values[NEWTASK_CLONE_FLAGS] & CLONE_THREAD;
+	event->kind = EVENT_FORK;
+	event->fork.child_tid = (uint32_t)in->values[NEWTASK_PID];
+	event->fork.child_pid = thread ? 0 : event->fork.child_tid;
+	event->fork.name = text_of(reader, in, NEWTASK_COMM);
+	return is_task(in->values[NEWTASK_PID]);
+}
+
+// One that does not know the old name only tells a name that is needed: NO_TID stands for the process.
+static bool full_rename(struct perfetto_reader *reader, const struct numbers *in, struct event *event) {
+	event->kind = EVENT_RENAME;
+	event->tid = (uint32_t)in->values[RENAME_PID];
+	event->pid = in->present >> RENAME_OLD_COMM & 1 ? 0 : NO_TID;
+	event->rename.name = text_of(reader, in, RENAME_NEW_COMM);
+	return is_task(in->values[RENAME_PID]);
+}
+
+static bool full_exec(struct perfetto_reader *reader, const struct numbers *in, struct event *event) {
+	event->kind = EVENT_EXEC;
+	event->pid = (uint32_t)in->values[EXEC_PID];
+	event->tid = event->cpu;
+	event->cpu = CPU_NONE;
+	event->exec.old_tid = (uint32_t)in->values[EXEC_OLD_PID];
+	event->exec.file = text_of(reader, in, EXEC_FILE);
+	return is_task(in->values[EXEC_PID]) && in->values[EXEC_OLD_PID] < TID_OUTSIDE;
+}
+
+static bool full_exit(struct perfetto_reader *reader, const struct numbers *in, struct event *event) {
+	event->kind = EVENT_EXIT;
+	event->tid = (uint32_t)in->values[EXIT_PID];
+	event->exit.unknown = true;
+	return is_task(in->values[EXIT_PID]);
+}
+
+static bool full_irq(struct perfetto_reader *reader, const struct numbers *in, struct event *event) {
+	event->irq.number = (uint32_t)in->values[IRQ_NUMBER];
+	if (event->kind == EVENT_IRQ_ENTRY)
+		event->irq.name = text_of(reader, in, IRQ_NAME);
+	else if (event->kind == EVENT_IRQ_EXIT)
+		event->irq.result = (int32_t)in->values[IRQ_EXIT_RESULT];
+	return true;
+}
+
+static const struct {
+	uint32_t field;
+	enum event_kind kind;
+	bool (*take)(struct perfetto_reader *, const struct numbers *, struct event *);
+} messages[] = {
+	{FTRACE_SCHED_SWITCH, EVENT_SWITCH, full_switch},
+	{FTRACE_SCHED_WAKING, EVENT_WAKING, full_waking},
+	{FTRACE_TASK_NEWTASK, EVENT_FORK, full_newtask},
+	{FTRACE_TASK_RENAME, EVENT_RENAME, full_rename},
+	{FTRACE_PROCESS_EXEC, EVENT_EXEC, full_exec},
+	{FTRACE_PROCESS_EXIT, EVENT_EXIT, full_exit},
+	{FTRACE_PROCESS_FREE, EVENT_EXIT, full_exit}, // for those whose exit is not told
+	{FTRACE_IRQ_ENTRY, EVENT_IRQ_ENTRY, full_irq},
+	{FTRACE_IRQ_EXIT, EVENT_IRQ_EXIT, full_irq},
+	{FTRACE_SOFTIRQ_ENTRY, EVENT_SOFTIRQ_ENTRY, full_irq},
+	{FTRACE_SOFTIRQ_EXIT, EVENT_SOFTIRQ_EXIT, full_irq},
+};
+
+// ---- one CPU's three streams ----
+
+enum column {
+	COLUMN_TIME,
+	COLUMN_STATE,
+	COLUMN_TID,
+	COLUMN_PRIORITY,
+	COLUMN_NAME,
+	COLUMN_TARGET,
+	COLUMN_FLAGS,
+	COLUMN_COUNT
+};
+
+struct columns {
+	struct cursor columns[COLUMN_COUNT];
+	uint64_t values[COLUMN_COUNT]; // of the row at hand
+	uint64_t time;
+	bool there; // is a row at hand?
+};
+
+struct bundle {
+	struct cursor events; // the bundle, of which the events are taken one by one
+	struct columns switches, wakings;
+	struct event event; // the message at hand
+	bool event_there;
+	uint32_t cpu;
+	uint64_t offset; // from the bundle's clock to that of the trace
+};
+
+// The next row; columns of a trace that leaves some out are empty.
+static void next_row(struct perfetto_reader *reader, struct columns *columns) {
+	columns->there = columns->columns[COLUMN_TIME].at != columns->columns[COLUMN_TIME].end;
+	if (!columns->there)
+		return;
+	for (enum column i = 0; i < COLUMN_COUNT; i++) {
+		struct cursor *column = &columns->columns[i];
+		if (column->at == column->end) {
+			columns->values[i] = 0;
+		} else if (!(*column->at & 0x80)) {
+			columns->values[i] = *column->at++;
+		} else if (wire_varint(column, &columns->values[i]) != WIRE_FIELD) {
+			reader->bad++;
+			columns->there = false;
+			return;
+		}
+	}
+	columns->time += columns->values[COLUMN_TIME];
+}
+
+static uint32_t name_of(const struct perfetto_reader *reader, uint64_t index) {
+	return index < reader->names.count ? reader->names.items[index] : 0;
+}
+
+static int push_switch(struct perfetto_reader *reader, struct bundle *bundle) {
+	const uint64_t *row = bundle->switches.values;
+	struct event event = {.kind = EVENT_SWITCH,
+			      .time = bundle->switches.time + bundle->offset,
+			      .cpu = bundle->cpu,
+			      .tid = NO_TID,
+			      .switched = {.next_name = name_of(reader, row[COLUMN_NAME]),
+					   .state = (uint16_t)row[COLUMN_STATE],
+					   .next_priority = take_priority(row[COLUMN_PRIORITY])}};
+	if (!take_tid(row[COLUMN_TID], bundle->cpu, &event.switched.next_tid) || !is_time(event.time)) {
+		reader->bad++;
+		return 0;
+	}
+	return reader_push(reader, &event);
+}
+
+static int push_waking(struct perfetto_reader *reader, struct bundle *bundle) {
+	const uint64_t *row = bundle->wakings.values;
+	struct event event = {.kind = EVENT_WAKING,
+			      .time = bundle->wakings.time + bundle->offset,
+			      .cpu = bundle->cpu,
+			      .tid = NO_TID,
+			      .waking = {.wakee_tid = (uint32_t)row[COLUMN_TID],
+					 .target_cpu = (uint32_t)row[COLUMN_TARGET],
+					 .priority = take_priority(row[COLUMN_PRIORITY]),
+					 .context = row[COLUMN_FLAGS] & (CONTEXT_HARDIRQ | CONTEXT_SOFTIRQ)}};
+	if (!is_task(row[COLUMN_TID]) || row[COLUMN_TARGET] >= CPU_COUNT_MOST || !is_time(event.time)) {
+		reader->bad++;
+		return 0;
+	}
+	return reader_push(reader, &event);
+}
+
+static bool take_message(struct perfetto_reader *reader, struct bundle *bundle, struct cursor message) {
+	struct event *event = &bundle->event;
+	struct wire_field field, body = {0};
+	uint64_t tid = 0, flags = 0;
+	*event = (struct event){.cpu = bundle->cpu};
+	while (wire_each(&message, &field)) {
+		if (field.number == FTRACE_TIMESTAMP)
+			event->time = field.value + bundle->offset;
+		else if (field.number == FTRACE_PID)
+			tid = field.value;
+		else if (field.number == FTRACE_COMMON_FLAGS)
+			flags = field.value;
+		else if (field.wire == PROTO_BYTES)
+			body = field;
+	}
+	event->tid = (uint32_t)tid;
+	struct numbers numbers;
+	for (size_t i = 0; i < ARRAY_SIZE(messages); i++) {
+		if (messages[i].field != body.number)
+			continue;
+		event->kind = messages[i].kind;
+		bool good = !message.failed && take_numbers(body.bytes, &numbers) && tid < TID_OUTSIDE &&
+			    is_time(event->time) && messages[i].take(reader, &numbers, event);
+		if (event->kind == EVENT_WAKING)
+			event->waking.context = flags & (CONTEXT_HARDIRQ | CONTEXT_SOFTIRQ);
+		reader->bad += !good;
+		return good;
+	}
+	reader->unknown_events++;
+	return false;
+}
+
+static void next_message(struct perfetto_reader *reader, struct bundle *bundle) {
+	struct wire_field field;
+	bundle->event_there = false;
+	while (!bundle->event_there && wire_each(&bundle->events, &field))
+		if (field.number == BUNDLE_EVENT && field.wire == PROTO_BYTES)
+			bundle->event_there = take_message(reader, bundle, field.bytes);
+}
+
+static int merge(struct perfetto_reader *reader, struct bundle *bundle) {
+	int error = 0;
+	next_row(reader, &bundle->switches);
+	next_row(reader, &bundle->wakings);
+	next_message(reader, bundle);
+	while (!error && (bundle->switches.there || bundle->wakings.there || bundle->event_there)) {
+		uint64_t switched = bundle->switches.there ? bundle->switches.time : UINT64_MAX;
+		uint64_t waking = bundle->wakings.there ? bundle->wakings.time : UINT64_MAX;
+		uint64_t event = bundle->event_there ? bundle->event.time - bundle->offset : UINT64_MAX;
+		if (bundle->event_there && event <= switched && event <= waking) {
+			error = reader_push(reader, &bundle->event);
+			next_message(reader, bundle);
+		} else if (bundle->switches.there && switched <= waking) {
+			error = push_switch(reader, bundle);
+			next_row(reader, &bundle->switches);
+		} else {
+			error = push_waking(reader, bundle);
+			next_row(reader, &bundle->wakings);
+		}
+	}
+	return error;
+}
+
+// ---- bundles ----
+
+static struct cursor *column_of(struct bundle *bundle, uint32_t field) {
+	static const struct {
+		bool known, waking;
+		enum column column;
+	} fields[] = {
+		[COMPACT_SWITCH_TIMESTAMP] = {true, false, COLUMN_TIME},
+		[COMPACT_SWITCH_PREV_STATE] = {true, false, COLUMN_STATE},
+		[COMPACT_SWITCH_NEXT_PID] = {true, false, COLUMN_TID},
+		[COMPACT_SWITCH_NEXT_PRIO] = {true, false, COLUMN_PRIORITY},
+		[COMPACT_SWITCH_NEXT_COMM] = {true, false, COLUMN_NAME},
+		[COMPACT_WAKING_TIMESTAMP] = {true, true, COLUMN_TIME},
+		[COMPACT_WAKING_PID] = {true, true, COLUMN_TID},
+		[COMPACT_WAKING_TARGET_CPU] = {true, true, COLUMN_TARGET},
+		[COMPACT_WAKING_PRIO] = {true, true, COLUMN_PRIORITY},
+		[COMPACT_WAKING_COMM] = {true, true, COLUMN_NAME},
+		[COMPACT_WAKING_FLAGS] = {true, true, COLUMN_FLAGS},
+	};
+	if (field >= ARRAY_SIZE(fields) || !fields[field].known)
+		return NULL;
+	struct columns *columns = fields[field].waking ? &bundle->wakings : &bundle->switches;
+	return &columns->columns[fields[field].column];
+}
+
+static void take_compact(struct perfetto_reader *reader, struct bundle *bundle, struct cursor compact) {
+	struct wire_field field;
+	reader->names.count = 0;
+	while (wire_each(&compact, &field)) {
+		if (field.wire != PROTO_BYTES)
+			continue;
+		struct cursor *column = column_of(bundle, field.number);
+		if (column)
+			*column = field.bytes;
+		else if (field.number == COMPACT_INTERN_TABLE)
+			array_push(&reader->names, cursor_text(reader, field.bytes));
+	}
+	reader->bad += compact.failed;
+}
+
+// Losses that are not counted anywhere else: in traces of our own they are events.
+static int push_lost(struct perfetto_reader *reader, const struct bundle *bundle, struct cursor message) {
+	struct event event = {
+		.kind = EVENT_LOST, .cpu = bundle->cpu, .lost = {.count = 1, .source = SOURCE_TRACE}};
+	return ftrace_begin(message, &event.time) && is_time(event.time) ? reader_push(reader, &event) : 0;
+}
+
+int ftrace_take(struct perfetto_reader *reader, struct cursor message) {
+	struct bundle bundle = {.events = message, .cpu = CPU_NONE};
+	struct cursor walk = message;
+	struct wire_field field;
+	uint64_t cpu = CPU_NONE, clock_time = 0, boot_time = 0, lost = 0;
+	reader->names.count = 0;
+	while (wire_each(&walk, &field)) {
+		if (field.number == BUNDLE_CPU)
+			cpu = field.value;
+		else if (field.number == BUNDLE_LOST)
+			lost = field.value;
+		else if (field.number == BUNDLE_CLOCK_TIME)
+			clock_time = field.value;
+		else if (field.number == BUNDLE_BOOT_TIME)
+			boot_time = field.value;
+		else if (field.number == BUNDLE_COMPACT_SCHED && field.wire == PROTO_BYTES)
+			take_compact(reader, &bundle, field.bytes);
+	}
+	if (cpu >= CPU_COUNT_MOST) {
+		reader->bad++;
+		return 0;
+	}
+	bundle.cpu = (uint32_t)cpu;
+	if (clock_time && boot_time)
+		bundle.offset = boot_time - clock_time;
+	int error = lost && !reader->ours ? push_lost(reader, &bundle, message) : 0;
+	return error ? error : merge(reader, &bundle);
+}
+
+static uint64_t first_number(struct cursor message, uint32_t number) {
+	struct wire_field field;
+	while (wire_each(&message, &field))
+		if (field.number == number && field.wire == PROTO_VARINT)
+			return field.value;
+	return UINT64_MAX;
+}
+
+static uint64_t first_of_columns(struct cursor compact) {
+	struct wire_field field;
+	uint64_t first = UINT64_MAX, value;
+	while (wire_each(&compact, &field))
+		if ((field.number == COMPACT_SWITCH_TIMESTAMP || field.number == COMPACT_WAKING_TIMESTAMP) &&
+		    field.wire == PROTO_BYTES && wire_varint(&field.bytes, &value) == WIRE_FIELD)
+			first = MIN(first, value);
+	return first;
+}
+
+bool ftrace_begin(struct cursor bundle, uint64_t *time) {
+	struct wire_field field;
+	uint64_t clock_time = 0, boot_time = 0, first = UINT64_MAX;
+	bool event = false;
+	while (wire_each(&bundle, &field)) {
+		if (field.number == BUNDLE_CLOCK_TIME)
+			clock_time = field.value;
+		else if (field.number == BUNDLE_BOOT_TIME)
+			boot_time = field.value;
+		else if (field.number == BUNDLE_COMPACT_SCHED && field.wire == PROTO_BYTES)
+			first = MIN(first, first_of_columns(field.bytes));
+		if (field.number != BUNDLE_EVENT || field.wire != PROTO_BYTES || event)
+			continue;
+		first = MIN(first, first_number(field.bytes, FTRACE_TIMESTAMP));
+		event = true;
+	}
+	*time = first + (clock_time && boot_time ? boot_time - clock_time : 0);
+	return first != UINT64_MAX;
+}
