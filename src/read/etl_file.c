@@ -513,7 +513,8 @@ int etl_file_open(struct etl_file *file, struct stream *input, const char *name)
 		log_error("%s: cannot be read: %s", name, strerror(-input->error));
 		return input->error;
 	}
-	qsort(file->buffers.items, file->buffers.count, sizeof(struct etl_buffer), compare_buffers);
+	if (file->buffers.count)
+		qsort(file->buffers.items, file->buffers.count, sizeof(struct etl_buffer), compare_buffers);
 	for (size_t i = 0; i + 1 < file->buffers.count; i++)
 		if (etl_same_lane(&file->buffers.items[i], &file->buffers.items[i + 1]))
 			file->buffers.items[i].next = (uint32_t)i + 1;
