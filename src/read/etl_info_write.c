@@ -520,8 +520,9 @@ static void text_losses(const struct etl_info *info, struct buffer *out) {
 		buffer_printf(out, "unused     %" PRIu64 " bytes are zeros, room for buffers\n",
 			      info->file.unused_bytes);
 	if (info->file.damaged_bytes)
-		buffer_printf(out, "damaged    %" PRIu64 " bytes in %" PRIu64 " places are in no buffer\n",
-			      info->file.damaged_bytes, info->file.damaged_places);
+		buffer_printf(out, "damaged    %" PRIu64 " bytes in %" PRIu64 " %s are in no buffer\n",
+			      info->file.damaged_bytes, info->file.damaged_places,
+			      info->file.damaged_places == 1 ? "place" : "places");
 	if (info->skipped + info->unreadable)
 		buffer_printf(out,
 			      "skipped    %" PRIu64 " bytes that are no record, %" PRIu64
