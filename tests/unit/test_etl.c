@@ -255,20 +255,6 @@ static void test_a_file_that_is_cut_off_is_read_as_far_as_it_goes(void **state) 
 	buffer_free(&file);
 }
 
-static void test_a_compressed_file_that_ends_in_its_first_buffer_has_none(void **state) {
-	struct buffer file = sample_file(WRITER_XPRESS, 8);
-	file.size = 0x48 + 300;
-	memset(file.data, 0xff, 2); // a buffer that is larger than what is left
-	struct stream input;
-	struct etl_info info = gather(&file, &input);
-	assert_int_equal(info.file.buffers.count, 0);
-	assert_int_equal(info.file.damaged_bytes, file.size);
-	assert_int_equal(info.total, 0);
-	etl_info_free(&info);
-	stream_close(&input);
-	buffer_free(&file);
-}
-
 static void test_a_damaged_buffer_costs_itself_only_and_is_counted(void **state) {
 	struct buffer file = sample_file(WRITER_PLAIN, 8);
 	memset(file.data + 4096, 0xee, 64); // the header of the second
@@ -593,7 +579,6 @@ int main(void) {
 		cmocka_unit_test(test_damage_in_one_piece_is_one_place),
 		cmocka_unit_test(test_buffers_without_a_length_are_read_to_their_end),
 		cmocka_unit_test(test_a_file_that_is_cut_off_is_read_as_far_as_it_goes),
-		cmocka_unit_test(test_a_compressed_file_that_ends_in_its_first_buffer_has_none),
 		cmocka_unit_test(test_a_damaged_buffer_costs_itself_only_and_is_counted),
 		cmocka_unit_test(test_a_record_that_cannot_be_one_is_counted),
 		cmocka_unit_test(test_every_clock_gives_nanoseconds),
