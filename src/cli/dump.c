@@ -119,7 +119,7 @@ const struct verb verb_dump = {
 		"  --text           lines to read (this is how it is without an option)\n"
 		"  --json           a JSON object in each line, for jq\n"
 		"  --csv            comma-separated values\n"
-		"  --provider TEXT  only providers whose name holds TEXT, in any case\n"
+		"  --provider TEXT  only providers whose name or GUID holds TEXT, in any case\n"
 		"  --event TEXT     only events whose name holds TEXT, in any case, or with this id\n"
 		"  --pid NUMBER     only events of this process\n"
 		"  --from TIME      only from this time of the trace on: 1.5 (seconds), 20ms, 7us\n"

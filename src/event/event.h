@@ -120,6 +120,7 @@ struct event_numbers {
 	bool has_id; // else only opcode and version mean something
 	uint64_t keywords;
 	const char *activity, *related_activity; // GUIDs, or NULL
+	const char *provider;                    // its GUID, or NULL
 	uint32_t instance, parent_instance;      // of whatever the event is about; 0: none
 };
 
@@ -229,8 +230,8 @@ struct event {
 			uint32_t text; // a line for each frame
 		} crash_stack;
 		struct {
-			double value; // of a counter; of a case's end its result: 0 passed, 77 skipped, else
-				      // failed
+			double value;  // of a counter; of a case's end its result: 0 passed, 77 skipped, else
+				       // failed
 			uint32_t name; // or text
 			uint16_t type; // enum mark_type
 			bool no_task;  // is about the test as a whole

@@ -88,7 +88,7 @@ static void attribute(struct etl_events *events, const struct etl_record *record
 }
 
 // The text of a GUID that is not all zeros, or NULL.
-static const char *guid_text(const void *guid, char text[40]) {
+static const char *guid_text(const void *guid, char text[37]) {
 	static const struct etl_guid none;
 	if (!guid || memcmp(guid, &none, sizeof(none)) == 0)
 		return NULL;
@@ -100,7 +100,8 @@ static const char *guid_text(const void *guid, char text[40]) {
 	return text;
 }
 
-static const struct event_numbers *numbers_of(struct etl_events *events, const struct etl_record *record) {
+static const struct event_numbers *numbers_of(struct etl_events *events, const struct etl_record *record,
+					      struct etl_type *type) {
 	struct event_numbers *numbers = &events->numbers;
 	struct etl_item related;
 	bool has_id = record->kind == ETL_EVENT32 || record->kind == ETL_EVENT64;
@@ -113,6 +114,9 @@ static const struct event_numbers *numbers_of(struct etl_events *events, const s
 					  .instance = record->instance,
 					  .parent_instance = record->parent_instance,
 					  .keywords = record->keyword};
+	if (record->guid && !*type->guid_text)
+		guid_text(record->guid, type->guid_text);
+	numbers->provider = record->guid ? type->guid_text : NULL;
 	if (has_id)
 		numbers->activity = guid_text(record->activity, events->activity);
 	if (record->items_size && etl_item_find(record, ETL_ITEM_RELATED_ACTIVITY, &related) &&
@@ -151,7 +155,7 @@ static int push_generic(struct etl_events *events, const struct etl_record *reco
 	event.generic.field_count = (uint32_t)events->decoder.fields.count;
 	event.generic.duration = etl_file_span(&events->file, 0, ticks);
 	event.generic.on_cpu = type->role == ROLE_DPC || type->role == ROLE_ISR;
-	event.generic.numbers = numbers_of(events, record);
+	event.generic.numbers = numbers_of(events, record, type);
 	if (record->items_size)
 		event.generic.stack = own_stack(events, record);
 	else if (etl_is_kernel(record))

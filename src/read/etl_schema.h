@@ -149,6 +149,7 @@ struct etl_type {
 	uint32_t generation;                   // of the schemas when this one was looked for
 	uint32_t provider_string, name_string; // of the pipeline, 0 until first used
 	uint32_t number;                       // among the types
+	char guid_text[37];                    // "" until first used
 	uint32_t role;                         // what etl_state.c makes of it; 0 until asked
 	// Counted by `info`.
 	uint64_t count, kinds[ETL_KIND_COUNT];

@@ -116,6 +116,8 @@ static void json_field(struct json *json, const struct event_field *field) {
 
 static void json_numbers(struct json *json, const struct event_numbers *numbers) {
 	char keywords[24];
+	if (numbers->provider)
+		json_string(json, "provider_guid", numbers->provider);
 	if (numbers->has_id)
 		json_uint(json, "id", numbers->id);
 	json_uint(json, "version", numbers->version);
@@ -221,6 +223,15 @@ static bool holds(const char *text, const char *part) {
 	return false;
 }
 
+// A provider goes by its name or by its GUID.
+static bool is_provider(const struct dump *dump, const struct event *event, const char *name) {
+	const char *wanted = dump->options.provider;
+	const char *guid = event->kind == EVENT_GENERIC && event->generic.numbers
+				   ? event->generic.numbers->provider
+				   : NULL;
+	return holds(name, wanted) || (guid && holds(guid, wanted + (*wanted == '{')));
+}
+
 // A number is the id of an event that has one, or stands in the name like other text.
 static bool is_event(const struct dump *dump, const struct event *event, const char *name) {
 	const char *wanted = dump->options.event;
@@ -236,7 +247,7 @@ static bool wanted(const struct dump *dump, const struct event *event, const str
 	const struct dump_options *options = &dump->options;
 	return time >= options->from && (!options->has_to || time < options->to) &&
 	       (!options->has_pid || described->pid == options->pid) &&
-	       holds(described->provider, options->provider) && is_event(dump, event, described->name);
+	       is_provider(dump, event, described->provider) && is_event(dump, event, described->name);
 }
 
 static void write_heading(struct dump *dump) {

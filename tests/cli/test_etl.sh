@@ -138,6 +138,7 @@ check_equal "names of numbers" 'UserRequest Waiting' \
 	"$("$TRACELET" dump --json --event CSwitch made.etl | jq -r '"\(.fields.OldThreadWaitReason) \(.fields.OldThreadState)"' | head -1)"
 check_equal "CSV of nothing has its heading" 1 "$("$TRACELET" dump --csv --event nonsense made.etl | wc -l)"
 check_equal "of one that is installed with Windows, by its name" 143 "$("$TRACELET" dump --json --provider DotNETRuntime made.etl | jq .id)"
+check_equal "and by its GUID" 143 "$("$TRACELET" dump --json --provider '{e13c0d23-CCBC-4e12' made.etl | jq .id)"
 check_run "CSV" 0 "$TRACELET" dump --csv made.etl
 check_equal "has a line more than there are events" "$("$TRACELET" dump --json made.etl | wc -l)" "$(($(wc -l <"$stdout") - 1))"
 
