@@ -20,18 +20,34 @@ tracelet_start() {
 	_tracelet_is_there || return 0
 	_tracelet_name=$1
 	shift
-	"${TRACELET:-tracelet}" start --pid $$ "$@" -- "$_tracelet_name"
+	"${TRACELET:-tracelet}" start --pid $$ "$@" -- "$_tracelet_name" || return
+	_tracelet_marks=${TRACELET_MARKS:-}
+	# Programs that make marks of their own find the trace by this.
+	TRACELET_MARKS=$("${TRACELET:-tracelet}" current --marks -- "$_tracelet_name" 2>/dev/null) &&
+		export TRACELET_MARKS || :
 }
 
 # tracelet_stop [NAME]: ends it, and prints the path and size of the trace.
 tracelet_stop() {
 	_tracelet_is_there || return 0
 	"${TRACELET:-tracelet}" stop "$@"
+	_tracelet_restore_marks $?
+}
+
+# The marks of whoever runs this script are its again.
+_tracelet_restore_marks() {
+	if [ -n "${_tracelet_marks:-}" ]; then
+		TRACELET_MARKS=$_tracelet_marks
+	else
+		unset TRACELET_MARKS
+	fi
+	return "$1"
 }
 
 tracelet_stop_all() {
 	_tracelet_is_there || return 0
 	"${TRACELET:-tracelet}" stop --all
+	_tracelet_restore_marks $?
 }
 
 # tracelet_active [NAME]: whether it is recording.

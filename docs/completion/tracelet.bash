@@ -19,11 +19,14 @@ _tracelet_value() {
 	esac
 	case $1 in
 	--manifest) _tracelet_files -f -X '!*.man' ;;
+	--cases) _tracelet_offer "yes no" ;;
 	--enabled | --attachments) _tracelet_offer "yes no auto" ;;
 	--framework) _tracelet_offer "gtest catch2 catch2-3 doctest cmocka libtest go pytest ctest meson tap" ;;
+	--session) _tracelet_offer "$(tracelet status 2>/dev/null | cut -d ' ' -f 1)" ;;
 	--profile) _tracelet_offer "embedded" ;;
 	--type) _tracelet_offer "file memory" ;;
 	--scope) _tracelet_offer "tree system" ;;
+	--call-graph) _tracelet_offer "auto fp dwarf" ;;
 	--from) _tracelet_offer "spool perfetto etl etl.zip perf-data folded perf-script" ;;
 	--to) _tracelet_offer "perfetto folded svg html speedscope pprof" ;;
 	--colors) _tracelet_offer "hot mem io red green blue aqua yellow purple orange kind module difference" ;;
@@ -68,8 +71,8 @@ _tracelet() {
 	if [ "$verb" = run ] || [ "$verb" = each ]; then
 		for ((i = 2; i < COMP_CWORD; i++)); do
 			case ${COMP_WORDS[i]} in
-			-j | --jobs | --filter | --framework | --select | --junit | --enabled | --name | --output-dir | --profile | --scope | --type | --ring-size | --ring-seconds | --duration | --json | \
-				--timeout | --grace | --timeout-status | --core-limit | --keep | --max-total-size | --max-age | \
+			-j | --jobs | --filter | --framework | --select | --junit | --enabled | --name | --output-dir | --profile | --scope | --type | --ring-size | --ring-seconds | --call-graph | --duration | --json | \
+				--timeout | --grace | --timeout-status | --core-limit | --keep | --max-total-size | --max-age | --cases | \
 				--attachments | --buffer-size)
 				((i++)) # its value, whatever that looks like
 				;;
@@ -92,8 +95,8 @@ _tracelet() {
 	fi
 	_tracelet_value "$previous" && return
 
-	local of_run="--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --sample --duration --wait-tree
-			--timeout --grace --timeout-status --core --core-limit --keep --max-total-size --max-age --strict --quiet --verbose
+	local of_run="--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --sample --off-cpu --call-graph --duration --wait-tree
+			--timeout --grace --timeout-status --core --core-limit --keep --max-total-size --max-age --cases --strict --quiet --verbose
 			--json --attachments --buffer-size --keep-spool --help --"
 	case $verb:$current in
 	run:*) _tracelet_offer "$of_run" ;;
@@ -117,14 +120,15 @@ _tracelet() {
 		;;
 	check:-*) _tracelet_offer "--quiet --json --min-size --help" ;;
 	start:-*)
-		_tracelet_offer "--output-dir --profile --scope --type --ring-size --ring-seconds --duration
+		_tracelet_offer "--output-dir --profile --scope --type --ring-size --ring-seconds --sample --off-cpu --call-graph --duration
 			--buffer-size --pid --quiet --verbose --help"
 		;;
 	stop:-* | cancel:-*) _tracelet_offer "--all --help" ;;
+	current:-*) _tracelet_offer "--marks --help" ;;
 	stop:* | cancel:* | current:* | snapshot:*) _tracelet_offer "$(tracelet status 2>/dev/null | cut -d ' ' -f 1)" ;;
 	settings:* | status:* | doctor:*) _tracelet_offer "--json --help" ;;
 	help:*) _tracelet_offer "$verbs" ;;
-	mark:-*) _tracelet_offer "--help" ;;
+	mark:-*) _tracelet_offer "--session --help" ;;
 	fold:-*) _tracelet_offer "--output $profile_options" ;;
 	flame:-*)
 		_tracelet_offer "--output --html --diff --normalize --negate --title --subtitle --countname --factor

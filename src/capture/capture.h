@@ -14,8 +14,11 @@ enum capture_scope { SCOPE_TREE, SCOPE_SYSTEM };
 struct capture_options {
 	enum capture_scope scope;
 	size_t buffer_size; // bytes of ring, 0: sized to the machine
+	bool sparing;       // of memory: a flight recorder is on for long
 	bool sources[RECORD_SOURCE_COUNT];
-	unsigned sample_frequency; // of each CPU in a second
+	unsigned sample_frequency; // of each CPU in a second; 0: no samples in time
+	enum call_graph call_graph;
+	bool off_cpu; // a sample whenever a thread leaves its CPU to wait
 };
 
 // What the capture cost and missed, known after stop.
@@ -23,6 +26,7 @@ struct capture_totals {
 	uint64_t lost[RECORD_SOURCE_COUNT];
 	uint64_t unfollowed;
 	uint64_t program_ns, program_runs; // the kernel's own statistics of our programs
+	const char *sample_event;          // what the samples by time count; NULL: there are none
 	bool program_stats;                // they could be had
 	bool program_estimated;            // and were on for a part of the time: program_ns is scaled up
 };

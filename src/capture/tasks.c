@@ -2,8 +2,10 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 // At most 4096 bytes of a /proc file, NUL-terminated beyond its size.
@@ -61,6 +63,35 @@ void task_threads(pid_t pid, void (*each)(void *context, pid_t tid), void *conte
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	each_number(path, each, context);
+}
+
+void task_all(void (*each)(void *context, pid_t pid), void *context) {
+	each_number("/proc", each, context);
+}
+
+void task_mappings(pid_t pid, void (*each)(void *context, const struct task_mapping *mapping),
+		   void *context) {
+	char path[64], *line = NULL;
+	size_t room = 0;
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	FILE *file = fopen(path, "re");
+	while (file && getline(&line, &room, file) > 0) {
+		uint64_t start, end, offset;
+		char execute;
+		int name = 0;
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*c%*c%c%*c %" SCNx64 " %*s %*u %n", &start, &end,
+			   &execute, &offset, &name) != 4 ||
+		    execute != 'x' || !name)
+			continue;
+		line[strcspn(line, "\n")] = 0;
+		each(context, &(struct task_mapping){.start = start,
+						     .size = end - start,
+						     .offset = offset,
+						     .path = line[name] ? line + name : "//anon"});
+	}
+	free(line);
+	if (file)
+		fclose(file);
 }
 
 // ---- into the spool ----

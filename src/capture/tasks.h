@@ -17,5 +17,14 @@ void task_tree(pid_t root, pid_t except, pid_array *processes);
 // Calls `each` for every thread of a process, the first one too.
 void task_threads(pid_t pid, void (*each)(void *context, pid_t tid), void *context);
 
+void task_all(void (*each)(void *context, pid_t pid), void *context); // the processes
+
+// The code that a process has in its address space.
+struct task_mapping {
+	uint64_t start, size, offset;
+	const char *path; // or "[vdso]", "//anon"; as perf would tell it
+};
+void task_mappings(pid_t pid, void (*each)(void *context, const struct task_mapping *mapping), void *context);
+
 // The command line of a process, arguments separated by NUL; empty if it is gone.
 void task_command_line(pid_t pid, struct buffer *line);

@@ -1,5 +1,6 @@
 #include "cli/look.h"
 #include "base/log.h"
+#include "event/blocked.h"
 #include "event/order.h"
 
 #include <errno.h>
@@ -65,7 +66,7 @@ int look_read(struct look *look, const struct read_options *options, struct tabl
 	      struct sink *sink) {
 	struct progress progress = {
 		.sink = {.push = progress_push, .finish = progress_finish, .destroy = progress_destroy},
-		.next = look->reader->ordered ? sink : order_new(sink),
+		.next = look->reader->ordered ? sink : order_new(blocked_new(tables, sink)),
 		.look = look,
 		.begun = time(NULL),
 	};

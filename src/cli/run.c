@@ -5,13 +5,14 @@
 #include <stdlib.h>
 
 const enum setting_id verb_run_flags[] = {
-	SETTING_ENABLED, SETTING_NAME,           SETTING_OUTPUT_DIR, SETTING_PROFILE,
-	SETTING_SCOPE,   SETTING_TYPE,           SETTING_RING_SIZE,  SETTING_RING_SECONDS,
-	SETTING_SAMPLE,  SETTING_DURATION,       SETTING_WAIT_TREE,  SETTING_TIMEOUT,
-	SETTING_GRACE,   SETTING_TIMEOUT_STATUS, SETTING_CORE,       SETTING_CORE_LIMIT,
-	SETTING_KEEP,    SETTING_MAX_TOTAL_SIZE, SETTING_MAX_AGE,    SETTING_BUFFER_SIZE,
-	SETTING_JSON,    SETTING_ATTACHMENTS,    SETTING_KEEP_SPOOL, SETTING_STRICT,
-	SETTING_QUIET,   SETTING_VERBOSE,
+	SETTING_ENABLED,   SETTING_NAME,        SETTING_OUTPUT_DIR, SETTING_PROFILE,
+	SETTING_SCOPE,     SETTING_TYPE,        SETTING_RING_SIZE,  SETTING_RING_SECONDS,
+	SETTING_SAMPLE,    SETTING_OFF_CPU,     SETTING_CALL_GRAPH, SETTING_DURATION,
+	SETTING_WAIT_TREE, SETTING_TIMEOUT,     SETTING_GRACE,      SETTING_TIMEOUT_STATUS,
+	SETTING_CORE,      SETTING_CORE_LIMIT,  SETTING_KEEP,       SETTING_MAX_TOTAL_SIZE,
+	SETTING_MAX_AGE,   SETTING_BUFFER_SIZE, SETTING_JSON,       SETTING_ATTACHMENTS,
+	SETTING_CASES,     SETTING_KEEP_SPOOL,  SETTING_STRICT,     SETTING_QUIET,
+	SETTING_VERBOSE,
 };
 
 const size_t verb_run_flag_count = sizeof(verb_run_flags) / sizeof(*verb_run_flags);
@@ -49,6 +50,8 @@ const struct verb verb_run = {
 		"  --ring-size SIZE    how much a flight recorder holds (default: 16M)\n"
 		"  --ring-seconds SECS and for how long (default: as long as there is room)\n"
 		"  --sample[=HZ]       CPU samples with stacks (999 a second), and a flame graph of them\n"
+		"  --off-cpu           where threads wait and for how long, and a flame graph of that\n"
+		"  --call-graph HOW    how stacks are walked: auto (default), fp or dwarf\n"
 		"  --duration SECONDS  stop recording then; COMMAND goes on\n"
 		"  --wait-tree[=SECS]  record until the whole process tree has ended (at most SECS)\n"
 		"  --timeout SECONDS   then save all stacks, end COMMAND and all it started: exit 124\n"
@@ -56,6 +59,8 @@ const struct verb verb_run = {
 		"  --timeout-status N  exit with N instead of 124\n"
 		"  --core              save a core then, too\n"
 		"  --core-limit SIZE   of at most this size (default: 1G)\n"
+		"  --cases yes|no      a trace also for each case that COMMAND tells of by tl_test_begin()\n"
+		"                      (default: yes)\n"
 		"  --keep WHEN         always (default), failed (default where CI is set) or never\n"
 		"  --max-total-size SIZE  delete old artifacts of DIR beyond this, failed tests' last\n"
 		"  --max-age TIME      delete those that are older, as in 7d\n"

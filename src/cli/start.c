@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 static const enum setting_id flags[] = {
-	SETTING_OUTPUT_DIR, SETTING_PROFILE,      SETTING_SCOPE,    SETTING_TYPE,
-	SETTING_RING_SIZE,  SETTING_RING_SECONDS, SETTING_DURATION, SETTING_BUFFER_SIZE,
-	SETTING_PID,        SETTING_QUIET,        SETTING_VERBOSE,
+	SETTING_OUTPUT_DIR,   SETTING_PROFILE, SETTING_SCOPE,   SETTING_TYPE,       SETTING_RING_SIZE,
+	SETTING_RING_SECONDS, SETTING_SAMPLE,  SETTING_OFF_CPU, SETTING_CALL_GRAPH, SETTING_DURATION,
+	SETTING_BUFFER_SIZE,  SETTING_PID,     SETTING_QUIET,   SETTING_VERBOSE,
 };
 
 static int run(int argc, char **argv, const struct verb *verb) {
@@ -49,6 +49,9 @@ const struct verb verb_start = {
 		"  --type TYPE         file (default), or memory: a flight recorder of the newest events\n"
 		"  --ring-size SIZE    how much a flight recorder holds (default: 16M)\n"
 		"  --ring-seconds SECS and for how long (default: as long as there is room)\n"
+		"  --sample[=HZ]       CPU samples with stacks (999 a second), and a flame graph of them\n"
+		"  --off-cpu           also where threads wait, and a flame graph of that\n"
+		"  --call-graph HOW    how stacks are walked: auto (default), fp or dwarf\n"
 		"  --duration SECONDS  stop recording then\n"
 		"  --buffer-size SIZE  bytes between kernel and tracer, as in 64M (default: by CPUs)\n"
 		"  --pid PID           record this process instead of the caller\n"

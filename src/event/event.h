@@ -58,6 +58,9 @@ enum {
 	TID_OUTSIDE = 4194304,
 };
 
+// The event of samples that tell how long a task waited, and where, in nanoseconds.
+#define EVENT_OFF_CPU "off-cpu"
+
 // The state in which a task left the CPU, numbered as the kernel's
 // sched_switch tracepoint prints it (since 4.14).
 enum task_state {
@@ -82,8 +85,9 @@ enum {
 	SAMPLE_NO_PID = 1,
 	SAMPLE_NO_TASK = 2,
 	SAMPLE_BASELINE = 4,
-	SAMPLE_RAW = 8,    // its frames are addresses in the process, and nothing else is known of them yet
-	SAMPLE_BROKEN = 16 // the walk up its stack did not reach the outermost function
+	SAMPLE_RAW = 8,     // its frames are addresses in the process, and nothing else is known of them yet
+	SAMPLE_BROKEN = 16, // the walk up its stack did not reach the outermost function
+	SAMPLE_WAITS = 32   // taken when its task began to wait; the weight is how long, once that is known
 };
 
 // What a test may say (enum tl_mark_type of tracelet/mark.h has the same numbers).

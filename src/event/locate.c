@@ -157,21 +157,13 @@ static int push(struct sink *sink, const struct event *event) {
 		take_fact(locate, event);
 		break;
 	case EVENT_MAPPING:
-		if (!event->mapping.size)
-			spaces_exec(&locate->spaces, event->pid);
-		space_add(space_of(&locate->spaces, event->pid),
-			  &(struct space_map){.begin = event->mapping.start,
-					      .end = event->mapping.start + event->mapping.size,
-					      .offset = event->mapping.offset,
-					      .module = event->mapping.file,
-					      .build_id = event->mapping.build_id,
-					      .kind = FRAME_USER});
+		spaces_learn(&locate->spaces, event);
 		changed(locate, event->pid);
 		break;
 	case EVENT_FORK:
 		if (event->fork.child_pid == event->pid)
 			break;
-		spaces_fork(&locate->spaces, event->pid, event->fork.child_pid);
+		spaces_learn(&locate->spaces, event);
 		version = map_get(&locate->versions, event->pid);
 		if (version) {
 			uint64_t same = *version;

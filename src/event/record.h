@@ -220,22 +220,33 @@ enum {
 	SAMPLE_STACK_GUESSED = 2,  // by the frame pointer, for want of a table, at least once
 	SAMPLE_STACK_CUT = 4,      // there were more frames than room
 	SAMPLE_STACK_COPIED = 8,   // a copy comes along, to be walked later
+	SAMPLE_STACK_PACKED = 64,  // and is packed
+	SAMPLE_CYCLES = 32,        // counted by the CPU's cycles, not by its clock
+	SAMPLE_BLOCKED = 16,       // not a sample in time: the thread leaves the CPU to wait for something
+};
+
+// How the user's stack is walked.
+enum call_graph {
+	CALL_GRAPH_AUTO,  // by tables, where there is none by the frame pointer
+	CALL_GRAPH_FP,    // by the frame pointer only
+	CALL_GRAPH_DWARF, // by tables; where there is none the stack is copied
 };
 
 enum { SAMPLE_ADDRESSES = 256, SAMPLE_COPY_PAGE = 4096, SAMPLE_COPY_PAGES = 4 };
 
-// What a copied sample has behind SAMPLE_ADDRESSES addresses, used or not; then the bytes.
+// What a copied sample has behind SAMPLE_ADDRESSES addresses, used or not; then the bytes. If it is
+// packed there are the kernel's addresses only, and the bytes are a frame of zstd.
 struct sample_copied {
 	uint64_t pc, stack, frame;
 	uint32_t size;
-	uint32_t unused;
+	uint32_t packed; // bytes of that frame
 };
 
 // Behind it: addresses of 8 bytes, the kernel's and then the user's, each from the innermost on.
 struct record_sample {
 	struct record head;
 	uint32_t tid, pid;
-	uint32_t period; // nanoseconds that it stands for
+	uint32_t period; // nanoseconds or cycles that it stands for; of a blocked thread 0: the switches tell
 	uint16_t kernel_frames, user_frames;
 };
 

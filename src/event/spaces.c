@@ -9,7 +9,7 @@ struct space *space_of(struct spaces *spaces, uint32_t pid) {
 		return &spaces->spaces.items[spaces->last_index - 1];
 	uint64_t *index = map_put(&spaces->by_pid, pid);
 	if (!*index) {
-		array_push(&spaces->spaces, (struct space){0});
+		array_push(&spaces->spaces, (struct space){.pid = pid});
 		*index = spaces->spaces.count;
 	}
 	spaces->last_pid = pid;
@@ -99,6 +99,38 @@ void spaces_fork(struct spaces *spaces, uint32_t parent, uint32_t child) {
 
 void spaces_exec(struct spaces *spaces, uint32_t pid) {
 	space_of(spaces, pid)->maps.count = 0;
+}
+
+// The last one takes the place of the one that goes.
+void spaces_end(struct spaces *spaces, uint32_t pid) {
+	uint64_t *index = map_get(&spaces->by_pid, pid);
+	if (!index)
+		return;
+	struct space *gone = &spaces->spaces.items[*index - 1];
+	struct space *last = &spaces->spaces.items[--spaces->spaces.count];
+	array_free(&gone->maps);
+	if (gone != last) {
+		*gone = *last;
+		*map_put(&spaces->by_pid, gone->pid) = *index;
+	}
+	map_delete(&spaces->by_pid, pid);
+	spaces->last_index = 0;
+}
+
+void spaces_learn(struct spaces *spaces, const struct event *event) {
+	if (event->kind == EVENT_FORK) {
+		spaces_fork(spaces, event->pid, event->fork.child_pid);
+		return;
+	}
+	if (!event->mapping.size)
+		spaces_exec(spaces, event->pid);
+	space_add(space_of(spaces, event->pid),
+		  &(struct space_map){.begin = event->mapping.start,
+				      .end = event->mapping.start + event->mapping.size,
+				      .offset = event->mapping.offset,
+				      .module = event->mapping.file,
+				      .build_id = event->mapping.build_id,
+				      .kind = FRAME_USER});
 }
 
 void spaces_free(struct spaces *spaces) {

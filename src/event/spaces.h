@@ -2,10 +2,7 @@
 // place of what it covers, as in the kernel.
 #pragma once
 
-#include "base/array.h"
-#include "base/map.h"
-
-#include <stdint.h>
+#include "event/event.h"
 
 struct space_map {
 	uint64_t begin, end, offset; // offset: of `begin` in the file
@@ -16,6 +13,7 @@ struct space_map {
 struct space {
 	ARRAY(struct space_map) maps; // in order, not overlapping
 	size_t last;                  // where something was found
+	uint32_t pid;
 };
 
 struct spaces {
@@ -31,4 +29,8 @@ void space_add(struct space *space, const struct space_map *map);
 const struct space_map *space_find(struct space *space, uint64_t address);
 void spaces_fork(struct spaces *spaces, uint32_t parent, uint32_t child);
 void spaces_exec(struct spaces *spaces, uint32_t pid);
+void spaces_end(struct spaces *spaces, uint32_t pid);
+
+// What an EVENT_MAPPING or an EVENT_FORK changes.
+void spaces_learn(struct spaces *spaces, const struct event *event);
 void spaces_free(struct spaces *spaces);

@@ -25,8 +25,10 @@ static int push(struct sink *sink, const struct event *event) {
 		tally->lost[event->lost.source] += event->lost.count;
 	if (event->kind == EVENT_SWITCH || event->kind == EVENT_EXEC || event->kind == EVENT_LOST)
 		follow_cpu(tally, event);
-	if (event->kind == EVENT_SAMPLE)
+	if (event->kind == EVENT_SAMPLE) {
+		tally->waits += !!(event->sample.flags & SAMPLE_WAITS);
 		tally->broken += !!(event->sample.flags & SAMPLE_BROKEN);
+	}
 	if (event->kind > EVENT_TASK && event->kind != EVENT_LOST && event->kind != EVENT_CRASH_STACK) {
 		tally->first = tally->events ? MIN(tally->first, event->time) : event->time;
 		tally->last = MAX(tally->last, event->time);

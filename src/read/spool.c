@@ -9,6 +9,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#ifdef HAVE_ZSTD
+#include <zstd.h>
+#endif
 
 struct decoder {
 	struct strings *strings;
@@ -19,6 +22,7 @@ struct decoder {
 	uint64_t start;                     // of the recording
 	uint64_t bad_records;
 	struct sample_copy copy; // of the sample that is being pushed
+	struct buffer unpacked;  // its bytes, if they were packed
 };
 
 static uint32_t name_string(struct decoder *decoder, const char *name) {
@@ -230,14 +234,30 @@ static uint32_t add_addresses(struct decoder *decoder, uint32_t stack, const uin
 	return stack;
 }
 
-static bool read_copy(struct decoder *decoder, struct cursor *in) {
+// NULL: they are damaged, or cannot be unpacked here.
+static const uint8_t *unpack(struct decoder *decoder, const uint8_t *packed, size_t packed_size,
+			     size_t size) {
+	enum { MOST = (SAMPLE_COPY_PAGES + 1) * SAMPLE_COPY_PAGE };
+	decoder->unpacked.size = 0;
+#ifdef HAVE_ZSTD
+	if (packed && size <= MOST &&
+	    ZSTD_decompress(buffer_room(&decoder->unpacked, size), size, packed, packed_size) == size)
+		return decoder->unpacked.data;
+#endif
+	return NULL;
+}
+
+static bool read_copy(struct decoder *decoder, struct cursor *in, bool packed) {
 	struct sample_copied copied;
 	cursor_copy(in, &copied, sizeof(copied));
+	const uint8_t *bytes = cursor_take(in, packed ? copied.packed : copied.size);
+	if (packed)
+		bytes = unpack(decoder, bytes, copied.packed, copied.size);
 	decoder->copy = (struct sample_copy){.pc = copied.pc,
 					     .stack = copied.stack,
 					     .frame = copied.frame,
-					     .size = copied.size,
-					     .bytes = cursor_take(in, copied.size)};
+					     .size = bytes ? copied.size : 0,
+					     .bytes = bytes ? bytes : in->at};
 	return !in->failed;
 }
 
@@ -247,9 +267,10 @@ static bool decode_sample(struct decoder *decoder, struct cursor *in, const stru
 	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record) - sizeof(struct record));
 	uint32_t frames = (uint32_t)record.kernel_frames + record.user_frames;
 	bool copied = head->flags & SAMPLE_STACK_COPIED;
-	const uint8_t *addresses = cursor_take(in, (copied ? SAMPLE_ADDRESSES : frames) * 8u);
+	bool packed = head->flags & SAMPLE_STACK_PACKED;
+	const uint8_t *addresses = cursor_take(in, (copied && !packed ? SAMPLE_ADDRESSES : frames) * 8u);
 	if (in->failed || frames > 2 * SAMPLE_MOST_FRAMES || !is_task(record.tid) || !is_task(record.pid) ||
-	    (copied && !read_copy(decoder, in)))
+	    (copied && !read_copy(decoder, in, packed)))
 		return false;
 	// Of a stack that was copied the walk that failed does not count.
 	const uint8_t *user = addresses + (size_t)record.kernel_frames * 8;
@@ -258,10 +279,13 @@ static bool decode_sample(struct decoder *decoder, struct cursor *in, const stru
 	event->tid = record.tid;
 	event->pid = record.pid;
 	event->sample.weight = record.period;
-	event->sample.name = strings_add(decoder->strings, "cpu-clock");
+	bool blocked = head->flags & SAMPLE_BLOCKED;
+	event->sample.name = strings_add(decoder->strings, blocked                       ? EVENT_OFF_CPU
+							   : head->flags & SAMPLE_CYCLES ? "cycles"
+											 : "cpu-clock");
 	event->sample.stack = add_addresses(decoder, stack, addresses, record.kernel_frames, FRAME_KERNEL);
 	event->sample.copy = copied ? &decoder->copy : NULL;
-	event->sample.flags = SAMPLE_RAW;
+	event->sample.flags = SAMPLE_RAW | (blocked ? SAMPLE_WAITS : 0);
 	if (record.user_frames && !(head->flags & SAMPLE_STACK_COMPLETE))
 		event->sample.flags |= SAMPLE_BROKEN;
 	return true;
@@ -532,6 +556,7 @@ static int spool_read(struct stream *input, const char *name, struct tables *tab
 	}
 	if (!error)
 		error = tell_the_end(input, name, &block);
+	buffer_free(&decoder.unpacked);
 	if (decoder.bad_records)
 		log_warning("%s: %" PRIu64 " records could not be understood", name, decoder.bad_records);
 	return error;

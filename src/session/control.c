@@ -19,12 +19,12 @@ static struct sockaddr_un address_of(const char *path) {
 
 // ---- the tracer's side ----
 
-int control_open(struct control *control, const struct recording *recording, bool operation,
-		 const char *log) {
+int control_open(struct control *control, const struct recording *recording, const char *log) {
 	struct state *state = &control->state;
 	*control = CONTROL_NONE;
 	snprintf(state->log, sizeof(state->log), "%s", log);
-	state->operation = operation;
+	state->operation = recording->operation;
+	snprintf(state->marks, sizeof(state->marks), "%s", recording->marks_name);
 	snprintf(state->name, sizeof(state->name), "%s", recording->name);
 	CLEANUP_FREE char *folder = *recording->stem == '/' ? memory_format("%s", "") : getcwd(NULL, 0);
 	const char *slash = *recording->stem == '/' ? "" : "/";

@@ -31,7 +31,7 @@ struct control {
 #define CONTROL_NONE ((struct control){.listener = -1, .connection = -1, .waiting = -1, .asker = -1})
 
 // Makes the session known. A failure is the caller's to tell: recording goes on without.
-int control_open(struct control *control, const struct recording *recording, bool operation, const char *log);
+int control_open(struct control *control, const struct recording *recording, const char *log);
 
 // What a tracer does with signals: SIGUSR1 asks for a snapshot, SIGTERM ends an operation,
 // the others are the test's business.

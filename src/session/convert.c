@@ -1,5 +1,6 @@
 #include "session/convert.h"
 #include "base/log.h"
+#include "event/blocked.h"
 #include "event/locate.h"
 #include "event/order.h"
 #include "symbol/symbolizer.h"
@@ -49,8 +50,12 @@ static int run_pipeline(const struct conversion *conversion, const struct reader
 	struct tables tables = tables_new();
 	tables.symbolizer = symbolizer_new(true);
 	struct sink *writer = conversion->writer->open(output, &tables);
+	if (conversion->pictures)
+		writer = pictures_new(conversion->pictures, &tables, writer);
+	if (conversion->cases)
+		writer = case_traces_sink(conversion->cases, &tables, writer);
 	struct sink *counted = tally_init(&result->tally, writer);
-	struct sink *located = locate_new(&tables, counted);
+	struct sink *located = locate_new(&tables, blocked_new(&tables, counted));
 	struct sink *order = reader->ordered ? NULL : order_new(located);
 	struct progress progress = {
 		.sink = {.push = progress_push, .finish = progress_finish, .destroy = progress_destroy},

@@ -3,6 +3,8 @@
 
 #include "event/tally.h"
 #include "read/reader.h"
+#include "session/case_traces.h"
+#include "session/pictures.h"
 #include "write/writer.h"
 
 struct conversion {
@@ -11,6 +13,8 @@ struct conversion {
 	const struct writer *writer; // NULL: by the output's extension
 	enum output_mode mode;
 	const char *const *manifests; // ends with NULL; or NULL
+	struct case_traces *cases;    // also a trace for each case; NULL: only the whole
+	struct pictures *pictures;    // flame graphs beside the output; NULL: none
 	bool progress;                // a line on the terminal for anything over a second
 };
 

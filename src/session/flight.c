@@ -7,22 +7,18 @@
 #include "base/array.h"
 #include "base/cursor.h"
 #include "base/file.h"
-#include "base/map.h"
+#include "event/lives.h"
 #include "event/order.h"
 #include "read/reader.h"
 
+#include <malloc.h>
+#include <stdio.h>
 #include <string.h>
 
 struct piece {
 	uint8_t *bytes;
 	size_t size;
 	uint64_t time; // when it came
-};
-
-struct life { // of a task that is still there
-	struct spool_task task;
-	char *name, *command_line;
-	size_t command_line_size;
 };
 
 struct flight {
@@ -33,106 +29,19 @@ struct flight {
 	size_t size, limit;
 	uint64_t longest;     // nanoseconds, or UINT64_MAX
 	struct tables tables; // of those events
-	struct map lives;     // tid → struct life *
+	struct lives lives;   // who is there, after those events
 	struct buffer facts;  // blocks that are never let go
 	struct spool_header header;
 	struct spool_lost forgotten; // losses that are told in what was let go
 };
 
-// ---- tasks ----
-
-static void life_free(struct life *life) {
-	free(life->name);
-	free(life->command_line);
-	free(life);
-}
-
-static struct life *life_of(struct flight *flight, uint32_t tid) {
-	uint64_t *slot = map_get(&flight->lives, tid);
-	return slot ? (struct life *)(uintptr_t)*slot : NULL;
-}
-
-static void end_life(struct flight *flight, uint32_t tid) {
-	struct life *life = life_of(flight, tid);
-	if (!life)
-		return;
-	map_delete(&flight->lives, tid);
-	life_free(life);
-}
-
-static struct life *begin_life(struct flight *flight, struct spool_task task) {
-	end_life(flight, task.tid); // a number that is used again
-	struct life *life = memory_alloc(sizeof(*life));
-	life->task = task;
-	*map_put(&flight->lives, task.tid) = (uintptr_t)life;
-	return life;
-}
-
-static void set_name(struct flight *flight, struct life *life, uint32_t name) {
-	free(life->name);
-	life->name = memory_format("%s", strings_get(flight->tables.strings, name));
-}
-
-static void set_command_line(struct life *life, const char *bytes, size_t size) {
-	free(life->command_line);
-	life->command_line = memory_alloc(size + 1);
-	memcpy(life->command_line, bytes, size);
-	life->command_line_size = size;
-}
-
-static void set_command_line_string(struct flight *flight, struct life *life, uint32_t string) {
-	set_command_line(life, strings_get(flight->tables.strings, string),
-			 strings_length(flight->tables.strings, string));
-}
-
-static void learn_fork(struct flight *flight, const struct event *event) {
-	struct life *child = begin_life(flight, (struct spool_task){.tid = event->fork.child_tid,
-								    .pid = event->fork.child_pid,
-								    .parent_pid = event->fork.parent_pid});
-	struct life *parent = life_of(flight, event->tid);
-	set_name(flight, child, event->fork.name);
-	if (parent && parent->command_line)
-		set_command_line(child, parent->command_line, parent->command_line_size);
-}
-
-static void learn_exec(struct flight *flight, const struct event *event) {
-	if (event->exec.old_tid != event->tid)
-		end_life(flight, event->exec.old_tid);
-	struct life *life = life_of(flight, event->tid);
-	if (!life)
-		life = begin_life(flight, (struct spool_task){.tid = event->tid, .pid = event->pid});
-	set_name(flight, life, event->exec.name);
-	set_command_line_string(flight, life, event->exec.arguments);
-}
+// ---- who is there ----
 
 static int learn(struct sink *sink, const struct event *event) {
 	struct flight *flight = CONTAINER_OF(sink, struct flight, sink);
-	struct life *life = life_of(flight, event->tid);
-	switch (event->kind) {
-	case EVENT_TASK:
-		life = begin_life(flight, (struct spool_task){.tid = event->tid,
-							      .pid = event->pid,
-							      .parent_pid = event->task.parent_pid});
-		set_name(flight, life, event->task.name);
-		set_command_line_string(flight, life, event->task.command_line);
-		break;
-	case EVENT_FORK:
-		learn_fork(flight, event);
-		break;
-	case EVENT_EXEC:
-		learn_exec(flight, event);
-		break;
-	case EVENT_RENAME:
-		if (life)
-			set_name(flight, life, event->rename.name);
-		break;
-	case EVENT_EXIT:
-		end_life(flight, event->tid);
-		break;
-	case EVENT_LOST:
+	if (event->kind == EVENT_LOST)
 		flight->forgotten.count[event->lost.source] += event->lost.count;
-		break;
-	}
+	lives_learn(&flight->lives, flight->tables.strings, event);
 	return 0;
 }
 
@@ -143,7 +52,7 @@ static int nothing(struct sink *sink) {
 static void nothing_to_free(struct sink *sink) {
 }
 
-// Names and command lines add up over hours: from time to time the table begins anew.
+// Names add up over hours: from time to time the table begins anew.
 static void renew_tables(struct flight *flight) {
 	enum { MOST_STRINGS = 1 << 16 };
 	if (flight->order && flight->tables.strings->texts.count < MOST_STRINGS)
@@ -222,6 +131,9 @@ static int take_piece(void *context, const void *bytes, size_t size) {
 struct flight *flight_new(size_t size, double seconds) {
 	struct flight *flight = memory_alloc(sizeof(*flight));
 	flight->sink = (struct sink){.push = learn, .finish = nothing, .destroy = nothing_to_free};
+	// Large blocks always go back to the system: malloc() would keep them after a while.
+	mallopt(M_MMAP_THRESHOLD, 128 << 10);
+	lives_init(&flight->lives);
 	flight->limit = size;
 	flight->longest = seconds > 0 ? (uint64_t)(seconds * 1e9) : UINT64_MAX;
 	return flight;
@@ -232,12 +144,9 @@ void flight_free(struct flight *flight) {
 		return;
 	for (size_t i = flight->first; i < flight->pieces.count; i++)
 		free(flight->pieces.items[i].bytes);
-	for (size_t i = 0; i < flight->lives.capacity; i++)
-		if (flight->lives.slots[i].used)
-			life_free((struct life *)(uintptr_t)flight->lives.slots[i].value);
 	sink_destroy(flight->order);
 	tables_free(&flight->tables);
-	map_free(&flight->lives);
+	lives_free(&flight->lives);
 	array_free(&flight->pieces);
 	buffer_free(&flight->facts);
 	free(flight);
@@ -250,14 +159,37 @@ void flight_take(struct flight *flight, struct spool *spool) {
 
 // ---- saving ----
 
-static void save_lives(const struct flight *flight, struct spool *spool) {
-	for (size_t i = 0; i < flight->lives.capacity; i++) {
-		if (!flight->lives.slots[i].used)
-			continue;
-		const struct life *life = (const struct life *)(uintptr_t)flight->lives.slots[i].value;
-		spool_task(spool, &life->task, life->name ? life->name : "", life->command_line,
-			   life->command_line_size);
-	}
+struct saving {
+	const struct flight *flight;
+	struct spool *spool;
+};
+
+static void save_task(void *context, const struct life *life) {
+	struct saving *saving = context;
+	const struct strings *strings = saving->flight->lives.strings;
+	struct spool_task task = {.tid = life->tid, .pid = life->pid, .parent_pid = life->parent_pid};
+	spool_task(saving->spool, &task, strings_get(strings, life->name),
+		   strings_get(strings, life->command_line), strings_length(strings, life->command_line));
+}
+
+static void save_mapping(void *context, uint32_t pid, const struct space_map *map) {
+	struct saving *saving = context;
+	const struct strings *strings = saving->flight->lives.strings;
+	struct spool_mapping mapping = {.time = saving->flight->header.start,
+					.start = map->begin,
+					.size = map->end - map->begin,
+					.offset = map->offset,
+					.pid = pid};
+	const char *digits = strings_get(strings, map->build_id);
+	for (; mapping.build_id_size < sizeof(mapping.build_id) &&
+	       sscanf(digits, "%2hhx", &mapping.build_id[mapping.build_id_size]) == 1;
+	     mapping.build_id_size++)
+		digits += 2;
+	struct buffer block = {0};
+	buffer_append(&block, &mapping, sizeof(mapping));
+	buffer_append(&block, strings_get(strings, map->module), strings_length(strings, map->module) + 1);
+	spool_append(saving->spool, SPOOL_MAPPING, block.data, block.size);
+	buffer_free(&block);
 }
 
 int flight_save(struct flight *flight, int fd) {
@@ -265,7 +197,9 @@ int flight_save(struct flight *flight, int fd) {
 	buffer_append(&spool.pending, &flight->header, sizeof(flight->header));
 	buffer_append(&spool.pending, flight->facts.data, flight->facts.size);
 	spool_append(&spool, SPOOL_FORGOTTEN, &flight->forgotten, sizeof(flight->forgotten));
-	save_lives(flight, &spool);
+	struct saving saving = {.flight = flight, .spool = &spool};
+	lives_each_task(&flight->lives, save_task, &saving);
+	lives_each_mapping(&flight->lives, save_mapping, &saving);
 	int error = spool_flush(&spool);
 	buffer_free(&spool.pending);
 	for (size_t i = flight->first; !error && i < flight->pieces.count; i++)

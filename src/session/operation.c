@@ -77,16 +77,26 @@ struct asked_for {
 	int report;       // where the beginning is told
 };
 
+// Whoever knows their name can put marks into the trace: `tracelet mark` does.
+static void open_marks(struct recording *recording) {
+	recording->marks = marker_create();
+	if (recording->marks >= 0)
+		marker_name(recording->marks, marker_holder(recording->marks, getpid()),
+			    recording->marks_name);
+}
+
 static int operation_main(const struct asked_for *asked) {
-	struct recording recording = {.settings = asked->settings, .name = asked->name, .marks = -1};
+	struct recording recording = {
+		.settings = asked->settings, .name = asked->name, .operation = true, .marks = -1};
 	pid_array processes = {0};
 	struct control control = CONTROL_NONE;
 	struct beginning beginning = {0};
 	detach(asked->log, asked->report);
+	open_marks(&recording);
 	recording_open(&recording);
 	task_tree(asked->pid, asked->controller, &processes);
 	int error = recording_begin(&recording, processes.items, processes.count)
-			    ? control_open(&control, &recording, true, asked->log)
+			    ? control_open(&control, &recording, asked->log)
 			    : -ENODATA;
 	array_free(&processes);
 	if (error && recording.backend) {

@@ -1,6 +1,7 @@
 #include "session/profile.h"
 
 #include "base/log.h"
+#include "event/blocked.h"
 #include "event/locate.h"
 #include "event/order.h"
 #include "symbol/symbolizer.h"
@@ -82,7 +83,7 @@ static int read_stream(struct stream *input, const char *path, const struct read
 		tables->symbolizer = symbolizer_new(true);
 	// Our own recordings tell addresses, and who maps what, in any order.
 	bool raw = reader == &spool_reader;
-	struct sink *first = raw ? order_new(locate_new(tables, &tap.sink)) : &tap.sink;
+	struct sink *first = raw ? order_new(locate_new(tables, blocked_new(tables, &tap.sink))) : &tap.sink;
 	int error = reader_read(reader, input, path, &(struct read_options){0}, tables, first);
 	if (raw && !error)
 		error = sink_finish(first);

@@ -43,10 +43,14 @@ static int open_spool(struct recording *recording) {
 
 static int open_capture(struct recording *recording) {
 	struct capture_options options = {.scope = recording->settings->scope,
-					  .buffer_size = recording->settings->buffer_size};
+					  .buffer_size = recording->settings->buffer_size,
+					  .sparing = recording->settings->type == RECORD_TO_MEMORY};
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
-		options.sources[source] = source != RECORD_SOURCE_SAMPLE || recording->settings->sample;
+		options.sources[source] = source != RECORD_SOURCE_SAMPLE ||
+					  settings_sampled(recording->settings);
 	options.sample_frequency = (unsigned)recording->settings->sample;
+	options.call_graph = (enum call_graph)recording->settings->call_graph;
+	options.off_cpu = recording->settings->off_cpu;
 	static const struct capture_backend *const backends[] = {&capture_bpf, &capture_perf};
 	char why[ARRAY_SIZE(backends)][256] = {{0}};
 	for (size_t i = 0; i < ARRAY_SIZE(backends); i++) {
@@ -58,7 +62,7 @@ static int open_capture(struct recording *recording) {
 		}
 	}
 	log_warning("no trace: %s; %s. 'tracelet doctor' shows what to do", why[0], why[1]);
-	if (recording->settings->strict || recording->marks < 0)
+	if (recording->settings->strict || recording->operation || recording->marks < 0)
 		return -EPERM;
 	recording->backend = &capture_marks; // if there are any, there will be a trace of them
 	return 0;
@@ -131,7 +135,7 @@ static void write_facts(struct recording *recording) {
 	for (size_t i = 0; i < ARRAY_SIZE(facts); i++)
 		spool_meta(&recording->spool, facts[i][0], facts[i][1]);
 	buffer_free(&command);
-	if (recording->settings->sample)
+	if (settings_sampled(recording->settings))
 		write_kernel_facts(recording);
 }
 
@@ -286,21 +290,29 @@ static void write_result(struct recording *recording, const struct test_end *end
 	}
 }
 
-// The trace from the spool; NULL if that failed (and was said).
-static char *make_trace(const char *spool, const char *stem, struct conversion_result *result) {
+// The trace from the spool, and flame graphs of its samples; NULL if that failed (and was said).
+static char *make_trace(struct recording *recording, const char *spool, const char *stem,
+			struct case_traces *cases, struct conversion_result *result) {
 	for (unsigned number = 0; number < 1000; number++) {
-		char *path = number ? memory_format("%s_%u.pb", stem, number) : memory_format("%s.pb", stem);
-		struct conversion conversion = {.input = spool,
-						.output = path,
-						.reader = &spool_reader,
-						.writer = &perfetto_writer,
-						.mode = OUTPUT_CREATE,
-						.progress = true};
+		CLEANUP_FREE char *numbered = number ? memory_format("%s_%u", stem, number)
+						     : memory_string(stem);
+		char *path = memory_format("%s.pb", numbered);
+		recording->pictures = (struct pictures){.stem = numbered, .title = recording->name};
+		struct conversion conversion = {
+			.input = spool,
+			.output = path,
+			.reader = &spool_reader,
+			.writer = &perfetto_writer,
+			.mode = OUTPUT_CREATE,
+			.pictures = settings_sampled(recording->settings) ? &recording->pictures : NULL,
+			.cases = cases,
+			.progress = true};
 		struct stat there; // a link that leads nowhere is there too
 		int error = lstat(path, &there) == 0 ? -EEXIST : convert(&conversion, result);
 		if (!error)
 			return path;
 		free(path);
+		pictures_drop(&recording->pictures);
 		if (error != -EEXIST) // someone put a file there meanwhile: it stays
 			return NULL;
 	}
@@ -349,11 +361,24 @@ static void keep_limits(struct recording *recording, struct summary *summary) {
 static void take_counts(struct summary *summary, const struct conversion_result *result) {
 	summary->events = result->tally.events;
 	memcpy(summary->lost, result->tally.lost, sizeof(summary->lost));
-	summary->samples = result->tally.kinds[EVENT_SAMPLE];
+	summary->waits = result->tally.waits;
+	summary->samples = result->tally.kinds[EVENT_SAMPLE] - summary->waits;
 	summary->broken = result->tally.broken;
 	summary->gaps = result->tally.gaps;
 	summary->late = result->late;
 	summary->trace_size = result->size;
+}
+
+static void warn_of_broken_stacks(const struct recording *recording, const struct summary *summary) {
+	enum { MOST_PERCENT = 2, FEW = 10 };
+	uint64_t stacks = summary->samples + summary->waits;
+	if (summary->broken < FEW || summary->broken * 100 <= stacks * MOST_PERCENT)
+		return;
+	log_warning("%.1f %% of the stacks are broken: they end before the outermost function%s",
+		    (double)summary->broken * 100 / (double)stacks,
+		    recording->settings->call_graph == CALL_GRAPH_FP
+			    ? " (--call-graph auto needs no frame pointers)"
+			    : "");
 }
 
 static uint64_t file_size(const char *path) {
@@ -362,11 +387,16 @@ static uint64_t file_size(const char *path) {
 }
 
 static void add_file(struct summary *summary, const char *kind, const char *path) {
-	if (!*path)
+	if (!path || !*path)
 		return;
 	struct summary_file *file = &summary->files[summary->file_count++];
 	*file = (struct summary_file){.kind = kind, .path = path, .size = file_size(path)};
 	artifact_sha256(path, file->sha256);
+}
+
+static void add_pictures(struct summary *summary, const struct pictures *pictures) {
+	for (int kind = 0; kind < PICTURE_COUNT; kind++)
+		add_file(summary, picture_kind_name(kind), pictures->paths[kind]);
 }
 
 // NULL: there is to be a trace.
@@ -411,6 +441,44 @@ static void give_up_if_empty(struct recording *recording) {
 	recording->backend = NULL;
 }
 
+// Looked for only in tests that make marks. NULL: they are not wanted.
+static struct case_traces *cases_wanted(struct recording *recording) {
+	const struct settings *settings = recording->settings;
+	if (!settings->cases || recording->operation || !recording->marker ||
+	    !marker_count(recording->marker))
+		return NULL;
+	recording->cases = (struct case_traces){.folder = settings->output_dir,
+						.prefix = settings->name,
+						.failed_only = settings->keep == KEEP_FAILED};
+	return &recording->cases;
+}
+
+static void add_cases_to_manifest(struct recording *recording, const struct summary *whole) {
+	for (size_t i = 0; i < recording->cases.ended.count; i++) {
+		const struct case_trace *test = &recording->cases.ended.items[i];
+		char name[ARTIFACT_NAME_SIZE];
+		artifact_safe_name(test->name, name);
+		struct summary summary = {.settings = whole->settings,
+					  .test = name,
+					  .verdict = case_verdict_words[test->verdict],
+					  .started = test->started,
+					  .wall_seconds = test->seconds,
+					  .backend = whole->backend,
+					  .trace = test->path,
+					  .trace_size = test->size,
+					  .not_kept = test->not_kept ? "the case passed (--keep failed)"
+								     : NULL,
+					  .events = test->tally.events,
+					  .samples = test->tally.kinds[EVENT_SAMPLE],
+					  .broken = test->tally.broken,
+					  .gaps = test->tally.gaps};
+		memcpy(summary.lost, test->tally.lost, sizeof(summary.lost));
+		if (summary.trace)
+			artifact_sha256(summary.trace, summary.sha256);
+		add_to_manifest(recording, &summary);
+	}
+}
+
 void recording_finish(struct recording *recording, const struct test_end *end, struct summary *summary) {
 	const struct settings *settings = recording->settings;
 	*summary = (struct summary){.settings = settings,
@@ -427,14 +495,18 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 	if (recording->backend) {
 		struct conversion_result result = {0};
 		if (end_spool(recording, end))
-			recording->trace = make_trace(recording->spool_path, recording->stem, &result);
+			recording->trace = make_trace(recording, recording->spool_path, recording->stem,
+						      cases_wanted(recording), &result);
 		summary->crashes = &recording->crashes;
+		summary->cases = &recording->cases;
 		summary->backend = recording->backend->name;
 		summary->missing = recording->backend->missing;
 		summary->totals = recording->totals;
 		summary->trace = recording->trace;
+		add_pictures(summary, &recording->pictures);
 		summary->not_kept = why_not_kept(recording, end);
 		take_counts(summary, &result);
+		warn_of_broken_stacks(recording, summary);
 		if (recording->trace)
 			artifact_sha256(recording->trace, summary->sha256);
 		if (summary->not_kept || (recording->trace && !settings->keep_spool)) {
@@ -447,6 +519,7 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 	summary->tracer_cpu_seconds = cpu_seconds_of_self();
 	if (recording->backend || summary->file_count)
 		add_to_manifest(recording, summary);
+	add_cases_to_manifest(recording, summary);
 	keep_limits(recording, summary);
 }
 
@@ -460,8 +533,8 @@ static int save_snapshot(struct recording *recording, const char *stem, int fd) 
 	if (error)
 		log_warning("no snapshot: %s: %s", spool, strerror(-error));
 	else
-		recording->trace = make_trace(recording->flight ? spool : recording->spool_path, stem,
-					      &result);
+		recording->trace = make_trace(recording, recording->flight ? spool : recording->spool_path,
+					      stem, NULL, &result);
 	unlink(spool);
 	if (error || !recording->trace)
 		return 1;
@@ -473,6 +546,7 @@ static int save_snapshot(struct recording *recording, const char *stem, int fd) 
 				  .backend = recording->backend->name,
 				  .trace = recording->trace};
 	take_counts(&summary, &result);
+	add_pictures(&summary, &recording->pictures);
 	artifact_sha256(recording->trace, summary.sha256);
 	add_to_manifest(recording, &summary);
 	return 0;
@@ -512,7 +586,9 @@ void recording_close(struct recording *recording) {
 		recording->backend->close(recording->capture);
 	flight_free(recording->flight);
 	crash_reports_free(&recording->crashes);
+	case_traces_free(&recording->cases);
 	free(recording->stem);
 	free(recording->spool_path);
 	free(recording->trace);
+	pictures_free(&recording->pictures);
 }

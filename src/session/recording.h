@@ -4,8 +4,10 @@
 #pragma once
 
 #include "capture/marker/marker.h"
+#include "session/case_traces.h"
 #include "session/crash.h"
 #include "session/flight.h"
+#include "session/pictures.h"
 #include "session/settings.h"
 #include "session/summary.h"
 
@@ -27,16 +29,20 @@ struct recording {
 	const char *name;                      // of the test, made safe
 	const struct capture_backend *backend; // NULL: nothing can be recorded
 	struct capture *capture;
-	int marks;             // what marker_create() gave, or -1
-	struct marker *marker; // NULL: the test cannot make marks
-	int wait;              // an epoll over both, where there are both
+	bool operation;                    // no test: marks alone would not do
+	int marks;                         // what marker_create() gave, or -1
+	char marks_name[MARKER_NAME_SIZE]; // for others who want to make marks; "": they cannot
+	struct marker *marker;             // NULL: the test cannot make marks
+	int wait;                          // an epoll over both, where there are both
 	struct capture_totals totals;
 	struct spool spool;
 	struct flight *flight; // --type memory: the newest events, else NULL
 	char *stem, *spool_path;
-	char *trace; // when it has been made
+	char *trace;              // when it has been made
+	struct pictures pictures; // beside it
 	struct crash_reports crashes;
-	pid_t pid; // the test's
+	struct case_traces cases; // of the test program, if it tells of them
+	pid_t pid;                // the test's
 	struct timespec started;
 	uint64_t begun, deadline, synced;
 	bool active; // events come in

@@ -63,6 +63,9 @@ static const char *const keep_choices[] = {
 static const char *const scope_choices[] = {[SCOPE_TREE] = "tree", [SCOPE_SYSTEM] = "system", NULL};
 static const char *const type_choices[] = {[RECORD_TO_FILE] = "file", [RECORD_TO_MEMORY] = "memory", NULL};
 
+static const char *const call_graph_choices[] = {
+	[CALL_GRAPH_AUTO] = "auto", [CALL_GRAPH_FP] = "fp", [CALL_GRAPH_DWARF] = "dwarf", NULL};
+
 #define FIELD(field) .offset = offsetof(struct settings, field)
 
 static const struct setting table[SETTING_COUNT] = {
@@ -83,6 +86,10 @@ static const struct setting table[SETTING_COUNT] = {
 	[SETTING_RING_SECONDS] = {"ring-seconds", TYPE_SECONDS, FIELD(ring_seconds), .wanted = "seconds"},
 	[SETTING_SAMPLE] = {"sample", TYPE_FREQUENCY, FIELD(sample), .bare = "999",
 			    .wanted = "a number from 1 to 20000, or 'no'"},
+	[SETTING_OFF_CPU] = {"off-cpu", TYPE_YES_NO, FIELD(off_cpu), .bare = "yes",
+			     .wanted = "'yes' or 'no'"},
+	[SETTING_CALL_GRAPH] = {"call-graph", TYPE_CHOICE, FIELD(call_graph), .choices = call_graph_choices,
+				.wanted = "'auto', 'fp' or 'dwarf'"},
 	[SETTING_DURATION] = {"duration", TYPE_SECONDS, FIELD(duration), .wanted = "seconds"},
 	[SETTING_WAIT_TREE] = {"wait-tree", TYPE_SECONDS, FIELD(wait_tree), .bare = "0", .wanted = "seconds"},
 	[SETTING_TIMEOUT] = {"timeout", TYPE_SECONDS, FIELD(timeout), .wanted = "seconds"},
@@ -102,6 +109,7 @@ static const struct setting table[SETTING_COUNT] = {
 	[SETTING_JSON] = {"json", TYPE_TARGET, FIELD(json), .wanted = "a file or an open descriptor"},
 	[SETTING_ATTACHMENTS] = {"attachments", TYPE_CHOICE, FIELD(attachments), .choices = enabled_choices,
 				 .wanted = "'yes', 'no' or 'auto'"},
+	[SETTING_CASES] = {"cases", TYPE_YES_NO, FIELD(cases), .wanted = "'yes' or 'no'"},
 	[SETTING_KEEP_SPOOL] = {"keep-spool", TYPE_YES_NO, FIELD(keep_spool), .bare = "yes",
 				.wanted = "'yes' or 'no'"},
 	[SETTING_STRICT] = {"strict", TYPE_YES_NO, FIELD(strict), .bare = "yes", .wanted = "'yes' or 'no'"},
@@ -354,6 +362,7 @@ bool settings_load(struct settings *settings) {
 				      .scope = SCOPE_TREE,
 				      .ring_size = 16 << 20,
 				      .wait_tree = -1,
+				      .cases = true,
 				      .grace = 5,
 				      .timeout_status = 124,
 				      .core_limit = (size_t)1 << 30,
@@ -409,6 +418,10 @@ bool settings_take_flag(struct settings *settings, int option, const char *value
 
 bool settings_enabled(const struct settings *settings) {
 	return settings->enabled == ENABLED_YES;
+}
+
+bool settings_sampled(const struct settings *settings) {
+	return settings->sample || settings->off_cpu;
 }
 
 // ---- telling ----

@@ -20,6 +20,8 @@ enum setting_id {
 	SETTING_RING_SIZE,
 	SETTING_RING_SECONDS,
 	SETTING_SAMPLE,
+	SETTING_OFF_CPU,
+	SETTING_CALL_GRAPH,
 	SETTING_DURATION,
 	SETTING_WAIT_TREE,
 	SETTING_TIMEOUT,
@@ -33,6 +35,7 @@ enum setting_id {
 	SETTING_BUFFER_SIZE,
 	SETTING_JSON,
 	SETTING_ATTACHMENTS,
+	SETTING_CASES,
 	SETTING_KEEP_SPOOL,
 	SETTING_STRICT,
 	SETTING_PID,
@@ -66,6 +69,8 @@ struct settings {
 	double ring_seconds;   // and for how long, 0: as long as there is room
 	size_t buffer_size;    // 0: sized to the machine
 	int sample;            // CPU samples in a second, 0: none
+	bool off_cpu;          // stacks of threads that wait, and for how long
+	int call_graph;        // enum call_graph: how their stacks are walked
 	double duration;       // seconds after which recording stops, 0: with the test
 	double wait_tree;      // seconds to wait for the test's orphans, 0: for ever, negative: do not
 	double timeout;        // seconds the test may take, 0: without limit
@@ -78,6 +83,7 @@ struct settings {
 	double max_age;        // seconds they stay there, 0: for ever
 	int pid;               // of the process that an operation is about, 0: the caller
 	bool strict;           // no trace, no test
+	bool cases;            // a trace for each case that the test tells of
 	bool keep_spool;
 	bool quiet, verbose;
 
@@ -100,6 +106,9 @@ bool settings_take_flag(struct settings *settings, int option, const char *value
 
 // Whether there is to be a trace at all.
 bool settings_enabled(const struct settings *settings);
+
+// Whether stacks are recorded.
+bool settings_sampled(const struct settings *settings);
 
 // A setting for `tracelet settings`: its name, its value and where it came from, in words.
 const char *setting_name(enum setting_id id);

@@ -103,9 +103,9 @@ int state_register(struct state *state) {
 	buffer_printf(
 		&text,
 		"name = %s\noperation = %d\npid = %d\nstarted = %llu\nsince = %lld\nboot = %s\nsocket = %s\n"
-		"artifact = %s\nspool = %s\nlog = %s\n",
+		"artifact = %s\nspool = %s\nlog = %s\nmarks = %s\n",
 		state->name, state->operation, (int)state->pid, state->started, state->since, state->boot,
-		state->socket, state->artifact, state->spool, state->log);
+		state->socket, state->artifact, state->spool, state->log, state->marks);
 	output_write(&output, text.data, text.size);
 	buffer_free(&text);
 	return output_commit(&output);
@@ -136,6 +136,7 @@ static void take_line(struct state *state, const char *key, const char *value) {
 		{"artifact", state->artifact, sizeof(state->artifact)},
 		{"spool", state->spool, sizeof(state->spool)},
 		{"log", state->log, sizeof(state->log)},
+		{"marks", state->marks, sizeof(state->marks)},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		if (strcmp(key, texts[i].key) == 0)

@@ -21,6 +21,7 @@ struct state {
 	char artifact[4096];        // the file that is being made, and what it will be made from
 	char spool[4096];
 	char log[4096]; // what the tracer of an operation had to say
+	char marks[96]; // what TRACELET_MARKS is to be for marks in its trace; "": none
 	bool stale;     // the tracer is gone
 };
 

@@ -62,6 +62,22 @@ static const char *seconds_words(double seconds, char text[32]) {
 	return text;
 }
 
+static void describe_samples(const struct summary *summary, struct buffer *out) {
+	char number[32];
+	if (!summary->samples && !summary->waits)
+		return;
+	buffer_printf(out, "of these ");
+	if (summary->samples)
+		buffer_printf(out, "%s samples%s", with_commas(summary->samples, number),
+			      summary->waits ? " and " : "");
+	if (summary->waits)
+		buffer_printf(out, "%s waits", with_commas(summary->waits, number));
+	if (summary->broken)
+		buffer_printf(out, " (%.1f %% with broken stacks)",
+			      (double)summary->broken * 100 / (double)(summary->samples + summary->waits));
+	buffer_printf(out, ", ");
+}
+
 // They are counted while the trace is made.
 static void describe_events(const struct summary *summary, struct buffer *out) {
 	char number[32];
@@ -70,13 +86,7 @@ static void describe_events(const struct summary *summary, struct buffer *out) {
 		return;
 	}
 	buffer_printf(out, "%s, ", with_commas(summary->events, number));
-	if (summary->samples) {
-		buffer_printf(out, "of these %s samples", with_commas(summary->samples, number));
-		if (summary->broken)
-			buffer_printf(out, " (%.1f %% with broken stacks)",
-				      (double)summary->broken * 100 / (double)summary->samples);
-		buffer_printf(out, ", ");
-	}
+	describe_samples(summary, out);
 	if (lost_in_all(summary)) {
 		buffer_printf(out, "LOST");
 		for (int source = 0; source < SOURCE_COUNT; source++)
@@ -132,6 +142,32 @@ static void describe_crashes(const struct crash_reports *crashes, const char *fa
 	}
 }
 
+// How many there were, and where to look for those that failed.
+static void describe_cases(const struct case_traces *cases, const char *faint, const char *plain,
+			   struct buffer *out) {
+	enum { MOST_SHOWN = 5 };
+	size_t counts[4] = {0}, shown = 0;
+	if (!cases || !cases->ended.count)
+		return;
+	for (size_t i = 0; i < cases->ended.count; i++)
+		counts[cases->ended.items[i].verdict]++;
+	size_t failed = counts[CASE_FAILED] + counts[CASE_NOT_ENDED];
+	buffer_printf(out, "  %scases%s   %zu passed, %zu failed, %zu skipped%s\n", faint, plain,
+		      counts[CASE_PASSED], failed, counts[CASE_SKIPPED],
+		      cases->failed_only ? "; those that failed have a trace each" : "; a trace each");
+	for (size_t i = 0; i < cases->ended.count && shown < MOST_SHOWN; i++) {
+		const struct case_trace *test = &cases->ended.items[i];
+		if (test->verdict != CASE_FAILED && test->verdict != CASE_NOT_ENDED)
+			continue;
+		buffer_printf(out, "  %sfailed%s  %s%s%s%s\n", faint, plain, test->name,
+			      test->verdict == CASE_NOT_ENDED ? " (did not end)" : "", test->path ? ": " : "",
+			      test->path ? test->path : "");
+		shown++;
+	}
+	if (failed > shown)
+		buffer_printf(out, "          and %zu more, in manifest.jsonl\n", failed - shown);
+}
+
 void summary_print(const struct summary *summary) {
 	bool colours = log_colours();
 	bool passed = summary->wait_status == 0 && !summary->timed_out;
@@ -147,8 +183,9 @@ void summary_print(const struct summary *summary) {
 		buffer_printf(&out, "  %strace%s   %s (%s)\n", faint, plain, summary->trace,
 			      file_size_words(summary->trace_size, size));
 	for (size_t i = 0; i < summary->file_count; i++)
-		buffer_printf(&out, "  %s%-6s%s  %s (%s)\n", faint, summary->files[i].kind, plain,
+		buffer_printf(&out, "  %s%-7s%s %s (%s)\n", faint, summary->files[i].kind, plain,
 			      summary->files[i].path, file_size_words(summary->files[i].size, size));
+	describe_cases(summary->cases, faint, plain, &out);
 	if (summary->spool)
 		buffer_printf(&out, "  %sspool%s   %s\n", faint, plain, summary->spool);
 	if (summary->not_kept)
@@ -222,8 +259,12 @@ static void json_counts(struct json *json, const struct summary *summary) {
 	json_close_object(json);
 	if (summary->samples) {
 		json_uint(json, "samples", summary->samples);
-		json_uint(json, "broken_stacks", summary->broken);
+		json_string(json, "sample_event", summary->totals.sample_event);
 	}
+	if (summary->waits)
+		json_uint(json, "waits", summary->waits);
+	if (summary->samples || summary->waits)
+		json_uint(json, "broken_stacks", summary->broken);
 	json_uint(json, "gaps", summary->gaps);
 	json_uint(json, "late", summary->late);
 }
@@ -260,6 +301,23 @@ static void json_crashes(struct json *json, const struct crash_reports *crashes)
 	json_close_array(json);
 }
 
+static void json_cases(struct json *json, const struct case_traces *cases) {
+	if (!cases || !cases->ended.count)
+		return;
+	json_array(json, "cases");
+	for (size_t i = 0; i < cases->ended.count; i++) {
+		const struct case_trace *test = &cases->ended.items[i];
+		json_object(json, NULL);
+		json_string(json, "name", test->name);
+		json_string(json, "result", case_verdict_words[test->verdict]);
+		json_double(json, "wall_seconds", test->seconds);
+		if (test->path)
+			json_string(json, "trace", test->path);
+		json_close_object(json);
+	}
+	json_close_array(json);
+}
+
 static void json_cost(struct json *json, const struct summary *summary) {
 	json_object(json, "cost");
 	if (summary->totals.program_stats) {
@@ -273,6 +331,11 @@ static void json_cost(struct json *json, const struct summary *summary) {
 
 static void json_result(struct json *json, const struct summary *summary) {
 	char words[128];
+	if (summary->verdict) {
+		json_string(json, "kind", "case");
+		json_string(json, "result", summary->verdict);
+		return;
+	}
 	json_string(json, "kind", summary->operation ? "operation" : "test");
 	if (summary->operation) {
 		json_string(json, "result", "recorded");
@@ -312,7 +375,9 @@ void summary_json(const struct summary *summary, struct buffer *line) {
 		json_string(&json, "not_kept", summary->not_kept);
 	json_counts(&json, summary);
 	json_crashes(&json, summary->crashes);
-	json_cost(&json, summary);
+	json_cases(&json, summary->cases);
+	if (!summary->verdict)
+		json_cost(&json, summary);
 	json_close_object(&json);
 	buffer_append(line, "\n", 1);
 }
@@ -337,6 +402,22 @@ void summary_write_json(const struct summary *summary) {
 	buffer_free(&line);
 }
 
+static void publish_cases(const struct summary *summary) {
+	for (size_t i = 0; summary->cases && i < summary->cases->ended.count; i++) {
+		const struct case_trace *trace = &summary->cases->ended.items[i];
+		struct ci_artifact artifact = {trace->path, trace->size};
+		struct ci_test test = {.name = trace->name,
+				       .result = case_verdict_words[trace->verdict],
+				       .passed = trace->verdict == CASE_PASSED ||
+						 trace->verdict == CASE_SKIPPED,
+				       .seconds = trace->seconds,
+				       .artifacts = &artifact,
+				       .artifact_count = 1};
+		if (trace->path)
+			ci_publish(summary->settings, &test, STDOUT_FILENO, STDERR_FILENO);
+	}
+}
+
 void summary_publish(const struct summary *summary) {
 	struct ci_artifact artifacts[2 + ARRAY_SIZE(summary->files)];
 	size_t count = 0;
@@ -355,4 +436,5 @@ void summary_publish(const struct summary *summary) {
 			       .artifacts = artifacts,
 			       .artifact_count = count};
 	ci_publish(summary->settings, &test, STDOUT_FILENO, STDERR_FILENO);
+	publish_cases(summary);
 }

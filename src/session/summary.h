@@ -3,7 +3,9 @@
 #pragma once
 
 #include "event/event.h"
+#include "session/case_traces.h"
 #include "session/crash.h"
+#include "session/pictures.h"
 #include "session/settings.h"
 
 #include <sys/resource.h>
@@ -25,9 +27,11 @@ struct summary {
 	const char *spool;   // path, when it was kept
 	char sha256[65];
 	uint64_t trace_size, spool_size;
-	struct summary_file files[2]; // stacks, core
+	struct summary_file files[2 + PICTURE_COUNT]; // stacks, core, flame graphs
 	size_t file_count;
 	const struct crash_reports *crashes; // or NULL
+	const struct case_traces *cases;     // that the test has told of; or NULL
+	const char *verdict;                 // of a case of a test, in words; NULL: this is a test
 	int wait_status;                     // the test's, as wait() gives it
 	bool timed_out;                      // and its time was over
 	bool operation;                      // there was no test
@@ -38,9 +42,9 @@ struct summary {
 	double tracer_cpu_seconds;
 	uint64_t events;
 	uint64_t lost[SOURCE_COUNT];
-	uint64_t samples, broken; // broken: whose stack is not whole
-	uint64_t gaps;            // switches that the kernel did not report
-	uint64_t late;            // events that came too late to be put in order
+	uint64_t samples, waits, broken; // by time, of tasks that waited; of both, whose stack is not whole
+	uint64_t gaps;                   // switches that the kernel did not report
+	uint64_t late;                   // events that came too late to be put in order
 	struct capture_totals totals;
 };
 

@@ -88,7 +88,7 @@ static int tracer_main(const struct settings *settings, const char *test_name, i
 		snprintf(ready.spool, sizeof(ready.spool), "%s", recording.spool_path);
 	send_message(socket, &ready);
 	struct control control = CONTROL_NONE;
-	int error = ready.recording ? control_open(&control, &recording, false, "") : 0;
+	int error = ready.recording ? control_open(&control, &recording, "") : 0;
 	if (error)
 		log_verbose("this session is not listed by 'tracelet status': %s", strerror(-error));
 	control_attend(&control, &recording, socket);

@@ -325,15 +325,22 @@ struct elf_object *elf_open_code_memory(const void *bytes, size_t size) {
 	return elf ? with_code(elf, -1) : NULL;
 }
 
-void elf_close(struct elf_object *object) {
-	if (!object)
-		return;
+void elf_let_go(struct elf_object *object) {
 	for (int i = 0; i < 2; i++) {
 		if (object->handles[i])
 			elf_end(object->handles[i]);
 		if (object->files[i] >= 0)
 			close(object->files[i]);
+		object->handles[i] = NULL;
+		object->files[i] = -1;
 	}
+	object->eh_frame = NULL;
+}
+
+void elf_close(struct elf_object *object) {
+	if (!object)
+		return;
+	elf_let_go(object);
 	free(object->symbols);
 	free(object->segments);
 	free(object->text);

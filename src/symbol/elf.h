@@ -19,6 +19,8 @@ struct elf_segment {
 
 struct unwind_table;
 
+enum { ELF_ENTRY_SIZE = 48 }; // the code where a program begins is not longer
+
 struct elf_object {
 	struct elf_symbol *symbols; // in order of address, not overlapping in the beginning
 	size_t symbol_count;
@@ -49,6 +51,7 @@ struct elf_object *elf_open_memory(const void *bytes, size_t size); // an image 
 struct elf_object *elf_open_code(const char *path);
 struct elf_object *elf_open_code_memory(const void *bytes, size_t size);
 void elf_close(struct elf_object *object);
+void elf_let_go(struct elf_object *object); // of the file: what is known of its segments stays
 
 bool elf_address_of(const struct elf_object *object, uint64_t position, uint64_t *address);
 // The same for the beginning of an executable mapping, which is that of a page and may be before the code.

@@ -258,19 +258,25 @@ static void destroy(struct symbolizer *symbolizer) {
 
 // ---- stacks ----
 
-static struct unwind_table *table_of(struct own_symbolizer *self, struct tables *tables,
-				     const struct frame *frame, uint64_t *address) {
+static bool find_row(struct own_symbolizer *self, struct tables *tables, const struct frame *frame,
+		     struct unwind_row *row) {
 	struct elf_object *object = frame->module
 					    ? module_object(self, tables, frame->module, frame->build_id)
 					    : NULL;
-	if (!object || !elf_address_of(object, frame->position, address))
-		return NULL;
+	uint64_t address;
+	if (!object || !elf_address_of(object, frame->position, &address))
+		return false;
 	if (!object->unwind_tried) {
 		object->unwind_tried = true;
 		object->unwind = unwind_table_new(object->eh_frame, object->eh_frame_size,
 						  object->eh_frame_address);
 	}
-	return object->unwind;
+	if (object->unwind && unwind_row_at(object->unwind, address, row))
+		return true;
+	// Where a program begins nobody has called it, even if .eh_frame does not say so (as that of the
+	// dynamic linker).
+	*row = (struct unwind_row){.registers = UNWIND_OUTERMOST};
+	return object->entry && address >= object->entry && address - object->entry < ELF_ENTRY_SIZE;
 }
 
 struct unwind_context {
@@ -290,10 +296,7 @@ static const struct unwind_row *take_frame(void *context, uint64_t pc, bool *sto
 				   unwind->room - unwind->count);
 	*stop = unwind->count == unwind->room;
 	if (!place->row_known) {
-		uint64_t address;
-		struct unwind_table *table = mapped ? table_of(unwind->self, unwind->tables, &frame, &address)
-						    : NULL;
-		place->has_row = table && unwind_row_at(table, address, &place->row);
+		place->has_row = mapped && find_row(unwind->self, unwind->tables, &frame, &place->row);
 		place->row_known = true;
 	}
 	return place->has_row ? &place->row : NULL;

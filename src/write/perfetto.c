@@ -331,11 +331,32 @@ static int take_meta(struct perfetto *perfetto, const struct event *event) {
 	return 0;
 }
 
+// Someone has set the wall clock meanwhile. To an importer no clock goes back, so the trace
+// keeps the time of day it began with.
+static int tell_of_set_clock(struct perfetto *perfetto, const struct event *event, int64_t jump) {
+	char title[96];
+	snprintf(title, sizeof(title), "wall clock set %s by %.3f s", jump < 0 ? "back" : "forward",
+		 (double)(jump < 0 ? -jump : jump) / 1e9);
+	size_t mark = perfetto_begin(perfetto, SEQUENCE_EVENTS, MAX(event->time, perfetto->start));
+	size_t instant = track_event_begin(perfetto, TYPE_INSTANT, UUID_TEST, title);
+	proto_end(&perfetto->packet, instant);
+	return perfetto_end(perfetto, mark);
+}
+
 static int take_clock(struct perfetto *perfetto, const struct event *event) {
+	enum { SECOND = 1000000000 };
+	int64_t offset = (int64_t)(event->clock.wall - event->time);
+	if (!perfetto->clock_time)
+		perfetto->wall_offset = offset;
+	int64_t jump = offset - perfetto->wall_offset;
+	bool was_set = jump > SECOND || jump < -SECOND;
 	perfetto->clock_time = event->time;
-	perfetto->wall = event->clock.wall;
+	perfetto->wall = was_set ? 0 : event->clock.wall;
 	perfetto->monotonic = event->clock.monotonic;
-	return perfetto->preamble_written ? write_clocks(perfetto) : 0;
+	if (!perfetto->preamble_written)
+		return 0;
+	int error = was_set ? tell_of_set_clock(perfetto, event, jump) : 0;
+	return error ? error : write_clocks(perfetto);
 }
 
 static int take_task(struct perfetto *perfetto, const struct event *event) {

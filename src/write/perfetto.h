@@ -78,6 +78,7 @@ struct perfetto {
 	bool preamble_written;
 	bool system_scope;
 	uint64_t start, end, wall, monotonic, clock_time;
+	int64_t wall_offset;       // from the trace's clock to the wall clock, in the beginning
 	ARRAY(struct event) facts; // EVENT_META
 	struct map tasks;          // tid to index in `pool`
 	ARRAY(struct task) pool;

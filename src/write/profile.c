@@ -168,16 +168,42 @@ static uint32_t label_of(struct profile *profile, const struct event *event) {
 	return (uint32_t)(*label - 1);
 }
 
+static bool is_off_cpu(const struct profile *profile, uint32_t event) {
+	return strcmp(strings_get(profile->tables->strings, event), EVENT_OFF_CPU) == 0;
+}
+
+// Is it the event that was asked for? "cpu" is whatever samples the CPU by time.
+static bool is_event(const char *name, const char *asked) {
+	return strcmp(name, asked) == 0 ||
+	       (strcmp(asked, "cpu") == 0 &&
+		(strncmp(name, "cpu-clock", 9) == 0 || strncmp(name, "cycles", 6) == 0));
+}
+
+// Waiting tasks are looked at when nothing else is there, or on demand: what had been taken goes.
+static void begin_again(struct profile *profile) {
+	struct profile_options options = profile->options;
+	struct map task_names = profile->task_names;
+	uint64_t left_out = profile->left_out + profile->samples + profile->base_samples;
+	profile->task_names = (struct map){0};
+	profile_free(profile);
+	profile_init(profile, profile->tables, &options);
+	profile->task_names = task_names;
+	profile->left_out = left_out;
+}
+
 static bool wanted_event(struct profile *profile, uint32_t name) {
 	if (profile->options.every_event)
 		return true;
+	if (profile->event_chosen && name != profile->event && !profile->options.event &&
+	    is_off_cpu(profile, profile->event))
+		begin_again(profile);
 	if (!profile->event_chosen && !profile->options.event) {
 		profile->event = name;
 		profile->event_chosen = true;
 	}
 	if (profile->event_chosen)
 		return name == profile->event;
-	if (strcmp(strings_get(profile->tables->strings, name), profile->options.event) != 0)
+	if (!is_event(strings_get(profile->tables->strings, name), profile->options.event))
 		return false;
 	profile->event = name;
 	profile->event_chosen = true;
@@ -282,7 +308,8 @@ const char *profile_event_name(const struct profile *profile) {
 // The software clocks count nanoseconds.
 bool profile_in_nanoseconds(const struct profile *profile) {
 	const char *name = profile_event_name(profile);
-	return strncmp(name, "cpu-clock", 9) == 0 || strncmp(name, "task-clock", 10) == 0;
+	return strncmp(name, "cpu-clock", 9) == 0 || strncmp(name, "task-clock", 10) == 0 ||
+	       strcmp(name, EVENT_OFF_CPU) == 0;
 }
 
 // Folded stacks tell no number of samples. Small weights are samples themselves; if all large ones

@@ -42,6 +42,15 @@ check_run "only the last seconds" 1 "$TRACELET" run -q --type memory --ring-seco
 trace=$(ls tracelet-out/seconds_*.pb)
 check_equal "are there" "/bin/true last" "$("$tp" "$trace" "select cmdline from process where cmdline glob '/bin/true*'")"
 
+# ---- stacks ----
+
+check_run "samples are kept with it" 1 "$TRACELET" run -q --sample --type memory --ring-seconds 0.3 --name stacks -- \
+	sh -c '"$TRACELET_HELPERS/chains" recursion 6; exit 1'
+trace=$(ls tracelet-out/stacks_*.pb)
+check_equal "with the names of code that was mapped long before" 1 "$("$tp" "$trace" \
+	"select count(*) > 10 from perf_sample join stack_profile_callsite on callsite_id = stack_profile_callsite.id
+	 join stack_profile_frame on frame_id = stack_profile_frame.id where stack_profile_frame.name = 'burn'")"
+
 # ---- saved by snapshot, by signal, and by failure, all at the same moment ----
 
 "$TRACELET" run -q --type memory --name thrice -- sh -c 'touch running; while [ -e running ]; do sleep 0.01; done; exit 1' &
@@ -56,7 +65,7 @@ check_equal "the snapshot is answered or comes too late" "" "$(grep -v '\.pb (.*
 wait
 check "the failure and the signal are saved, each by itself" test "$(traces thrice)" -ge 2
 check "all of them are good" "$TRACELET" check tracelet-out/thrice_*.pb
-check_equal "nothing else is left" "" "$(ls tracelet-out | grep -v -e '\.pb$' -e manifest)"
+check_equal "nothing else is left" "" "$(ls tracelet-out | grep -v -e '\.pb$' -e manifest -e '^stacks_')"
 
 check_run "an operation can be a flight recorder" 0 "$TRACELET" start -q --type memory night
 /bin/true what-happened

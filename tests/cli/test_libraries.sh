@@ -40,7 +40,9 @@ tracelet_active steps || echo not active
 tracelet_current steps >current
 /bin/true a step of the script
 tracelet_mark here
+"$TRACELET_HELPERS/marker" 1 >/dev/null
 tracelet_stop steps >stopped
+[ -z "${TRACELET_MARKS+set}" ] || echo marks left
 tracelet_active && echo active too late
 true
 END
@@ -54,6 +56,9 @@ for shell in dash bash busybox; do
 	check_equal "and one trace" "$(cat current)" "$(cut -d ' ' -f 1 stopped)"
 	check_equal "of what it did" 1 \
 		"$("$tp" "$(cat current)" "select count(*) from process where cmdline = '/bin/true a step of the script'")"
+	check_equal "with its mark, and those of a program of its" "here begins ends" \
+		"$("$tp" "$(cat current)" "select group_concat(name, ' ') from (select name from slice
+			where category = 'mark' and name in ('here', 'begins', 'ends') order by ts)")"
 done
 rm -rf steps
 for words in TRACELET=no-such-program TRACELET_ENABLED=false; do

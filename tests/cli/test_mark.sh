@@ -174,7 +174,7 @@ check "tracelet check is content" "$TRACELET" check left.pb
 fresh
 check_run "outside a session there is nothing to mark" 1 env -u TRACELET_MARKS "$TRACELET" mark phase
 check_lines "which is one line" 1 "$stderr"
-check_match "that says it" "no session is recording here" "$stderr"
+check_match "that says it" "no session is recording" "$stderr"
 check_run "a session that is over is none either" 1 env TRACELET_MARKS=/proc/1/fd/999:1 "$TRACELET" mark phase
 check_run "a mark without a text is bad usage" 2 "$TRACELET" mark
 check_run "a script marks its phases" 0 "$TRACELET" run --name script -- sh -c '

@@ -145,6 +145,31 @@ rm running
 wait
 check "the test's own trace comes later" "$TRACELET" check "$(ls tracelet-out/seen_*.pb | tail -n 1)"
 
+# ---- marks ----
+
+marks_of() { "$tp" "$1" "select group_concat(name, ' ') from (select name from slice where category = 'mark' order by ts)"; }
+check_run "mark without a session" 1 "$TRACELET" mark nowhere
+check_match "says so" "no session is recording" "$stderr"
+"$TRACELET" start -q one
+check_run "a mark goes into the only operation" 0 "$TRACELET" mark alone
+"$TRACELET" start -q two
+check_run "with two it must be said into which" 2 "$TRACELET" mark lost
+check_lines "in one line" 1 "$stderr"
+check_run "by its name" 0 "$TRACELET" mark --session two second
+check_run "or for programs" 7 env TRACELET_MARKS="$("$TRACELET" current --marks two)" "$TRACELET_HELPERS/marker" 0
+check_run "a name that is not there" 1 "$TRACELET" mark --session three nothing
+"$TRACELET" stop --all >stopped.txt
+check_equal "each trace has its own" "alone" "$(marks_of "$(grep -o '/.*/one_[^ ]*' stopped.txt)")"
+check_match "and no other" "^second begins" <(marks_of "$(grep -o '/.*/two_[^ ]*' stopped.txt)")
+
+# ---- samples ----
+
+"$TRACELET" start -q --sample sampled
+"$TRACELET_HELPERS/chains" recursion
+check_run "an operation can be sampled" 0 "$TRACELET" stop sampled
+trace=$(cut -d ' ' -f 1 "$stdout")
+check "it has a flame graph too" grep -q recursion "${trace%.pb}.svg"
+
 # ---- bad usage ----
 
 bad() {

@@ -49,13 +49,90 @@ check_equal "healthy" 0 $?
 check_equal "Perfetto has as many samples as the summary says" "$samples" "$(sed -n 1p answers)"
 check_equal "with names" 1 "$(sed -n 2p answers)"
 
+# ---- a flame graph beside it ----
+
+picture=${spool%.spool}.svg
+check "the flame graph is there" test -s "$picture"
+check "is well-formed" python3 -c "import xml.dom.minidom as xml; xml.parse('$picture')"
+check_match "is named after the test" '>trace: CPU<' "$picture"
+check_match "and has the chain" '<title>recursion \([0-9]+ ms, ' "$picture"
+check_match "the summary names it" "flame +$picture \\([0-9.]+ kB\\)" "$stderr"
+noted=$(jq -rs 'last.artifacts[] | select(.kind == "flame") | .path + " " + .sha256' tracelet-out/manifest.jsonl)
+check_equal "so does the manifest" "$picture $(sha256sum "$picture" | cut -d ' ' -f 1)" "$noted"
+run "$TRACELET" run --sample -q --keep failed --name kept -- "$chains"
+check_equal "it is kept or not with the trace" "" "$(ls tracelet-out | grep ^kept_)"
+run "$TRACELET" run --sample -q --max-total-size 1K --name large -- "$chains"
+check_equal "and goes with it" "" "$(ls tracelet-out | grep '^large_.*[bg]$')"
+
+# ---- the ways to walk ----
+
+# walked NAME HOW PROGRAM: leaves the samples of a recursion.
+walked() {
+	check_run "--call-graph $2 of ${3##*/}" 0 "$TRACELET" run --sample --call-graph "$2" --keep-spool --name "$1" -- "$3" recursion
+	"$TRACELET" fold "$(ls tracelet-out/"$1"_*.spool)" >samples.folded
+}
+broken() { jq -s 'last.broken_stacks' tracelet-out/manifest.jsonl; }
+walked pointers fp "$TRACELET_HELPERS/chains_with_frame_pointers"
+check "frame pointers lead to main()" test "$(share 'main;(recursion;)+burn')" -ge 90
+walked without fp "$chains"
+check "those who have none are broken" test "$(share '_start;.*main;main;(recursion;)+burn')" -le 10
+check "which is counted" test "$(broken)" -ge 50
+check_match "and said" 'warning: [0-9.]+ % of the stacks are broken.*--call-graph auto' "$stderr"
+walked tables dwarf "$chains"
+check "tables lead to the end" test "$(share '_start;.*main;main;(recursion;)+burn')" -ge 90
+check "none or few are broken" test "$(broken)" -le 5
+check_not "no warning then" grep -q warning "$stderr"
+check_run "another way is refused" 2 "$TRACELET" run --call-graph lbr -- true
+check_lines "in one line" 1 "$stderr"
+
+# ---- waiting ----
+
+# waited FUNCTION: how long, in all stacks with it, in tenths of milliseconds.
+waited() {
+	awk -v pattern=";$1;" '$0 ~ pattern { weight += $NF } END { printf "%d\n", weight / 1e5 }' samples.folded
+}
+check_run "waits are recorded" 0 "$TRACELET" run --off-cpu --keep-spool --name waits -- "$TRACELET_HELPERS/waits"
+cp "$stdout" times
+spool=$(ls tracelet-out/waits_*.spool)
+"$TRACELET" fold "$spool" >samples.folded
+while read -r name time; do
+	real=$(awk "BEGIN { printf \"%d\", $time * 10 }") ours=$(waited "$name")
+	check "$name took $real, $ours of it seen" test $((ours * 10)) -ge $((real * 9)) -a $((ours * 10)) -le $((real * 11))
+done <times
+check_lines "three of them" 3 times
+check_match "in the chain that it was" '^waits;_start;.*;main;timed;outer_sleep;nap;.*nanosleep;.*;schedule;__schedule [0-9]+$' samples.folded
+check_match "of threads too" '(clone3?|start_thread);.*other;nap;' samples.folded
+check_match "the summary counts them" 'of these [0-9]+ waits' "$stderr"
+waits=$(jq -s 'last.waits' tracelet-out/manifest.jsonl)
+check_equal "no samples were asked for" null "$(jq -s 'last.samples' tracelet-out/manifest.jsonl)"
+check_match "a flame graph of them" '<title>outer_sleep \(20[0-9] ms, ' "${spool%.spool}.off-cpu.svg"
+check_not "none of the CPU" test -e "${spool%.spool}.svg"
+check "the trace is good" "$TRACELET" check "${spool%.spool}.pb"
+"$tp" --health "${spool%.spool}.pb" "select count(*) from perf_sample" >answers
+check_equal "Perfetto has as many" "$waits" "$(cat answers)"
+
+check_run "both together" 0 "$TRACELET" run --off-cpu --sample --keep-spool --name both -- "$chains" without_exec
+spool=$(ls tracelet-out/both_*.spool)
+"$TRACELET" fold -q "$spool" >samples.folded 2>/dev/null
+check "samples come first" test "$(share ';without_exec;burn')" -ge 80
+"$TRACELET" fold --event-filter cpu "$spool" >named.folded
+check "by name, too" cmp samples.folded named.folded
+"$TRACELET" fold --event-filter off-cpu "$spool" >samples.folded
+check "or the parent, which waits" test "$(share ';without_exec;.*wait')" -ge 80
+check_match "top tells which" 'samples of off-cpu' <("$TRACELET" top --event-filter off-cpu "$spool")
+check "two flame graphs" test -s "${spool%.spool}.svg" -a -s "${spool%.spool}.off-cpu.svg"
+
 # ---- how many, and of whom ----
 
 check "about one for each millisecond of 150" test "$samples" -gt 100 -a "$samples" -lt 220
+event=cpu-clock
+perf stat -e cycles true 2>&1 | grep -q 'not supported' || event=cycles
+check_equal "of the best event that this machine has" $event "$(jq -rs 'last.sample_event' tracelet-out/manifest.jsonl)"
 check_run "fewer on demand" 0 "$TRACELET" run --sample=99 -q --name few -- "$chains"
 check "a tenth of it" test "$(jq -s 'last.samples' tracelet-out/manifest.jsonl)" -lt 30
 check_run "none unless asked for" 0 "$TRACELET" run -q --name none -- "$chains"
 check_equal "no word of them" null "$(jq -s 'last.samples' tracelet-out/manifest.jsonl)"
+check_equal "no flame graph" "" "$(ls tracelet-out | grep '^none_.*svg$')"
 for value in 0.5 -1 30000 often; do
 	check_run "--sample=$value is refused" 2 "$TRACELET" run --sample=$value -- true
 	check_lines "in one line" 1 "$stderr"

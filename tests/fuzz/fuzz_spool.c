@@ -3,6 +3,8 @@
 #include "fuzz.h"
 
 #include "../unit/sample_spool.h"
+#include "event/blocked.h"
+#include "event/locate.h"
 #include "event/order.h"
 #include "read/check.h"
 #include "read/reader.h"
@@ -33,7 +35,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 	struct tables tables = tables_new();
 	struct output output = {.fd = memfd_create("trace", 0)};
 	stream_of_memory(&input, bytes, size);
-	struct sink *sink = order_new(perfetto_writer.open(&output, &tables));
+	struct sink *sink = order_new(
+		locate_new(&tables, blocked_new(&tables, perfetto_writer.open(&output, &tables))));
 	int error = spool_reader.read(&input, "fuzz", &tables, sink);
 	if (!error)
 		error = sink_finish(sink);

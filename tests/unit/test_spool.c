@@ -1,6 +1,7 @@
 // The spool: what capture writes is what the reader pushes, wherever it ends.
 #include "aside.h"
 
+#include "capture/bpf/copies.h"
 #include "capture/tasks.h"
 #include "read/reader.h"
 #include "sample_spool.h"
@@ -659,8 +660,110 @@ static void test_a_tree_has_grandchildren_and_leaves_out_one_child(void **state)
 	close(told[1]);
 }
 
+// ---- copied stacks ----
+
+// What the kernel hands over: one kernel address, one of the user's, and a stack of `size` bytes.
+static void copied_sample(struct buffer *batch, uint32_t size) {
+	uint64_t addresses[SAMPLE_ADDRESSES] = {0xffffffff81000010, 0x1234};
+	struct sample_copied copied = {.pc = 0x1000, .stack = 0x7000, .frame = 0x7100, .size = size};
+	struct record_sample sample = {.head = {.kind = RECORD_SAMPLE, .flags = SAMPLE_STACK_COPIED},
+				       .tid = 7,
+				       .pid = 7,
+				       .period = 1001001,
+				       .kernel_frames = 1,
+				       .user_frames = 1};
+	sample.head.size = (uint16_t)(sizeof(sample) + sizeof(addresses) + sizeof(copied) + size);
+	struct batch head = {.base = SAMPLE_START + 5, .cpu = 1, .size = sample.head.size};
+	buffer_append(batch, &head, sizeof(head));
+	buffer_append(batch, &sample, sizeof(sample));
+	buffer_append(batch, addresses, sizeof(addresses));
+	buffer_append(batch, &copied, sizeof(copied));
+	for (uint32_t i = 0; i < size; i++)
+		buffer_append(batch, &(uint8_t){(uint8_t)(i % 7 ? 0 : i)}, 1);
+}
+
+// The bytes of the copy live as long as the push.
+struct copy_keeper {
+	struct sink sink;
+	struct event sample;
+	struct sample_copy copy;
+	uint8_t bytes[8192];
+};
+
+static int keep_copy(struct sink *sink, const struct event *event) {
+	struct copy_keeper *keeper = CONTAINER_OF(sink, struct copy_keeper, sink);
+	if (event->kind != EVENT_SAMPLE)
+		return 0;
+	keeper->sample = *event;
+	keeper->copy = *event->sample.copy;
+	memcpy(keeper->bytes, keeper->copy.bytes, keeper->copy.size);
+	return 0;
+}
+
+static void read_one_copy(struct copy_keeper *keeper, const struct batch *batch) {
+	struct buffer spool = {0};
+	struct stream input;
+	struct tables tables = tables_new();
+	spool_begin(&spool, SAMPLE_START);
+	add_block(&spool, SPOOL_BATCH, batch, sizeof(*batch) + batch->size);
+	*keeper = (struct copy_keeper){.sink = {.push = keep_copy}};
+	stream_of_memory(&input, spool.data, spool.size);
+	assert_int_equal(spool_reader.read(&input, "a.spool", &tables, &keeper->sink), 0);
+	stream_close(&input);
+	tables_free(&tables);
+	buffer_free(&spool);
+}
+
+static void test_a_copied_stack_comes_out_of_its_packing(void **state) {
+	struct buffer batch = {0};
+	struct copies copies = {0};
+	struct copy_keeper plain, unpacked;
+	copied_sample(&batch, 4096);
+	const struct batch *given = (const struct batch *)batch.data, *packed = copies_pack(&copies, given);
+	assert_true(packed->size < given->size / 5);
+	assert_int_equal(packed->size % 8, 0);
+	read_one_copy(&plain, given);
+	read_one_copy(&unpacked, packed);
+	assert_int_equal(plain.copy.size, 4096);
+	assert_int_equal(unpacked.copy.size, 4096);
+	assert_memory_equal(plain.bytes, unpacked.bytes, 4096);
+	assert_int_equal(unpacked.copy.pc, 0x1000);
+	assert_int_equal(unpacked.sample.sample.weight, 1001001);
+	assert_int_equal(unpacked.sample.sample.stack, plain.sample.sample.stack);
+	copies_free(&copies);
+	buffer_free(&batch);
+}
+
+static void test_a_damaged_packing_costs_the_copy_only(void **state) {
+	struct buffer batch = {0}, damaged = {0};
+	struct copies copies = {0};
+	struct copy_keeper keeper;
+	copied_sample(&batch, 4096);
+	const struct batch *packed = copies_pack(&copies, (const struct batch *)batch.data);
+	buffer_append(&damaged, packed, sizeof(*packed) + packed->size);
+	memset(damaged.data + sizeof(*packed) + sizeof(struct record_sample) + 8 +
+		       sizeof(struct sample_copied),
+	       0xff, 16);
+	read_one_copy(&keeper, (const struct batch *)damaged.data);
+	assert_int_equal(keeper.copy.size, 0);
+	assert_int_equal(keeper.sample.tid, 7);
+	copies_free(&copies);
+	buffer_free(&batch);
+	buffer_free(&damaged);
+}
+
+static void test_what_has_no_copy_is_left_as_it_is(void **state) {
+	struct copies copies = {0};
+	struct batch empty = {.base = 1};
+	assert_ptr_equal(copies_pack(&copies, &empty), &empty);
+	copies_free(&copies);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_copied_stack_comes_out_of_its_packing),
+		cmocka_unit_test(test_a_damaged_packing_costs_the_copy_only),
+		cmocka_unit_test(test_what_has_no_copy_is_left_as_it_is),
 		cmocka_unit_test(test_what_is_about_the_whole_is_read),
 		cmocka_unit_test(test_switches_and_wakeups_are_read),
 		cmocka_unit_test(test_lives_and_interrupts_are_read),

@@ -1,6 +1,7 @@
 #include "unit.h"
 
 #include "base/memory.h"
+#include "event/tables.h"
 #include "symbol/demangle.h"
 #include "symbol/elf.h"
 #include "symbol/symbolizer.h"
@@ -141,6 +142,41 @@ static void test_a_stack_is_walked_to_its_end(void **state) {
 	assert_false(unwind_stack(&user, two_rows, seen));
 	assert_int_equal(1, seen[0]);
 }
+
+// The dynamic linker's _start() has no unwind information, and no caller.
+static bool in_linker(void *context, uint64_t address, struct frame *frame) {
+	*frame = *(const struct frame *)context;
+	frame->position = address;
+	return true;
+}
+
+static void test_a_program_s_entry_is_outermost(void **state) {
+	static const char path[] = "/lib64/ld-linux-x86-64.so.2";
+	struct elf_object *linker = elf_open(path, "");
+	uint64_t address;
+	if (!linker || !elf_address_of(linker, linker->entry, &address) || address != linker->entry)
+		skip(); // or its addresses are not its positions
+	struct tables tables = tables_new();
+	struct symbolizer *symbolizer = symbolizer_new(false);
+	struct frame frame = {.module = strings_add(tables.strings, path), .kind = FRAME_USER};
+	uint64_t stack[4] = {0};
+	struct user_state user = {.machine = MACHINE_X86_64,
+				  .valid = ~UINT64_C(0),
+				  .stack = (uint8_t *)stack,
+				  .stack_size = sizeof(stack),
+				  .find = in_linker,
+				  .context = &frame};
+	user.registers[7] = 0x6ff0;                // sp
+	user.registers[8] = linker->entry + 3;     // ip
+	user.registers[6] = user.registers[7] - 8; // a frame pointer leads nowhere
+	uint32_t ids[4];
+	bool complete = false;
+	assert_int_equal(1, symbolizer->unwind(symbolizer, &tables, &user, ids, 4, &complete));
+	assert_true(complete);
+	symbolizer_free(symbolizer);
+	tables_free(&tables);
+	elf_close(linker);
+}
 #endif
 
 int main(void) {
@@ -153,6 +189,7 @@ int main(void) {
 		cmocka_unit_test(test_this_program_s_own_unwind_table),
 #ifdef __x86_64__
 		cmocka_unit_test(test_a_stack_is_walked_to_its_end),
+		cmocka_unit_test(test_a_program_s_entry_is_outermost),
 #endif
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

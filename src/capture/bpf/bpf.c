@@ -6,9 +6,11 @@
 // for are not loaded. Everything is held by file descriptors: when this process
 // ends, however it ends, nothing stays attached.
 #include "base/log.h"
+#include "capture/bpf/copies.h"
 #include "capture/bpf/lane.h"
 #include "capture/bpf/sampling.h"
 #include "capture/capture.h"
+#include "capture/tasks.h"
 #include "tracelet.skel.h"
 
 #include <bpf/bpf.h>
@@ -47,10 +49,16 @@ struct capture {
 	pthread_t ring_placer;
 	bool placing;
 	int place_error;
-	unsigned sample_frequency; // 0: no samples
+	bool sampled;              // there are stacks to be walked
+	bool all;                  // of every process
+	pid_array followed;        // else of these, and of all they start
+	bool by_tables;            // by tables, which have to be made
+	unsigned sample_frequency; // 0: not by time
+	bool sample_cycles;        // by the CPU's cycles, else by its clock
 	struct sampling *sampling;
 	struct statistics statistics;
 	struct capture_crashes crashes;
+	struct copies copies;
 };
 
 enum { MOST_CRASHES = 16 };
@@ -75,11 +83,11 @@ static const struct {
 	const char *program;
 	int source;
 } program_sources[] = {
-	{"on_switch", RECORD_SOURCE_SCHED},      {"on_waking", RECORD_SOURCE_SCHED},
-	{"on_irq_entry", RECORD_SOURCE_IRQ},     {"on_irq_exit", RECORD_SOURCE_IRQ},
-	{"on_softirq_entry", RECORD_SOURCE_IRQ}, {"on_softirq_exit", RECORD_SOURCE_IRQ},
-	{"on_timer_entry", RECORD_SOURCE_IRQ},   {"on_timer_exit", RECORD_SOURCE_IRQ},
-	{"on_sample", RECORD_SOURCE_SAMPLE},     {"sample_newtask", RECORD_SOURCE_SAMPLE},
+	{"on_switch", RECORD_SOURCE_SCHED},       {"on_waking", RECORD_SOURCE_SCHED},
+	{"on_irq_entry", RECORD_SOURCE_IRQ},      {"on_irq_exit", RECORD_SOURCE_IRQ},
+	{"on_softirq_entry", RECORD_SOURCE_IRQ},  {"on_softirq_exit", RECORD_SOURCE_IRQ},
+	{"on_timer_entry", RECORD_SOURCE_IRQ},    {"on_timer_exit", RECORD_SOURCE_IRQ},
+	{"sample_newtask", RECORD_SOURCE_SAMPLE},
 };
 
 static bool kernel_at_least(unsigned major, unsigned minor) {
@@ -128,15 +136,18 @@ static int load(struct capture *capture, const struct capture_options *options, 
 				bpf_object__find_program_by_name(programs->obj, program_sources[i].program),
 				false);
 	// Maps that only samples need take their time to be made, too.
-	struct bpf_map *sampling_maps[] = {programs->maps.space_ids, programs->maps.spaces,
+	struct bpf_map *sampling_maps[] = {programs->maps.space_ids,    programs->maps.spaces,
 					   programs->maps.unwind_files, programs->maps.unwind_sizes,
-					   programs->maps.walks};
+					   programs->maps.walks,        programs->maps.memories};
 	for (size_t i = 0; i < ARRAY_SIZE(sampling_maps); i++)
 		bpf_map__set_autocreate(sampling_maps[i], options->sources[RECORD_SOURCE_SAMPLE]);
+	bpf_program__set_autoload(programs->progs.on_sample, options->sample_frequency);
+	bpf_program__set_autoload(programs->progs.on_blocked, options->off_cpu);
 	bpf_program__set_autoattach(programs->progs.flush_lane, false);
 	bpf_program__set_autoattach(programs->progs.on_sample, false);
-	programs->rodata->sample_period = options->sample_frequency ? 1000000000u / options->sample_frequency
-								    : 0;
+	programs->rodata->call_graph = options->call_graph;
+	capture->sample_cycles = options->sample_frequency && sampling_has_cycles();
+	programs->rodata->sample_cycles = capture->sample_cycles;
 	bpf_map__set_max_entries(programs->maps.lanes, capture->cpu_count);
 	bpf_map__reuse_fd(programs->maps.rings, capture->rings_fd);
 	programs->rodata->cpu_count = capture->cpu_count;
@@ -159,8 +170,9 @@ static int load(struct capture *capture, const struct capture_options *options, 
 
 // A few megabytes per CPU: enough for the bursts of a busy machine while the
 // drain waits for its turn, little enough to be allocated in a millisecond.
-static size_t ring_size(const struct capture *capture, size_t wanted) {
-	size_t size = wanted ? wanted : MIN((size_t)capture->cpu_count * (4 << 20), (size_t)64 << 20);
+static size_t ring_size(const struct capture *capture, const struct capture_options *options) {
+	size_t each = options->sparing ? 1 << 20 : 4 << 20;
+	size_t size = options->buffer_size ? options->buffer_size : MIN(capture->cpu_count * each, 16 * each);
 	size_t power = (size_t)sysconf(_SC_PAGESIZE);
 	while (power < size && power < ((size_t)1 << 30))
 		power *= 2;
@@ -191,8 +203,9 @@ static int take_batch(void *context, void *data, size_t size) {
 	const struct batch *batch = data;
 	// An exec's room in the ring is larger than what it used.
 	if (size >= sizeof(*batch) && batch->size <= size - sizeof(*batch)) {
-		spool_append(capture->spool, SPOOL_BATCH, batch, sizeof(*batch) + batch->size);
 		note_crash(capture, batch);
+		batch = copies_pack(&capture->copies, batch);
+		spool_append(capture->spool, SPOOL_BATCH, batch, sizeof(*batch) + batch->size);
 	}
 	return 0;
 }
@@ -259,6 +272,8 @@ static void bpf_close(struct capture *capture) {
 	if (capture->placing)
 		pthread_join(capture->ring_placer, NULL);
 	sampling_stop(capture->sampling, NULL);
+	array_free(&capture->followed);
+	copies_free(&capture->copies);
 	ring_buffer__free(capture->ring);
 	if (capture->slot)
 		munmap(capture->slot, capture->slot_bytes);
@@ -289,10 +304,13 @@ static int bpf_open(const struct capture_options *options, struct capture **resu
 	struct capture *capture = memory_alloc(sizeof(*capture));
 	capture->ring_fd = capture->rings_fd = capture->statistics.fd = -1;
 	capture->cpu_count = (uint32_t)libbpf_num_possible_cpus();
-	capture->sample_frequency = options->sources[RECORD_SOURCE_SAMPLE] ? options->sample_frequency : 0;
+	capture->sampled = options->sources[RECORD_SOURCE_SAMPLE];
+	capture->all = options->scope == SCOPE_SYSTEM;
+	capture->by_tables = options->call_graph != CALL_GRAPH_FP;
+	capture->sample_frequency = options->sample_frequency;
 	// sched_switch got its fourth argument in 5.18, and some older kernels by a backport.
 	bool has_state = kernel_at_least(5, 18);
-	size_t ring = ring_size(capture, options->buffer_size);
+	size_t ring = ring_size(capture, options);
 	int error = make_ring(capture, ring);
 	if (!error) {
 		error = load(capture, options, has_state);
@@ -388,6 +406,8 @@ static void say_program_times(const struct capture *capture) {
 
 static int bpf_follow(struct capture *capture, pid_t pid, int pidfd) {
 	uint32_t slot = SLOT;
+	if (capture->sampled && !capture->all)
+		array_push(&capture->followed, pid);
 	int map = bpf_map__fd(capture->programs->maps.task_slots);
 	return bpf_map_update_elem(map, &pidfd, &slot, BPF_ANY) ? -errno : 0;
 }
@@ -396,8 +416,14 @@ static int bpf_start(struct capture *capture, char *why) {
 	capture->slot->recording = 1;
 	capture->statistics.since = clock_boot_now();
 	int error = tracelet__attach(capture->programs);
-	if (!error && capture->sample_frequency)
-		error = sampling_start(&capture->sampling, capture->programs, capture->sample_frequency);
+	struct sampling_options options = {.frequency = capture->sample_frequency,
+					   .cycles = capture->sample_cycles,
+					   .by_tables = capture->by_tables,
+					   .all = capture->all,
+					   .processes = capture->followed.items,
+					   .process_count = capture->followed.count};
+	if (!error && capture->sampled)
+		error = sampling_start(&capture->sampling, capture->programs, &options);
 	if (error)
 		explain(error, why);
 	return error;
@@ -442,6 +468,8 @@ static void bpf_stop(struct capture *capture, struct spool *spool, struct captur
 	bpf_sync(capture, spool);
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
 		totals->lost[source] = capture->slot->lost[source];
+	if (capture->sample_frequency)
+		totals->sample_event = capture->sample_cycles ? "cycles" : "cpu-clock";
 	totals->unfollowed = capture->slot->unfollowed;
 	statistics_total(capture, totals);
 	say_program_times(capture);

@@ -13,7 +13,10 @@
 
 enum { IS_EXITING = 0x00000004, IS_KERNEL_THREAD = 0x00200000 };
 
-const volatile uint32_t sample_period = 1000000; // nanoseconds
+const volatile bool sample_cycles = false; // else the CPU's clock
+const volatile uint32_t call_graph = CALL_GRAPH_AUTO;
+
+extern const volatile bool switch_has_state;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -63,28 +66,51 @@ struct walk {
 	struct row_registers registers;
 	struct kernel_row row;
 	uint32_t space, file, low, high;
-	uint32_t unknown; // code was met that the loader has not told about yet
-	uint32_t exact;   // the address is where the thread was, not where a call returns to
+	uint64_t start, end; // of the mapping that was found last
+	uint32_t unknown;    // code was met that the loader has not told about yet
+	uint32_t exact;      // the address is where the thread was, not where a call returns to
 	uint64_t bias;
 };
 
+// A sample may come in the middle of a switch: each has a walk of its own.
+enum { WALK_OF_SAMPLE, WALK_OF_SWITCH, WALK_COUNT };
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, WALK_COUNT);
 	__type(key, uint32_t);
 	__type(value, struct walk);
 } walks SEC(".maps");
 
-static __always_inline struct walk *this_walk(void) {
-	uint32_t zero = 0;
-	return bpf_map_lookup_elem(&walks, &zero);
+// Samples have most of their callers in common, also those of several processes that run the same
+// program: the rows that were found last.
+struct remembered {
+	uint32_t file, pc; // of the address that was asked for
+	struct kernel_row row;
+};
+
+enum { REMEMBERED_ROWS = 2048 }; // a power of two
+
+struct memory {
+	struct remembered rows[REMEMBERED_ROWS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, WALK_COUNT);
+	__type(key, uint32_t);
+	__type(value, struct memory);
+} memories SEC(".maps");
+
+static __always_inline struct walk *walk_of(uint32_t which) {
+	return bpf_map_lookup_elem(&walks, &which);
 }
 
 // ---- searching ----
 
 // The mapping that holds an address. 0: found.
-__attribute__((noinline)) int find_mapping(uint64_t pc) {
-	struct walk *walk = this_walk();
+__attribute__((noinline)) int find_mapping(uint64_t pc, uint32_t which) {
+	struct walk *walk = walk_of(which);
 	if (!walk)
 		return 1;
 	struct space *space = bpf_map_lookup_elem(&spaces, &walk->space);
@@ -100,6 +126,8 @@ __attribute__((noinline)) int find_mapping(uint64_t pc) {
 		} else if (pc >= mapping->end) {
 			walk->low = middle + 1;
 		} else {
+			walk->start = mapping->start;
+			walk->end = mapping->end;
 			walk->file = mapping->file;
 			walk->bias = mapping->bias;
 			return 0;
@@ -109,30 +137,45 @@ __attribute__((noinline)) int find_mapping(uint64_t pc) {
 }
 
 // The row of that mapping's file for an address. 0: found.
-__attribute__((noinline)) int find_row(uint64_t address) {
-	struct walk *walk = this_walk();
+__attribute__((noinline)) int find_row(uint64_t address, uint32_t which) {
+	struct walk *walk = walk_of(which);
 	if (!walk)
 		return 1;
 	uint32_t file = walk->file;
 	struct unwind_size *size = bpf_map_lookup_elem(&unwind_sizes, &file);
 	void *pages = bpf_map_lookup_elem(&unwind_files, &file);
-	if (!size || !pages)
+	if (!size || !pages) {
+		walk->unknown |= file != NO_FILE; // it has a table that is not there yet
 		return 1;
+	}
 	uint32_t pc = address - walk->bias, index;
 	struct unwind_page *page;
 	walk->low = 0;
-	walk->high = size->pages;
-	for (int step = 0; step < 15 && walk->low + 1 < walk->high; step++) {
+	walk->high = size->index_pages;
+	for (int step = 0; step < 6 && walk->low + 1 < walk->high; step++) {
 		index = (walk->low + walk->high) / 2;
 		page = bpf_map_lookup_elem(pages, &index);
 		if (!page)
 			return 1;
-		if (page->rows[0].pc <= pc)
+		if (page->starts[0] <= pc)
 			walk->low = index;
 		else
 			walk->high = index;
 	}
 	index = walk->low;
+	page = bpf_map_lookup_elem(pages, &index);
+	if (!page)
+		return 1;
+	walk->low = 0;
+	walk->high = UNWIND_PAGE_STARTS;
+	for (int step = 0; step < 9; step++) {
+		uint32_t middle = ((walk->low + walk->high) / 2) & (UNWIND_PAGE_STARTS - 1);
+		if (page->starts[middle] <= pc)
+			walk->low = middle;
+		else
+			walk->high = middle;
+	}
+	index = size->index_pages + index * UNWIND_PAGE_STARTS + walk->low;
 	page = bpf_map_lookup_elem(pages, &index);
 	if (!page)
 		return 1;
@@ -149,15 +192,42 @@ __attribute__((noinline)) int find_row(uint64_t address) {
 	return walk->row.pc > pc;
 }
 
+// A row that tells how to go on from an address, into walk->row. False: there is none.
+static __always_inline bool row_for(struct walk *walk, uint32_t which, uint64_t pc) {
+	bool same = pc >= walk->start && pc < walk->end; // as the frame before
+	if (!same && find_mapping(pc, which)) {
+		walk->unknown = 1;
+		return false;
+	}
+	struct memory *memory = bpf_map_lookup_elem(&memories, &which);
+	if (!memory || walk->file == NO_FILE)
+		return false;
+	uint32_t file = walk->file, offset = pc - walk->bias;
+	struct remembered *place = &memory->rows[(offset ^ offset >> 11 ^ file * 31) & (REMEMBERED_ROWS - 1)];
+	if (place->pc == offset && place->file == file) {
+		walk->row = place->row;
+		return true;
+	}
+	if (find_row(pc, which) || walk->row.rule == ROW_NONE || walk->row.rule == ROW_STRANGE)
+		return false;
+	*place = (struct remembered){.file = file, .pc = offset, .row = walk->row};
+	return true;
+}
+
 // ---- walking ----
 
 static __always_inline bool read_user(void *context, uint64_t address, uint64_t *value) {
 	return bpf_probe_read_user(value, sizeof(*value), (void *)address) == 0;
 }
 
-// Without a table: a frame pointer, if the code keeps one, leads on.
-static __always_inline enum row_result step_by_frame(struct row_registers *registers) {
+// Without a table: a frame pointer, if the code keeps one, leads on. It is 0 in the outermost
+// function, but only of code that keeps it does that mean anything.
+static __always_inline enum row_result step_by_frame(struct row_registers *registers, bool kept) {
 	uint64_t frame, pc;
+	if (!row_fetch_frame(registers, read_user, 0))
+		return ROW_BROKEN;
+	if (!registers->frame && kept)
+		return ROW_FINISHED;
 	if (registers->frame < registers->stack || registers->frame & 7 ||
 	    !read_user(0, registers->frame, &frame) || !read_user(0, registers->frame + 8, &pc))
 		return ROW_BROKEN;
@@ -167,20 +237,21 @@ static __always_inline enum row_result step_by_frame(struct row_registers *regis
 
 // To the caller; enum row_result. The first frame is where the thread is, the others
 // where they will go on: the call is just before. (A signal comes anywhere.)
-__attribute__((noinline)) int step_up(uint32_t depth) {
-	struct walk *walk = this_walk();
+__attribute__((noinline)) int step_up(uint32_t depth, uint32_t which) {
+	struct walk *walk = walk_of(which);
 	if (!walk)
 		return ROW_BROKEN;
 	struct row_registers registers = walk->registers;
 	uint64_t pc = registers.pc - (depth && !walk->exact ? 1 : 0);
 	walk->exact = 0;
-	enum row_result result;
-	bool mapped = !find_mapping(pc);
-	if (!mapped)
+	enum row_result result = ROW_BROKEN;
+	bool by_table = call_graph != CALL_GRAPH_FP && row_for(walk, which, pc);
+	if (!by_table && call_graph == CALL_GRAPH_DWARF) {
 		walk->unknown = 1;
-	if (!mapped || find_row(pc) || walk->row.rule == ROW_NONE || walk->row.rule == ROW_STRANGE) {
-		result = step_by_frame(&registers);
-		if (result == ROW_STEPPED)
+	} else if (!by_table) {
+		bool kept = call_graph == CALL_GRAPH_FP || walk->sample.head.flags & SAMPLE_STACK_GUESSED;
+		result = step_by_frame(&registers, kept);
+		if (result == ROW_STEPPED && call_graph == CALL_GRAPH_AUTO)
 			walk->sample.head.flags |= SAMPLE_STACK_GUESSED;
 	} else {
 		struct kernel_row row = walk->row;
@@ -195,33 +266,36 @@ struct pt_regs___kernel {
 	unsigned long ip, sp, bp;
 } KERNEL_TYPE;
 
-// Where the thread is, or was when it entered the kernel, in its own code.
-static __always_inline bool user_registers(struct bpf_perf_event_data *context,
-					   struct row_registers *registers) {
+// Where the thread was in its own code when it entered the kernel; pc 0: nowhere.
+static __always_inline struct row_registers saved_registers(struct task_struct *task) {
+	struct row_registers registers = {};
 #ifdef __TARGET_ARCH_x86
-	if ((context->regs.cs & 3) == 3) {
-		*registers = (struct row_registers){
-			.pc = context->regs.rip, .stack = context->regs.rsp, .frame = context->regs.rbp};
-		return true;
-	}
-	struct task_struct *task = bpf_get_current_task_btf();
 	if (task->flags & (IS_KERNEL_THREAD | IS_EXITING)) // without memory of its own, or no more
-		return false;
+		return registers;
 	struct pt_regs___kernel *saved = (void *)bpf_task_pt_regs(task);
-	*registers = (struct row_registers){.pc = BPF_CORE_READ(saved, ip),
-					    .stack = BPF_CORE_READ(saved, sp),
-					    .frame = BPF_CORE_READ(saved, bp)};
-	return registers->pc;
-#else
-	return false;
+	registers.pc = BPF_CORE_READ(saved, ip);
+	registers.stack = BPF_CORE_READ(saved, sp);
+	registers.frame = BPF_CORE_READ(saved, bp);
 #endif
+	return registers;
 }
 
-static __always_inline uint32_t walk_user_stack(struct walk *walk, uint32_t kernel_frames) {
+// The same where it may not be in the kernel.
+static __always_inline struct row_registers user_registers(struct bpf_perf_event_data *context,
+							   struct task_struct *task) {
+#ifdef __TARGET_ARCH_x86
+	if ((context->regs.cs & 3) == 3)
+		return (struct row_registers){
+			.pc = context->regs.rip, .stack = context->regs.rsp, .frame = context->regs.rbp};
+#endif
+	return saved_registers(task);
+}
+
+static __always_inline uint32_t walk_user_stack(struct walk *walk, uint32_t which, uint32_t kernel_frames) {
 	uint32_t frames = 0;
 	for (; frames < SAMPLE_MOST_FRAMES; frames++) {
 		walk->addresses[(kernel_frames + frames) & (SAMPLE_ADDRESSES - 1)] = walk->registers.pc;
-		int result = step_up(frames);
+		int result = step_up(frames, which);
 		if (result == ROW_FINISHED)
 			walk->sample.head.flags |= SAMPLE_STACK_COMPLETE;
 		if (result != ROW_STEPPED)
@@ -254,42 +328,83 @@ static __always_inline uint32_t add_copy(struct walk *walk, const struct row_reg
 	return sizeof(walk->sample) + sizeof(walk->addresses) + sizeof(walk->copied) + ((size + 7) & ~7u);
 }
 
-SEC("perf_event")
-int on_sample(struct bpf_perf_event_data *context) {
+// In an interrupt that nothing can hold off (of a PMU) the ring may be in use by another CPU, which is
+// soon done with it.
+static __always_inline bool put_into_ring(void *ring, struct walk *walk, uint32_t size) {
+	enum { TRIES = 64 };
+	if (size > __builtin_offsetof(struct walk, registers))
+		return false;
+	for (int i = 0; i < (sample_cycles ? TRIES : 1); i++)
+		if (!bpf_ringbuf_output(ring, walk, size, BPF_RB_NO_WAKEUP))
+			return true;
+	return false;
+}
+
+// The stack of the current task, from where it is in its own code, as a record in the session's ring.
+static __always_inline void record_stack(void *context, uint32_t which, uint32_t slot,
+					 const struct row_registers *begin, uint32_t period, uint32_t flags) {
 	struct task_struct *task = bpf_get_current_task_btf();
-	uint32_t slot = task->pid ? slot_of(task) : NO_SLOT;
-	uint32_t index = slot - 1;
-	struct walk *walk = this_walk();
-	if (slot == NO_SLOT || !walk)
-		return 0;
+	uint32_t index = slot - 1, pid = task->tgid;
+	struct walk *walk = walk_of(which);
 	struct slot *session = slot_get(slot);
 	void *ring = bpf_map_lookup_elem(&rings, &index);
-	if (!session || !session->recording || !ring)
-		return 0;
-	uint32_t pid = task->tgid;
+	if (!walk || !session || !session->recording || !ring)
+		return;
+	uint64_t now = boot_time();
 	uint32_t *space = bpf_map_lookup_elem(&space_ids, &pid);
 	walk->space = space ? *space : 0;
+	walk->start = walk->end = 0;
 	walk->unknown = walk->exact = 0;
-	walk->sample = (struct record_sample){
-		.head = {.kind = RECORD_SAMPLE}, .tid = task->pid, .pid = pid, .period = sample_period};
+	walk->sample = (struct record_sample){.head = {.kind = RECORD_SAMPLE, .flags = flags},
+					      .tid = task->pid,
+					      .pid = pid,
+					      .period = period};
 	long bytes = bpf_get_stack(context, walk->addresses, SAMPLE_MOST_FRAMES * 8, 0);
 	uint32_t kernel_frames = bytes > 0 ? (bytes / 8) & 127 : 0, user_frames = 0;
-	struct row_registers begin = {};
-	if (user_registers(context, &begin)) {
-		walk->registers = begin;
-		user_frames = walk_user_stack(walk, kernel_frames);
+	if (begin->pc) {
+		walk->registers = *begin;
+		user_frames = walk_user_stack(walk, which, kernel_frames);
 	}
 	walk->sample.kernel_frames = kernel_frames;
 	walk->sample.user_frames = user_frames;
 	uint32_t size = sizeof(walk->sample) + (kernel_frames + user_frames) * 8;
 	if (walk->unknown)
-		size = add_copy(walk, &begin);
+		size = add_copy(walk, begin);
 	walk->sample.head.size = size;
-	walk->batch = (struct batch){.base = boot_time(), .cpu = bpf_get_smp_processor_id(), .size = size};
+	walk->batch = (struct batch){.base = now, .cpu = bpf_get_smp_processor_id(), .size = size};
 	size += sizeof(walk->batch);
-	if (size > __builtin_offsetof(struct walk, registers) ||
-	    bpf_ringbuf_output(ring, walk, size, BPF_RB_NO_WAKEUP))
+	if (!put_into_ring(ring, walk, size))
 		count_loss(slot, RECORD_SOURCE_SAMPLE, 1);
+}
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data *context) {
+	struct task_struct *task = bpf_get_current_task_btf();
+	uint32_t slot = task->pid ? slot_of(task) : NO_SLOT;
+	if (slot == NO_SLOT)
+		return 0;
+	struct row_registers begin = user_registers(context, task);
+	uint64_t period = context->sample_period;
+	record_stack(context, WALK_OF_SAMPLE, slot, &begin, period < 0xffffffff ? period : 0xffffffff,
+		     sample_cycles ? SAMPLE_CYCLES : 0);
+	return 0;
+}
+
+// A thread that gives up the CPU to wait. For how long, the reader finds out from the switch
+// that brings it back.
+SEC("tp_btf/sched_switch")
+int on_blocked(uint64_t *context) {
+	enum { TASK_DEAD = 0x80, IS_DEAD = 0x30 | TASK_DEAD };
+	struct task_struct *task = (void *)context[1];
+	uint32_t state = switch_has_state ? (uint32_t)context[3] : task->__state;
+	bool preempted = context[0] & 1;
+	if (preempted || !state || state & IS_DEAD || !task->pid || task->flags & IS_KERNEL_THREAD)
+		return 0;
+	uint32_t slot = slot_of(task);
+	if (slot == NO_SLOT)
+		return 0;
+	struct row_registers begin = saved_registers(task);
+	record_stack(context, WALK_OF_SWITCH, slot, &begin, 0, SAMPLE_BLOCKED);
 	return 0;
 }
 

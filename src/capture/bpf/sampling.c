@@ -2,14 +2,15 @@
 // and of forks, execs and exits, in one ring for each CPU. A thread takes them in
 // the order of time, keeps the address space of each process, and writes it into
 // the programs' maps; it opens each file once, while the process that maps it is
-// there, and compiles its unwind table.
+// there, and lets another thread make its unwind table.
 #include "capture/bpf/sampling.h"
 #include "base/array.h"
 #include "base/map.h"
 #include "capture/bpf/sample.h"
+#include "capture/bpf/table_maker.h"
 #include "capture/perf/ring.h"
+#include "capture/tasks.h"
 #include "symbol/elf.h"
-#include "symbol/unwind.h"
 #include "tracelet.skel.h"
 
 #include <bpf/bpf.h>
@@ -17,10 +18,10 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/auxv.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -39,13 +40,17 @@ struct change { // a record of perf's, kept until all rings are read
 	uint64_t time;
 	uint32_t type;
 	uint32_t pid, other; // other: the parent
-	bool exec;
-	size_t mapping; // in `mappings`
+	bool admitted;
+	size_t mapping; // in `mappings`, plus 1; 0: none
 };
 
 struct seen_mapping {
 	struct spool_mapping head;
 	uint32_t path; // in `texts`
+};
+
+struct build {
+	uint8_t size, id[20];
 };
 
 struct sampling {
@@ -58,10 +63,16 @@ struct sampling {
 	struct buffer texts;
 	struct map processes; // pid → struct address_space *
 	struct map by_build;  // hash of build id or path → file + 1
+	bool all;             // processes are of interest
+	struct map members;   // if not all: these, and whom they start; threads may be among them
+	struct map builds;    // of their files: hash of path → index in `build_ids` + 1
+	ARRAY(struct build) build_ids;
 	uint32_t next_space;
+	struct table_maker *maker; // NULL: tables are not needed
 	pthread_t thread;
 	bool running;
-	int wake; // an eventfd: the thread is to look
+	uint64_t begun; // when
+	int wake;       // an eventfd: the thread is to look
 	bool ending;
 	pthread_mutex_t lock;
 	struct buffer collected; // spool blocks, under the lock
@@ -84,96 +95,15 @@ static struct elf_object *open_code(uint32_t pid, const char *path) {
 	return object ? object : elf_open_code(path);
 }
 
-static struct kernel_row kernel_row(const struct unwind_row *row) {
-	enum { DWARF_FRAME = 6, DWARF_STACK = 7, RETURN_ADDRESS = -1 };
-	int unit = row->cfa == CFA_PLT ? 1 : 8;
-	struct kernel_row out = {
-		.pc = row->pc, .rule = ROW_STRANGE, .cfa = (int16_t)(row->cfa_offset / unit)};
-	if (row->registers & UNWIND_FRAME_SAVED)
-		out.frame = (int8_t)row->frame_offset;
-	if (row->registers & UNWIND_OUTERMOST)
-		out.rule = ROW_END;
-	else if (row->cfa == CFA_NONE)
-		out.rule = ROW_NONE;
-	else if (row->cfa == CFA_SIGNAL)
-		out.rule = ROW_SIGNAL;
-	else if (out.cfa * unit != row->cfa_offset || row->return_offset != RETURN_ADDRESS ||
-		 (row->registers & UNWIND_FRAME_SAVED && out.frame != row->frame_offset))
-		out.rule = ROW_STRANGE;
-	else if (row->cfa == CFA_REGISTER && row->cfa_register == DWARF_STACK)
-		out.rule = ROW_STACK;
-	else if (row->cfa == CFA_REGISTER && row->cfa_register == DWARF_FRAME)
-		out.rule = ROW_FRAME;
-	else if (row->cfa == CFA_PLT)
-		out.rule = ROW_PLT;
-	else if (row->cfa == CFA_DEREFERENCE && row->cfa_register == DWARF_FRAME)
-		out.rule = ROW_ALIGNED;
-	return out;
+// Addresses in tables are counted from the file's first one.
+static uint64_t base_of(const struct elf_object *object) {
+	uint64_t base = UINT64_MAX;
+	for (size_t i = 0; i < object->segment_count; i++)
+		base = MIN(base, object->segments[i].address);
+	return base;
 }
 
-typedef ARRAY(struct kernel_row) row_array;
-
-// Where a program begins nobody has called it, even if .eh_frame does not say so (as that of
-// the dynamic linker).
-static void mark_entry(row_array *rows, uint64_t entry) {
-	enum { ENTRY_SIZE = 48 };
-	size_t at = 0;
-	while (at < rows->count && rows->items[at].pc <= entry)
-		at++;
-	bool covered = at && rows->items[at - 1].rule != ROW_NONE;
-	if (covered || entry > UINT32_MAX - ENTRY_SIZE ||
-	    (at < rows->count && rows->items[at].pc < entry + 8))
-		return;
-	uint64_t end = at < rows->count ? MIN(rows->items[at].pc, entry + ENTRY_SIZE) : entry + ENTRY_SIZE;
-	array_push(rows, (struct kernel_row){0});
-	array_push(rows, (struct kernel_row){0});
-	memmove(&rows->items[at + 2], &rows->items[at], (rows->count - 2 - at) * sizeof(struct kernel_row));
-	rows->items[at] = (struct kernel_row){.pc = (uint32_t)entry, .rule = ROW_END};
-	rows->items[at + 1] = (struct kernel_row){.pc = (uint32_t)end, .rule = ROW_NONE};
-	if (at + 2 < rows->count &&
-	    rows->items[at + 2].pc == end) // the gap is closed: that row goes on from here
-		rows->items[at + 1] = rows->items[at + 2];
-}
-
-static void compile_rows(const struct elf_object *object, struct unwind_table *table, row_array *rows) {
-	size_t count = unwind_table_rows(table);
-	array_reserve(rows, count + 2);
-	for (size_t i = 0; i < count; i++)
-		rows->items[rows->count++] = kernel_row(unwind_table_row(table, i));
-	if (object->entry >= unwind_table_base(table))
-		mark_entry(rows, object->entry - unwind_table_base(table));
-}
-
-// The rows as pages in a map of their own. 0 or -errno.
-static int load_table(struct sampling *sampling, uint32_t file, const row_array *table) {
-	size_t count = table->count;
-	uint32_t pages = (uint32_t)((count + UNWIND_PAGE_ROWS - 1) / UNWIND_PAGE_ROWS);
-	if (!pages || pages > UNWIND_MOST_PAGES)
-		return -EINVAL;
-	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_INNER_MAP | BPF_F_MMAPABLE);
-	int map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_pages", sizeof(uint32_t),
-				 sizeof(struct unwind_page), pages, &options);
-	if (map < 0)
-		return -errno;
-	size_t size = (size_t)pages * sizeof(struct unwind_page);
-	struct kernel_row *rows = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
-	int error = rows == MAP_FAILED ? -errno : 0;
-	if (!error) {
-		for (size_t i = 0; i < (size_t)pages * UNWIND_PAGE_ROWS; i++)
-			rows[i] = i < count ? table->items[i] : (struct kernel_row){.pc = UINT32_MAX};
-		munmap(rows, size);
-		struct unwind_size known = {.pages = pages};
-		if (bpf_map_update_elem(bpf_map__fd(sampling->programs->maps.unwind_files), &file, &map,
-					BPF_ANY) ||
-		    bpf_map_update_elem(bpf_map__fd(sampling->programs->maps.unwind_sizes), &file, &known,
-					BPF_ANY))
-			error = -errno;
-	}
-	close(map);
-	return error;
-}
-
-// The file that is mapped, compiled if it is new. Number 0 is none.
+// The file that is mapped; if it is new its table will be made. NO_FILE: there is none.
 static uint32_t code_file(struct sampling *sampling, const struct spool_mapping *mapping, const char *path) {
 	uint64_t key = mapping->build_id_size ? hash_bytes(mapping->build_id, mapping->build_id_size)
 					      : hash_bytes(path, strlen(path));
@@ -181,24 +111,16 @@ static uint32_t code_file(struct sampling *sampling, const struct spool_mapping 
 	if (*known)
 		return (uint32_t)*known - 1;
 	uint32_t number = (uint32_t)sampling->files.count;
-	*known = number + 1u;
 	struct code_file file = {.object = number < UNWIND_MOST_FILES ? open_code(mapping->pid, path) : NULL};
-	struct unwind_table *table = NULL;
-	if (file.object && file.object->eh_frame)
-		table = unwind_table_new(file.object->eh_frame, file.object->eh_frame_size,
-					 file.object->eh_frame_address);
-	row_array rows = {0};
-	if (table) {
-		file.base = unwind_table_base(table);
-		compile_rows(file.object, table, &rows);
-	}
-	if (load_table(sampling, number, &rows)) {
+	if (!file.object || !file.object->eh_frame || !file.object->segment_count) {
 		elf_close(file.object);
-		file.object = NULL;
+		*known = NO_FILE + 1;
+		return NO_FILE;
 	}
-	unwind_table_free(table);
-	array_free(&rows);
+	*known = number + 1u;
+	file.base = base_of(file.object);
 	array_push(&sampling->files, file);
+	table_maker_add(sampling->maker, number, file.object, file.base);
 	return number;
 }
 
@@ -265,9 +187,9 @@ static void apply_mapping(struct sampling *sampling, const struct seen_mapping *
 	const char *path = (const char *)sampling->texts.data + seen->path;
 	uint32_t file = code_file(sampling, head, path);
 	struct code_file *code = &sampling->files.items[file];
-	uint64_t address;
-	if (!code->object || !elf_mapping_address(code->object, head->offset, &address)) {
-		file = 0; // which has no table: that is known, too
+	uint64_t address = code->base;
+	if (code->object && !elf_mapping_address(code->object, head->offset, &address)) {
+		file = NO_FILE;
 		address = code->base;
 	}
 	struct address_space *space = own_space(sampling, head->pid);
@@ -282,12 +204,15 @@ static void apply(struct sampling *sampling, const struct change *change) {
 	struct address_space *space;
 	switch (change->type) {
 	case PERF_RECORD_MMAP2:
-		apply_mapping(sampling, &sampling->mappings.items[change->mapping]);
+		apply_mapping(sampling, &sampling->mappings.items[change->mapping - 1]);
 		break;
 	case PERF_RECORD_FORK:
 		space = change->pid == change->other ? NULL : space_of(sampling, change->other);
-		if (space)
-			enter_space(sampling, change->pid, space);
+		if (!space)
+			break;
+		enter_space(sampling, change->pid, space);
+		bpf_map_update_elem(bpf_map__fd(sampling->programs->maps.space_ids), &change->pid, &space->id,
+				    BPF_ANY); // as sample_newtask() has done, if it knew
 		break;
 	case PERF_RECORD_COMM: // an exec
 	case PERF_RECORD_EXIT:
@@ -319,19 +244,20 @@ static void take_mapping(struct sampling *sampling, uint16_t misc, struct cursor
 	}
 	seen.path = (uint32_t)sampling->texts.size;
 	buffer_append(&sampling->texts, path, strlen(path) + 1);
-	change->mapping = sampling->mappings.count;
 	change->pid = seen.head.pid;
 	array_push(&sampling->mappings, seen);
+	change->mapping = sampling->mappings.count;
 	array_push(&sampling->changes, *change);
 }
 
 // To the reader an exec is a mapping of nothing: the kernel's own event comes only after the
 // program has been mapped.
-static void note_exec(struct sampling *sampling, const struct change *change) {
+static void note_exec(struct sampling *sampling, struct change *change) {
 	array_push(&sampling->mappings,
 		   (struct seen_mapping){.head = {.time = change->time, .pid = change->pid},
 					 .path = (uint32_t)sampling->texts.size});
 	buffer_append(&sampling->texts, "", 1);
+	change->mapping = sampling->mappings.count;
 }
 
 static void take(void *context, const struct perf_event_header *header, struct cursor in) {
@@ -351,10 +277,10 @@ static void take(void *context, const struct perf_event_header *header, struct c
 	bool wanted = header->type == PERF_RECORD_FORK ||
 		      (header->type == PERF_RECORD_COMM && (header->misc & PERF_RECORD_MISC_COMM_EXEC)) ||
 		      (header->type == PERF_RECORD_EXIT && change.pid == tid);
-	if (wanted)
-		array_push(&sampling->changes, change);
 	if (wanted && header->type == PERF_RECORD_COMM)
 		note_exec(sampling, &change);
+	if (wanted)
+		array_push(&sampling->changes, change);
 }
 
 static int by_time(const void *a, const void *b) {
@@ -362,11 +288,28 @@ static int by_time(const void *a, const void *b) {
 	return (left->time > right->time) - (left->time < right->time);
 }
 
-static void hand_over(struct sampling *sampling, uint64_t until) {
+static bool is_member(struct sampling *sampling, uint32_t pid) {
+	return sampling->all || map_get(&sampling->members, pid);
+}
+
+// Perf tells of all processes: is this change of interest?
+static bool admit(struct sampling *sampling, const struct change *change) {
+	if (change->type != PERF_RECORD_FORK || sampling->all)
+		return is_member(sampling, change->pid);
+	bool wanted = is_member(sampling, change->other);
+	if (wanted)
+		*map_put(&sampling->members, change->pid) = 1;
+	return wanted;
+}
+
+static void hand_over(struct sampling *sampling, size_t count, uint64_t until) {
 	pthread_mutex_lock(&sampling->lock);
 	sampling->until = until;
-	for (size_t i = 0; i < sampling->mappings.count; i++) {
-		const struct seen_mapping *seen = &sampling->mappings.items[i];
+	for (size_t i = 0; i < count; i++) {
+		const struct change *change = &sampling->changes.items[i];
+		if (!change->admitted || !change->mapping)
+			continue;
+		const struct seen_mapping *seen = &sampling->mappings.items[change->mapping - 1];
 		const char *path = (const char *)sampling->texts.data + seen->path;
 		uint32_t size = (uint32_t)(sizeof(seen->head) + strlen(path) + 1);
 		buffer_append(&sampling->collected, &size, sizeof(size));
@@ -376,17 +319,113 @@ static void hand_over(struct sampling *sampling, uint64_t until) {
 	pthread_mutex_unlock(&sampling->lock);
 }
 
-static void take_changes(struct sampling *sampling) {
+// ---- processes that were there before ----
+
+static struct build read_build(pid_t pid, const char *path) {
+	struct build build = {0};
+	struct elf_object *object = open_code((uint32_t)pid, path);
+	for (const char *digits = object ? object->build_id : ""; digits[0] && digits[1] && build.size < 20;
+	     digits += 2)
+		sscanf(digits, "%2hhx", &build.id[build.size++]);
+	elf_close(object);
+	return build;
+}
+
+static const struct build *build_of(struct sampling *sampling, pid_t pid, const char *path) {
+	uint64_t *known = map_put(&sampling->builds, hash_bytes(path, strlen(path)));
+	if (!*known) {
+		array_push(&sampling->build_ids, read_build(pid, path));
+		*known = sampling->build_ids.count;
+	}
+	return &sampling->build_ids.items[*known - 1];
+}
+
+struct looking {
+	struct sampling *sampling;
+	pid_t pid;
+	uint64_t time; // before everything that perf will tell
+};
+
+static void take_known_mapping(void *context, const struct task_mapping *mapping) {
+	struct looking *looking = context;
+	struct sampling *sampling = looking->sampling;
+	const struct build *build = build_of(sampling, looking->pid, mapping->path);
+	struct seen_mapping seen = {.head = {.time = looking->time,
+					     .pid = (uint32_t)looking->pid,
+					     .start = mapping->start,
+					     .size = mapping->size,
+					     .offset = mapping->offset,
+					     .build_id_size = build->size},
+				    .path = (uint32_t)sampling->texts.size};
+	memcpy(seen.head.build_id, build->id, sizeof(build->id));
+	buffer_append(&sampling->texts, mapping->path, strlen(mapping->path) + 1);
+	array_push(&sampling->mappings, seen);
+	array_push(&sampling->changes, (struct change){.type = PERF_RECORD_MMAP2,
+						       .time = looking->time,
+						       .pid = seen.head.pid,
+						       .mapping = sampling->mappings.count});
+}
+
+// The test itself is a copy of us until it executes.
+static bool is_like_us(pid_t pid) {
+	char path[64], theirs[4096], ours[4096];
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	ssize_t size = readlink(path, theirs, sizeof(theirs));
+	return size > 0 && readlink("/proc/self/exe", ours, sizeof(ours)) == size &&
+	       memcmp(ours, theirs, (size_t)size) == 0;
+}
+
+static bool is_wanted(struct sampling *sampling, pid_t pid) {
+	return sampling->all || (is_member(sampling, (uint32_t)pid) && !is_like_us(pid));
+}
+
+static void take_process(void *context, pid_t pid) {
+	struct looking *looking = context;
+	looking->pid = pid;
+	if (is_wanted(looking->sampling, pid))
+		task_mappings(pid, take_known_mapping, looking);
+}
+
+static void look_around(struct sampling *sampling, uint64_t time) {
+	struct looking looking = {.sampling = sampling, .time = time};
+	task_all(take_process, &looking);
+}
+
+// ---- the thread ----
+
+// What is later than our first look at the clock waits: another ring, read before, may have got what
+// comes before it. True: there is some.
+static bool take_changes(struct sampling *sampling) {
 	uint64_t until = clock_boot_now();
 	for (size_t i = 0; i < sampling->rings.count; i++)
 		perf_ring_drain(&sampling->rings.items[i], take, sampling);
-	if (sampling->changes.count)
-		qsort(sampling->changes.items, sampling->changes.count, sizeof(*sampling->changes.items),
-		      by_time);
-	hand_over(sampling, until); // at once: tables may take a while
-	for (size_t i = 0; i < sampling->changes.count; i++)
-		apply(sampling, &sampling->changes.items[i]);
-	sampling->mappings.count = sampling->changes.count = sampling->texts.size = 0;
+	struct change *changes = sampling->changes.items;
+	size_t count = sampling->changes.count, ready = 0;
+	if (count)
+		qsort(changes, count, sizeof(*changes), by_time);
+	for (; ready < count && changes[ready].time < until; ready++)
+		changes[ready].admitted = admit(sampling, &changes[ready]);
+	hand_over(sampling, ready, until);
+	for (size_t i = 0; sampling->maker && i < ready; i++)
+		if (changes[i].admitted)
+			apply(sampling, &changes[i]);
+	sampling->changes.count = count - ready;
+	if (count > ready)
+		memmove(changes, changes + ready, (count - ready) * sizeof(*changes));
+	else
+		sampling->mappings.count = sampling->texts.size = 0;
+	return count > ready;
+}
+
+static void take_all_changes(struct sampling *sampling) {
+	while (take_changes(sampling))
+		;
+}
+
+// Until the programs know of a process that has begun, its stacks have to be copied: this is to happen
+// at once, on a busy machine too, and it takes microseconds.
+static void be_quick(void) {
+	sched_setscheduler(0, SCHED_RR, &(struct sched_param){.sched_priority = 1});
 }
 
 static void *watch(void *context) {
@@ -396,12 +435,15 @@ static void *watch(void *context) {
 	for (size_t i = 0; i + 1 < count; i++)
 		waiting[i] = (struct pollfd){.fd = sampling->rings.items[i].fd, .events = POLLIN};
 	waiting[count - 1] = (struct pollfd){.fd = sampling->wake, .events = POLLIN};
+	look_around(sampling, sampling->begun);
+	take_all_changes(sampling);
+	be_quick();
 	while (!__atomic_load_n(&sampling->ending, __ATOMIC_ACQUIRE)) {
 		uint64_t asked;
 		poll(waiting, count, -1);
 		if (waiting[count - 1].revents && read(sampling->wake, &asked, sizeof(asked)) < 0)
 			break;
-		take_changes(sampling);
+		take_all_changes(sampling);
 	}
 	free(waiting);
 	return NULL;
@@ -442,20 +484,41 @@ static int open_rings(struct sampling *sampling) {
 	return 0;
 }
 
-static int open_samples(struct sampling *sampling, unsigned frequency) {
+// An event on a CPU, not begun yet; or -errno.
+static int open_event(int cpu, bool cycles, unsigned frequency) {
 	struct perf_event_attr attribute = {
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.type = cycles ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
+		.config = cycles ? PERF_COUNT_HW_CPU_CYCLES : PERF_COUNT_SW_CPU_CLOCK,
 		.size = sizeof(attribute),
 		.sample_freq = frequency,
 		.freq = 1,
+		.disabled = 1,
 	};
+	int fd = (int)syscall(SYS_perf_event_open, &attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+bool sampling_has_cycles(void) {
+	bool found = false;
 	for (int cpu = 0; cpu < libbpf_num_possible_cpus(); cpu++) {
-		int fd = (int)syscall(SYS_perf_event_open, &attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-		if (fd < 0 && errno == ENODEV)
+		int fd = open_event(cpu, true, 1);
+		if (fd == -ENODEV) // a CPU that is off
 			continue;
 		if (fd < 0)
-			return -errno;
+			return false;
+		close(fd);
+		found = true;
+	}
+	return found;
+}
+
+static int open_samples(struct sampling *sampling, const struct sampling_options *options) {
+	for (int cpu = 0; cpu < libbpf_num_possible_cpus(); cpu++) {
+		int fd = open_event(cpu, options->cycles, options->frequency);
+		if (fd == -ENODEV)
+			continue;
+		if (fd < 0)
+			return fd;
 		struct bpf_link *link = bpf_program__attach_perf_event(sampling->programs->progs.on_sample,
 								       fd);
 		if (!link) {
@@ -468,17 +531,24 @@ static int open_samples(struct sampling *sampling, unsigned frequency) {
 	return 0;
 }
 
-int sampling_start(struct sampling **result, struct tracelet *programs, unsigned frequency) {
+int sampling_start(struct sampling **result, struct tracelet *programs,
+		   const struct sampling_options *options) {
 	struct sampling *sampling = memory_alloc(sizeof(*sampling));
 	sampling->programs = programs;
 	sampling->wake = eventfd(0, EFD_CLOEXEC);
 	pthread_mutex_init(&sampling->lock, NULL);
-	array_push(&sampling->files, (struct code_file){0}); // number 0 is none
-	int error = open_rings(sampling);
+	array_push(&sampling->files, (struct code_file){0}); // NO_FILE
+	int error = options->by_tables ? table_maker_start(&sampling->maker, programs) : 0;
+	sampling->begun = clock_boot_now();
+	sampling->all = options->all;
+	for (size_t i = 0; i < options->process_count; i++)
+		*map_put(&sampling->members, (uint32_t)options->processes[i]) = 1;
+	if (!error)
+		error = open_rings(sampling);
 	if (!error && pthread_create(&sampling->thread, NULL, watch, sampling) == 0)
 		sampling->running = true;
-	if (!error)
-		error = open_samples(sampling, frequency);
+	if (!error && options->frequency)
+		error = open_samples(sampling, options);
 	if (error) {
 		sampling_stop(sampling, NULL);
 		return error;
@@ -513,6 +583,7 @@ void sampling_stop(struct sampling *sampling, struct spool *spool) {
 	__atomic_store_n(&sampling->ending, true, __ATOMIC_RELEASE);
 	if (sampling->running && ask_thread(sampling))
 		pthread_join(sampling->thread, NULL);
+	table_maker_stop(sampling->maker);
 	if (spool)
 		sampling_collect(sampling, spool);
 	for (size_t i = 0; i < sampling->rings.count; i++)
@@ -528,6 +599,9 @@ void sampling_stop(struct sampling *sampling, struct spool *spool) {
 	close(sampling->wake);
 	map_free(&sampling->processes);
 	map_free(&sampling->by_build);
+	map_free(&sampling->builds);
+	array_free(&sampling->build_ids);
+	map_free(&sampling->members);
 	array_free(&sampling->rings);
 	array_free(&sampling->links);
 	array_free(&sampling->files);

@@ -5,11 +5,25 @@
 
 #include "capture/spool.h"
 
+#include <sys/types.h>
+
 struct tracelet; // the skeleton
 struct sampling;
 
+struct sampling_options {
+	unsigned frequency;     // 0: no events; the programs need to know of code for other reasons
+	bool cycles;            // the events count the CPU's cycles, else its clock
+	bool by_tables;         // stacks are walked by tables
+	bool all;               // processes are of interest, also those that are there already
+	const pid_t *processes; // if not all: those that are there already
+	size_t process_count;
+};
+
+bool sampling_has_cycles(void); // on every CPU: few virtual machines have
+
 // 0 or -errno. After the programs are loaded, before the test begins.
-int sampling_start(struct sampling **sampling, struct tracelet *programs, unsigned frequency);
+int sampling_start(struct sampling **sampling, struct tracelet *programs,
+		   const struct sampling_options *options);
 
 // Hands over the mappings that have been seen. Returns the time before which there are no others.
 uint64_t sampling_collect(struct sampling *sampling, struct spool *spool);

@@ -1,5 +1,5 @@
 // Burns CPU at the end of call chains that are known, without frame pointers. The argument
-// names the chain.
+// names the chain; a second one says how often.
 #include <alloca.h>
 #include <pthread.h>
 #include <signal.h>
@@ -96,21 +96,23 @@ KEEP void without_exec(void) {
 
 int main(int argc, char **argv) {
 	const char *chain = argc > 1 ? argv[1] : "";
-	if (strcmp(chain, "recursion") == 0)
-		recursion(30);
-	else if (strcmp(chain, "large_frame") == 0)
-		large_frame();
-	else if (strcmp(chain, "with_alloca") == 0)
-		with_alloca((size_t)argc * 5000);
-	else if (strcmp(chain, "raise_signal") == 0)
-		raise_signal();
-	else if (strcmp(chain, "with_thread") == 0)
-		with_thread();
-	else if (strcmp(chain, "through_library") == 0)
-		through_library();
-	else if (strcmp(chain, "without_exec") == 0)
-		without_exec();
-	else
-		burn();
+	for (int times = argc > 2 ? atoi(argv[2]) : 1; times > 0; times--) {
+		if (strcmp(chain, "recursion") == 0)
+			recursion(30);
+		else if (strcmp(chain, "large_frame") == 0)
+			large_frame();
+		else if (strcmp(chain, "with_alloca") == 0)
+			with_alloca((size_t)argc * 5000);
+		else if (strcmp(chain, "raise_signal") == 0)
+			raise_signal();
+		else if (strcmp(chain, "with_thread") == 0)
+			with_thread();
+		else if (strcmp(chain, "through_library") == 0)
+			through_library();
+		else if (strcmp(chain, "without_exec") == 0)
+			without_exec();
+		else
+			burn();
+	}
 	return 0;
 }

@@ -1,0 +1,236 @@
+#include "capture/bpf/table_maker.h"
+
+#include "base/log.h"
+#include "capture/bpf/placer.h"
+#include "capture/bpf/sample.h"
+#include "symbol/elf.h"
+#include "symbol/unwind.h"
+#include "tracelet.skel.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+struct unfinished {
+	struct elf_object *object;
+	uint64_t base;
+	uint32_t file;
+};
+
+struct table_maker {
+	struct tracelet *programs;
+	struct placer placer;
+	pthread_t thread;
+	bool running, ending;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	ARRAY(struct unfinished) queue; // under the lock
+	size_t files, rows;             // that have been made
+};
+
+// ---- rows ----
+
+static struct kernel_row kernel_row(const struct unwind_row *row) {
+	enum { DWARF_FRAME = 6, DWARF_STACK = 7, RETURN_ADDRESS = -1 };
+	int unit = row->cfa == CFA_PLT ? 1 : 8;
+	struct kernel_row out = {.rule = ROW_STRANGE, .cfa = (int16_t)(row->cfa_offset / unit)};
+	if (row->registers & UNWIND_FRAME_SAVED)
+		out.frame = (int8_t)row->frame_offset;
+	if (row->registers & UNWIND_OUTERMOST)
+		out.rule = ROW_END;
+	else if (row->cfa == CFA_NONE)
+		out.rule = ROW_NONE;
+	else if (row->cfa == CFA_SIGNAL)
+		out.rule = ROW_SIGNAL;
+	else if (out.cfa * unit != row->cfa_offset || row->return_offset != RETURN_ADDRESS ||
+		 (row->registers & UNWIND_FRAME_SAVED && out.frame != row->frame_offset))
+		out.rule = ROW_STRANGE;
+	else if (row->cfa == CFA_REGISTER && row->cfa_register == DWARF_STACK)
+		out.rule = ROW_STACK;
+	else if (row->cfa == CFA_REGISTER && row->cfa_register == DWARF_FRAME)
+		out.rule = ROW_FRAME;
+	else if (row->cfa == CFA_PLT)
+		out.rule = ROW_PLT;
+	else if (row->cfa == CFA_DEREFERENCE && row->cfa_register == DWARF_FRAME)
+		out.rule = ROW_ALIGNED;
+	return out;
+}
+
+typedef ARRAY(struct kernel_row) row_array;
+
+// Where a program begins nobody has called it, even if .eh_frame does not say so (as that of
+// the dynamic linker).
+static void mark_entry(row_array *rows, uint64_t entry) {
+	size_t at = 0;
+	while (at < rows->count && rows->items[at].pc <= entry)
+		at++;
+	bool covered = at && rows->items[at - 1].rule != ROW_NONE;
+	if (covered || entry > UINT32_MAX - ELF_ENTRY_SIZE ||
+	    (at < rows->count && rows->items[at].pc < entry + 8))
+		return;
+	uint64_t end = at < rows->count ? MIN(rows->items[at].pc, entry + ELF_ENTRY_SIZE)
+					: entry + ELF_ENTRY_SIZE;
+	array_push(rows, (struct kernel_row){0});
+	array_push(rows, (struct kernel_row){0});
+	memmove(&rows->items[at + 2], &rows->items[at], (rows->count - 2 - at) * sizeof(struct kernel_row));
+	rows->items[at] = (struct kernel_row){.pc = (uint32_t)entry, .rule = ROW_END};
+	rows->items[at + 1] = (struct kernel_row){.pc = (uint32_t)end, .rule = ROW_NONE};
+	if (at + 2 < rows->count &&
+	    rows->items[at + 2].pc == end) // the gap is closed: that row goes on from here
+		rows->items[at + 1] = rows->items[at + 2];
+}
+
+// Of a file without any rows there is one that tells that.
+static void compile_rows(const struct unfinished *file, row_array *rows) {
+	const struct elf_object *object = file->object;
+	struct unwind_table *table = unwind_table_new(object->eh_frame, object->eh_frame_size,
+						      object->eh_frame_address);
+	uint64_t begin = table ? unwind_table_base(table) : 0;
+	size_t count = table && begin >= file->base ? unwind_table_rows(table) : 0;
+	array_reserve(rows, count + 2);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t pc = unwind_table_row(table, i)->pc + (begin - file->base);
+		struct kernel_row row = kernel_row(unwind_table_row(table, i));
+		row.pc = (uint32_t)pc;
+		if (pc < UINT32_MAX)
+			rows->items[rows->count++] = row;
+	}
+	if (object->entry > file->base)
+		mark_entry(rows, object->entry - file->base);
+	if (!rows->count)
+		array_push(rows, (struct kernel_row){.rule = ROW_NONE});
+	unwind_table_free(table);
+}
+
+static void fill_pages(struct unwind_page *pages, size_t index_pages, size_t row_pages,
+		       const row_array *table) {
+	uint32_t *starts = pages->starts;
+	struct kernel_row *rows = pages[index_pages].rows;
+	for (size_t i = 0; i < row_pages * UNWIND_PAGE_ROWS; i++)
+		rows[i] = i < table->count ? table->items[i] : (struct kernel_row){.pc = UINT32_MAX};
+	for (size_t i = 0; i < index_pages * UNWIND_PAGE_STARTS; i++)
+		starts[i] = i < row_pages ? rows[i * UNWIND_PAGE_ROWS].pc : UINT32_MAX;
+}
+
+// The rows as pages in a map of their own. 0 or -errno.
+static int load_table(struct table_maker *maker, uint32_t file, const row_array *table) {
+	size_t row_pages = (table->count + UNWIND_PAGE_ROWS - 1) / UNWIND_PAGE_ROWS;
+	size_t index_pages = (row_pages + UNWIND_PAGE_STARTS - 1) / UNWIND_PAGE_STARTS;
+	size_t pages = index_pages + row_pages, size = pages * sizeof(struct unwind_page);
+	if (row_pages > UNWIND_MOST_PAGES)
+		return -EINVAL;
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_INNER_MAP | BPF_F_MMAPABLE);
+	int map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_pages", sizeof(uint32_t),
+				 sizeof(struct unwind_page), (uint32_t)pages, &options);
+	if (map < 0)
+		return -errno;
+	struct unwind_page *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
+	int error = memory == MAP_FAILED ? -errno : 0;
+	if (!error) {
+		fill_pages(memory, index_pages, row_pages, table);
+		munmap(memory, size);
+		struct unwind_size known = {.index_pages = (uint32_t)index_pages};
+		if (bpf_map_update_elem(bpf_map__fd(maker->programs->maps.unwind_sizes), &file, &known,
+					BPF_ANY))
+			error = -errno;
+	}
+	if (error)
+		close(map);
+	else
+		placer_put(&maker->placer, file, map);
+	return error;
+}
+
+// ---- the thread ----
+
+static void make(struct table_maker *maker, const struct unfinished *file) {
+	row_array rows = {0};
+	compile_rows(file, &rows);
+	load_table(maker, file->file, &rows);
+	elf_let_go(file->object); // its pages are ours as long as it is mapped
+	maker->files++;
+	maker->rows += rows.count;
+	array_free(&rows);
+}
+
+// What is soon done first: the libraries that all use are small, programs may be large.
+static struct unfinished take_smallest(struct table_maker *maker) {
+	size_t best = 0;
+	for (size_t i = 1; i < maker->queue.count; i++)
+		if (maker->queue.items[i].object->eh_frame_size <
+		    maker->queue.items[best].object->eh_frame_size)
+			best = i;
+	struct unfinished file = maker->queue.items[best];
+	maker->queue.items[best] = maker->queue.items[--maker->queue.count];
+	return file;
+}
+
+static void say_what_it_took(const struct table_maker *maker) {
+	struct timespec time = {0};
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	log_verbose("unwind tables: %zu files, %zu rows, %.1f ms of CPU", maker->files, maker->rows,
+		    (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6);
+}
+
+static void *make_all(void *context) {
+	struct table_maker *maker = context;
+	setpriority(PRIO_PROCESS, (id_t)gettid(), -15); // until there is a table, stacks have to be copied
+	pthread_mutex_lock(&maker->lock);
+	while (!maker->ending) {
+		if (!maker->queue.count) {
+			pthread_cond_wait(&maker->wake, &maker->lock);
+			continue;
+		}
+		struct unfinished file = take_smallest(maker);
+		pthread_mutex_unlock(&maker->lock);
+		make(maker, &file);
+		pthread_mutex_lock(&maker->lock);
+	}
+	pthread_mutex_unlock(&maker->lock);
+	say_what_it_took(maker);
+	return NULL;
+}
+
+int table_maker_start(struct table_maker **result, struct tracelet *programs) {
+	struct table_maker *maker = memory_alloc(sizeof(*maker));
+	maker->programs = programs;
+	pthread_mutex_init(&maker->lock, NULL);
+	pthread_cond_init(&maker->wake, NULL);
+	int error = placer_start(&maker->placer, bpf_map__fd(programs->maps.unwind_files));
+	if (!error) {
+		error = -pthread_create(&maker->thread, NULL, make_all, maker);
+		maker->running = !error;
+	}
+	if (error)
+		table_maker_stop(maker);
+	else
+		*result = maker;
+	return error;
+}
+
+void table_maker_add(struct table_maker *maker, uint32_t file, struct elf_object *object, uint64_t base) {
+	pthread_mutex_lock(&maker->lock);
+	array_push(&maker->queue, (struct unfinished){.object = object, .base = base, .file = file});
+	pthread_cond_signal(&maker->wake);
+	pthread_mutex_unlock(&maker->lock);
+}
+
+void table_maker_stop(struct table_maker *maker) {
+	if (!maker)
+		return;
+	pthread_mutex_lock(&maker->lock);
+	maker->ending = true;
+	pthread_cond_signal(&maker->wake);
+	pthread_mutex_unlock(&maker->lock);
+	if (maker->running)
+		pthread_join(maker->thread, NULL);
+	placer_stop(&maker->placer);
+	array_free(&maker->queue);
+	pthread_cond_destroy(&maker->wake);
+	pthread_mutex_destroy(&maker->lock);
+	free(maker);
+}

@@ -1,0 +1,125 @@
+#include "session/pictures.h"
+
+#include "base/log.h"
+#include "write/flame.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const struct {
+	const char *name, *extension, *what;
+} kinds[PICTURE_COUNT] = {
+	[PICTURE_CPU] = {"flame", "svg", "CPU"},
+	[PICTURE_OFF_CPU] = {"off-cpu", "off-cpu.svg", "blocked, off the CPU"},
+};
+
+struct picture {
+	struct sink *flame;
+	struct output output; // opened at the end, if there is something to draw
+	uint64_t samples;
+	char *title;
+	char unit[16]; // of a millionth of the weights
+};
+
+struct drawing {
+	struct sink sink;
+	struct sink *next;
+	struct pictures *pictures;
+	struct picture items[PICTURE_COUNT];
+	uint32_t off_cpu, cycles; // strings
+};
+
+static int push(struct sink *sink, const struct event *event) {
+	struct drawing *drawing = CONTAINER_OF(sink, struct drawing, sink);
+	int error = 0;
+	if (event->kind == EVENT_SAMPLE) {
+		bool off = event->sample.name == drawing->off_cpu;
+		struct picture *picture = &drawing->items[off ? PICTURE_OFF_CPU : PICTURE_CPU];
+		if (!picture->samples++ && event->sample.name == drawing->cycles)
+			strcpy(picture->unit, "million cycles");
+		error = sink_push(picture->flame, event);
+	} else {
+		for (int i = 0; !error && i < PICTURE_COUNT; i++)
+			error = sink_push(drawing->items[i].flame, event);
+	}
+	return error ? error : sink_push(drawing->next, event);
+}
+
+static int draw(struct picture *picture, const char *path) {
+	int error = output_open(&picture->output, path, OUTPUT_CREATE);
+	if (error)
+		return error;
+	error = sink_finish(picture->flame);
+	if (!error)
+		error = picture->output.error;
+	if (!error)
+		error = output_commit(&picture->output);
+	output_abandon(&picture->output);
+	return error;
+}
+
+static int finish(struct sink *sink) {
+	struct drawing *drawing = CONTAINER_OF(sink, struct drawing, sink);
+	for (int i = 0; i < PICTURE_COUNT; i++) {
+		struct picture *picture = &drawing->items[i];
+		if (!picture->samples)
+			continue;
+		char *path = memory_format("%s.%s", drawing->pictures->stem, kinds[i].extension);
+		int error = draw(picture, path);
+		if (error) {
+			log_warning("%s: cannot be written: %s", path, strerror(-error));
+			free(path);
+		} else {
+			drawing->pictures->paths[i] = path;
+		}
+	}
+	return sink_finish(drawing->next);
+}
+
+static void destroy(struct sink *sink) {
+	struct drawing *drawing = CONTAINER_OF(sink, struct drawing, sink);
+	for (int i = 0; i < PICTURE_COUNT; i++) {
+		sink_destroy(drawing->items[i].flame);
+		free(drawing->items[i].title);
+	}
+	sink_destroy(drawing->next);
+	free(drawing);
+}
+
+struct sink *pictures_new(struct pictures *pictures, struct tables *tables, struct sink *next) {
+	struct drawing *drawing = memory_alloc(sizeof(*drawing));
+	drawing->sink = (struct sink){.push = push, .finish = finish, .destroy = destroy};
+	drawing->next = next;
+	drawing->pictures = pictures;
+	drawing->cycles = strings_add(tables->strings, "cycles");
+	drawing->off_cpu = strings_add(tables->strings, EVENT_OFF_CPU);
+	for (int i = 0; i < PICTURE_COUNT; i++) {
+		struct picture *picture = &drawing->items[i];
+		struct flame_options options = flame_defaults;
+		picture->title = memory_format("%s: %s", pictures->title, kinds[i].what);
+		options.title = picture->title;
+		options.profile.every_event = true; // those that come here are of one
+		options.unit = strcpy(picture->unit, "ms");
+		options.factor = 1e-6;
+		picture->flame = flame_open(&picture->output, tables, &options);
+	}
+	return &drawing->sink;
+}
+
+const char *picture_kind_name(enum picture_kind kind) {
+	return kinds[kind].name;
+}
+
+void pictures_free(struct pictures *pictures) {
+	for (int i = 0; i < PICTURE_COUNT; i++) {
+		free(pictures->paths[i]);
+		pictures->paths[i] = NULL;
+	}
+}
+
+void pictures_drop(struct pictures *pictures) {
+	for (int i = 0; i < PICTURE_COUNT; i++)
+		if (pictures->paths[i])
+			unlink(pictures->paths[i]);
+	pictures_free(pictures);
+}
