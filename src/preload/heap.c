@@ -190,8 +190,8 @@ static void count_begin(const struct heap_block *block) {
 	point->blocks++;
 	point->life -= block->birth;
 	know_most(point);
+	grow_whole(block->size, block->birth); // before another thread changes the point again
 	heap_unlock(&point->lock);
-	grow_whole(block->size, block->birth);
 }
 
 // As valgrind has it: a block that is resized counts once more, where it came from.
@@ -203,8 +203,8 @@ static void count_resize(const struct heap_block *block, uint64_t size, uint64_t
 	point->total_blocks++;
 	point->bytes += size - block->size;
 	know_most(point);
-	heap_unlock(&point->lock);
 	grow_whole(size - block->size, now);
+	heap_unlock(&point->lock);
 }
 
 // ---- threads ----

@@ -107,16 +107,21 @@ static uint32_t known_module(uint64_t address) {
 	return 0;
 }
 
+// The same file at the same place, before or after a library was unloaded, is the same.
 static uint32_t add_module(struct heap_module *module) {
-	uint32_t index = heap_area->module_count;
-	if (index == HEAP_MOST_MODULES)
-		return 0;
+	uint32_t index = 0;
 	if (!module->path[0] && readlink("/proc/self/exe", module->path, HEAP_PATH_SIZE - 1) < 0)
 		module->path[0] = 0;
+	while (index < heap_area->module_count &&
+	       memcmp(&heap_area->modules[index], module, sizeof(*module)) != 0)
+		index++;
+	if (index == HEAP_MOST_MODULES)
+		return 0;
 	heap_area->modules[index] = *module;
 	modules[index].generation = heap_generation;
 	modules[index].known = true;
-	heap_area->module_count = index + 1;
+	if (index == heap_area->module_count)
+		heap_area->module_count++;
 	return index + 1;
 }
 
