@@ -190,8 +190,11 @@ static void add_point(struct making *making, const struct heap_point *from) {
 	bool same = from->peak != making->area->peak; // nothing has changed since
 	point->total_bytes += from->total_bytes;
 	point->total_blocks += from->total_blocks;
-	point->most_bytes += from->most_bytes;
-	point->most_blocks += from->most_blocks;
+	// Points become one where a library was unloaded and came back elsewhere: hardly both at once.
+	if (from->most_bytes >= point->most_bytes) {
+		point->most_bytes = from->most_bytes;
+		point->most_blocks = from->most_blocks;
+	}
 	point->peak_bytes += same ? from->bytes : from->peak_bytes;
 	point->peak_blocks += same ? from->blocks : from->peak_blocks;
 	point->end_bytes += from->bytes;
