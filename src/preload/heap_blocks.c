@@ -24,7 +24,7 @@ void heap_lock_slowly(uint32_t *lock) {
 		    !__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
 			return;
 		if (turn < SPINS)
-			__builtin_ia32_pause();
+			__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		else if (turn < YIELDS)
 			sched_yield();
 		else // a holder of lower priority must get to run
