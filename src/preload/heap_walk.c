@@ -31,14 +31,15 @@ struct link {
 	// Where its caller's pc and fp were read; fp's is NULL if it is unchanged.
 	const uint64_t *return_slot, *frame_slot;
 	uint32_t frame, node;
+	bool needs_fp; // its fp leads to a caller; else it may be anything
 };
 
 struct heap_thread {
 	uint64_t stack_begin, stack_end; // what may be read
 	uint32_t generation;
 	unsigned depth;
-	struct link chain[DEEPEST]; // outermost first
-	struct link fresh[DEEPEST]; // of the walk that is being made, innermost first
+	struct link chain[DEEPEST];     // outermost first
+	struct link fresh[DEEPEST + 1]; // of the walk that is being made, innermost first
 	struct code codes[CODES];
 	struct {
 		uint64_t key; // parent and frame, and one more
@@ -171,6 +172,23 @@ static inline struct code *code_at(struct heap_thread *thread, uint64_t address)
 
 // ---- steps ----
 
+// Links are filled and copied field by field: a wider load would wait for the stores before it.
+static inline void set_place(struct link *link, uint64_t pc, uint64_t sp, uint64_t fp) {
+	link->pc = pc;
+	link->sp = sp;
+	link->fp = fp;
+	link->return_slot = link->frame_slot = NULL;
+	link->needs_fp = false;
+}
+
+static inline void copy_link(struct link *to, const struct link *from) {
+	set_place(to, from->pc, from->sp, from->fp);
+	to->return_slot = from->return_slot;
+	to->frame_slot = from->frame_slot;
+	to->frame = from->frame;
+	to->needs_fp = from->needs_fp;
+}
+
 enum step { STEP_END, STEP_CALLER, STEP_INTERRUPTED };
 
 // The kernel's frame for a signal handler, of which the registers begin 40 bytes above the stack pointer.
@@ -178,7 +196,7 @@ static enum step step_signal(struct heap_thread *thread, struct link *at, struct
 	const uint64_t *frame = (const uint64_t *)at->sp; // NOLINT: an address
 	if (!readable(thread, at->sp, at->sp) || !readable(thread, at->sp, at->sp + 168))
 		return STEP_END;
-	*caller = (struct link){.pc = frame[21], .fp = frame[15], .sp = frame[20]};
+	set_place(caller, frame[21], frame[20], frame[15]);
 	return know_stack(thread, caller->sp) ? STEP_INTERRUPTED : STEP_END;
 }
 
@@ -190,7 +208,8 @@ static enum step step_frame_pointer(struct heap_thread *thread, struct link *at,
 		return STEP_END;
 	at->return_slot = frame + 1;
 	at->frame_slot = frame;
-	*caller = (struct link){.pc = frame[1], .fp = frame[0], .sp = at->fp + 16};
+	at->needs_fp = true;
+	set_place(caller, frame[1], at->fp + 16, frame[0]);
 	return STEP_CALLER;
 }
 
@@ -213,6 +232,7 @@ static enum step step(struct heap_thread *thread, const struct code *code, struc
 	uint64_t cfa;
 	if (!code->has_row)
 		return step_frame_pointer(thread, at, caller);
+	at->needs_fp = row->cfa_register == REGISTER_FRAME || row->registers & UNWIND_FRAME_IN_FRAME;
 	if (row->registers & UNWIND_OUTERMOST)
 		return STEP_END;
 	if (row->cfa == CFA_SIGNAL)
@@ -228,9 +248,7 @@ static enum step step(struct heap_thread *thread, const struct code *code, struc
 		return STEP_END;
 	at->return_slot = (const uint64_t *)slot;      // NOLINT: an address
 	at->frame_slot = (const uint64_t *)frame_slot; // NOLINT: the same
-	caller->pc = *at->return_slot;
-	caller->sp = cfa;
-	caller->fp = frame_slot ? *at->frame_slot : at->fp;
+	set_place(caller, *at->return_slot, cfa, frame_slot ? *at->frame_slot : at->fp);
 	return caller->pc ? STEP_CALLER : STEP_END;
 }
 
@@ -241,7 +259,8 @@ static enum step step(struct heap_thread *thread, const struct code *code, struc
 static unsigned intact(const struct heap_thread *thread, unsigned index) {
 	for (unsigned i = index; i > 0; i--) {
 		const struct link *link = &thread->chain[i], *caller = link - 1;
-		if (*link->return_slot != caller->pc || (link->frame_slot && *link->frame_slot != caller->fp))
+		if (*link->return_slot != caller->pc ||
+		    (link->frame_slot && caller->needs_fp && *link->frame_slot != caller->fp))
 			return i;
 	}
 	return index + 1;
@@ -264,44 +283,45 @@ static uint32_t join(struct heap_thread *thread, unsigned kept, unsigned fresh) 
 	uint32_t node = kept ? thread->chain[kept - 1].node : 0;
 	for (unsigned i = fresh; i-- > 0; kept++) {
 		node = child_node(thread, node, thread->fresh[i].frame);
-		thread->chain[kept] = thread->fresh[i];
-		thread->chain[kept].node = node;
+		struct link *link = &thread->chain[kept];
+		copy_link(link, &thread->fresh[i]);
+		link->node = node;
+		if (!link->frame_slot && kept) // it goes on to the caller as it is
+			link->needs_fp |= link[-1].needs_fp;
 	}
 	thread->depth = kept;
 	return node;
 }
 
-static inline bool same_place(const struct link *a, const struct link *b) {
-	return a->sp == b->sp && a->pc == b->pc && a->fp == b->fp;
+static inline bool same_place(const struct link *known, const struct link *at) {
+	return known->sp == at->sp && known->pc == at->pc && (!known->needs_fp || known->fp == at->fp);
 }
 
 uint32_t heap_walk(struct heap_thread *thread, const struct heap_place *from) {
-	struct link at = {.pc = from->pc, .sp = from->sp, .fp = from->fp};
+	struct link *at = thread->fresh;
 	unsigned known = thread->depth, fresh = 0;
 	enum step last = STEP_CALLER;
 	bool interrupted = false;
-	if (!know_stack(thread, at.sp))
+	if (!know_stack(thread, from->sp))
 		return 0;
+	set_place(at, from->pc, from->sp, from->fp);
 	if (thread->generation != __atomic_load_n(&heap_generation, __ATOMIC_ACQUIRE)) {
 		thread->generation = heap_generation;
 		known = 0;
 	}
-	for (; last != STEP_END && fresh < DEEPEST; fresh++) {
-		while (known && thread->chain[known - 1].sp < at.sp)
+	for (; last != STEP_END && fresh < DEEPEST; fresh++, at++) {
+		while (known && thread->chain[known - 1].sp < at->sp)
 			known--;
-		if (known && same_place(&thread->chain[known - 1], &at)) {
+		if (known && same_place(&thread->chain[known - 1], at)) {
 			unsigned whole = intact(thread, known - 1);
 			if (whole == known)
 				break;
 			known = whole; // of these, outermost ones, the same is asked again
 		}
-		struct code *code = code_at(thread, at.pc - (last == STEP_CALLER));
-		struct link caller = {0};
-		at.frame = code->frame;
-		last = step(thread, code, &at, &caller);
+		struct code *code = code_at(thread, at->pc - (last == STEP_CALLER));
+		at->frame = code->frame;
+		last = step(thread, code, at, at + 1);
 		interrupted |= last == STEP_INTERRUPTED;
-		thread->fresh[fresh] = at;
-		at = caller;
 	}
 	if (last == STEP_END || fresh == DEEPEST)
 		known = 0;
