@@ -203,22 +203,25 @@ static void add_point(struct making *making, const struct heap_point *from) {
 	point->life += (uint64_t)((double)MAX(life, 0) * making->microseconds);
 }
 
-static void take_times(struct making *making) {
+struct heap_time heap_time_now(void) {
 	struct timespec now;
 	clock_gettime(CLOCK_BOOTTIME, &now);
-	making->end = heap_ticks();
-	double ticks = (double)(making->end - making->area->begin_ticks);
-	double ns = (double)((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec) -
-		    (double)making->area->begin_ns;
+	return (struct heap_time){heap_ticks(), (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec};
+}
+
+static void take_times(struct making *making, const struct heap_time *end) {
+	const struct heap_area *area = making->area;
+	double ticks = (double)end->ticks - (double)area->begin_ticks;
+	double ns = (double)end->ns - (double)area->begin_ns;
+	making->end = end->ticks;
 	making->microseconds = ticks > 0 && ns > 0 ? ns / ticks / 1000 : 0;
-	making->profile.end = (uint64_t)(ticks * making->microseconds);
-	if (making->area->peak_ticks > making->area->begin_ticks)
-		making->profile.peak = (uint64_t)((double)(making->area->peak_ticks -
-							   making->area->begin_ticks) *
+	making->profile.end = (uint64_t)(MAX(ticks, 0) * making->microseconds);
+	if (area->peak_ticks > area->begin_ticks)
+		making->profile.peak = (uint64_t)((double)(area->peak_ticks - area->begin_ticks) *
 						  making->microseconds);
 }
 
-static void make_profile(struct making *making) {
+static void make_profile(struct making *making, const struct heap_time *end) {
 	const struct heap_area *area = making->area;
 	making->modules = MIN(area->module_count, HEAP_MOST_MODULES);
 	making->frames = MIN(area->frame_count, HEAP_MOST_FRAMES);
@@ -226,7 +229,7 @@ static void make_profile(struct making *making) {
 	making->points = MIN(area->point_count, HEAP_MOST_POINTS);
 	making->strings = strings_new();
 	making->profile.pid = area->owner;
-	take_times(making);
+	take_times(making, end);
 	open_modules(making);
 	name_frames(making);
 	close_modules(making);
@@ -263,7 +266,8 @@ static int write_profile(const char *path, const struct dhat_profile *profile) {
 	return error;
 }
 
-static char *save(const struct heap_area *area, const char *stem, char **command) {
+static char *save(const struct heap_area *area, const char *stem, char **command,
+		  const struct heap_time *end) {
 	struct making *making = memory_alloc(sizeof(*making));
 	struct buffer words = {0};
 	for (char **word = command; word && *word; word++)
@@ -271,7 +275,7 @@ static char *save(const struct heap_area *area, const char *stem, char **command
 	buffer_append(&words, "", 1);
 	making->area = area;
 	making->profile.command = (char *)words.data;
-	make_profile(making);
+	make_profile(making, end);
 	if (!making->profile.points.count)
 		log_warning("the heap profile is empty: the program may have an allocator of its own");
 	if (area->missed)
@@ -289,7 +293,7 @@ static char *save(const struct heap_area *area, const char *stem, char **command
 	return path;
 }
 
-char *heap_save(int fd, const char *stem, char **command) {
+char *heap_save(int fd, const char *stem, char **command, const struct heap_time *end) {
 	const struct heap_area *area = mmap(NULL, sizeof(*area), PROT_READ, MAP_SHARED, fd, 0);
 	if (area == MAP_FAILED) {
 		log_warning("no heap profile: %s", strerror(errno));
@@ -300,7 +304,7 @@ char *heap_save(int fd, const char *stem, char **command) {
 		log_warning("no heap profile: %s did not load our library (a static or set-user-id program?)",
 			    command[0]);
 	else
-		path = save(area, stem, command);
+		path = save(area, stem, command, end);
 	munmap((void *)area, sizeof(*area));
 	return path;
 }

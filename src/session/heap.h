@@ -10,5 +10,11 @@
 // The area of event/heap_format.h, of which the test is told; -1: there is none, as was said.
 int heap_create(void);
 
+// When the test has ended, for both clocks.
+struct heap_time {
+	uint64_t ticks, ns;
+};
+struct heap_time heap_time_now(void);
+
 // Makes <stem>.dhat.json. Its path, the caller's to free; NULL: there is none, as was said.
-char *heap_save(int area, const char *stem, char **command);
+char *heap_save(int area, const char *stem, char **command, const struct heap_time *end);

@@ -411,7 +411,8 @@ static const char *why_not_kept(const struct recording *recording, const struct 
 }
 
 // Beside the trace, or where it would be.
-static void save_heap(struct recording *recording, const struct test_end *end, struct summary *summary) {
+static void save_heap(struct recording *recording, const struct test_end *end, const struct heap_time *when,
+		      struct summary *summary) {
 	const struct settings *settings = recording->settings;
 	if (recording->heap < 0 || why_not_kept(recording, end))
 		return;
@@ -428,7 +429,8 @@ static void save_heap(struct recording *recording, const struct test_end *end, s
 	if (error)
 		log_warning("no heap profile: %s: %s", settings->output_dir, strerror(-error));
 	else
-		recording->heap_profile = heap_save(recording->heap, recording->stem, settings->command);
+		recording->heap_profile = heap_save(recording->heap, recording->stem, settings->command,
+						    when);
 	add_file(summary, "heap", recording->heap_profile);
 }
 
@@ -504,6 +506,7 @@ static void add_cases_to_manifest(struct recording *recording, const struct summ
 
 void recording_finish(struct recording *recording, const struct test_end *end, struct summary *summary) {
 	const struct settings *settings = recording->settings;
+	struct heap_time when = heap_time_now();
 	*summary = (struct summary){.settings = settings,
 				    .test = recording->name,
 				    .wait_status = end->wait_status,
@@ -539,7 +542,7 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 			summary->spool_size = file_size(recording->spool_path);
 		}
 	}
-	save_heap(recording, end, summary);
+	save_heap(recording, end, &when, summary);
 	summary->tracer_cpu_seconds = cpu_seconds_of_self();
 	if (recording->backend || summary->file_count)
 		add_to_manifest(recording, summary);

@@ -69,7 +69,8 @@ static struct heap_area *area_of(int fd) {
 // The profile as text, the caller's to free.
 static char *saved(int fd) {
 	char *command[] = {(char[]){"./a test"}, (char[]){"-x"}, NULL};
-	char *stem = memory_format("%s/x", folder), *path = heap_save(fd, stem, command);
+	struct heap_time end = heap_time_now();
+	char *stem = memory_format("%s/x", folder), *path = heap_save(fd, stem, command, &end);
 	free(stem);
 	assert_non_null(path);
 	char *text = text_of(path);
@@ -180,7 +181,7 @@ static void test_an_area_full_of_nonsense(void **state) {
 static void test_nobody_came(void **state) {
 	char *command[] = {(char[]){"true"}, NULL};
 	int fd = heap_create();
-	assert_null(heap_save(fd, "/nowhere/x", command));
+	assert_null(heap_save(fd, "/nowhere/x", command, &(struct heap_time){0}));
 	close(fd);
 }
 
