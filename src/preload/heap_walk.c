@@ -15,9 +15,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
-enum { DEEPEST = 512, CODES = 1 << 10, NODES = 1 << 11, REGISTER_FRAME = 6, REGISTER_STACK = 7 };
+enum { DEEPEST = 512, CODES = 1 << 10, NODES = 1 << 11, STACKS = 8, REGISTER_FRAME = 6, REGISTER_STACK = 7 };
 
 struct code {
 	uint64_t address;
@@ -36,6 +37,10 @@ struct link {
 
 struct heap_thread {
 	uint64_t stack_begin, stack_end; // what may be read
+	struct {
+		uint64_t begin, end;
+	} stacks[STACKS]; // others, of who changes between several
+	unsigned next_stack;
 	uint32_t generation;
 	unsigned depth;
 	struct link chain[DEEPEST];     // outermost first
@@ -93,17 +98,28 @@ static bool find_mapping(uint64_t address, uint64_t *begin, uint64_t *end) {
 }
 
 static bool know_stack(struct heap_thread *thread, uint64_t sp) {
-	enum { GROWTH = 1 << 20 }; // stacks of first threads grow downwards
+	enum { GROWTH = 4 << 20 };
 	if (sp >= thread->stack_begin && sp < thread->stack_end)
 		return true;
+	for (unsigned i = 0; i < STACKS; i++)
+		if (sp >= thread->stacks[i].begin && sp < thread->stacks[i].end) {
+			thread->stack_begin = thread->stacks[i].begin;
+			thread->stack_end = thread->stacks[i].end;
+			return true;
+		}
 	int error = errno;
 	uint64_t begin, end;
 	bool found = find_mapping(sp, &begin, &end);
 	errno = error;
 	if (!found)
 		return false;
-	thread->stack_begin = begin - GROWTH;
-	thread->stack_end = end;
+	// The first thread's stack grows downwards; the kernel has put something at its upper end.
+	uint64_t first = getauxval(AT_RANDOM);
+	if (first >= begin && first < end)
+		begin -= GROWTH;
+	unsigned slot = thread->next_stack++ % STACKS;
+	thread->stack_begin = thread->stacks[slot].begin = begin;
+	thread->stack_end = thread->stacks[slot].end = end;
 	return true;
 }
 
