@@ -6,6 +6,7 @@
 #include "capture/marker/marker.h"
 #include "session/artifact.h"
 #include "session/descriptors.h"
+#include "session/heap.h"
 #include "session/test.h"
 #include "session/timeout.h"
 #include "session/tracer.h"
@@ -132,6 +133,28 @@ static void tell_test_of_marks(int marks, pid_t tracer) {
 	close(marks);
 }
 
+// The test loads our library, which finds the tracer's memory by a variable as marks do.
+static void tell_test_of_heap(int heap, pid_t tracer, struct preload *preload) {
+	if (heap < 0)
+		return;
+	CLEANUP_FREE char *name = memory_format("/proc/%d/fd/%d", (int)marker_holder(heap, tracer), heap);
+	if (tracer > 0 && preload_begin(preload, HEAP_LIBRARY))
+		setenv(HEAP_VARIABLE, name, 1);
+	close(heap);
+}
+
+// Forks the process that becomes the test, with what it is to find in its environment.
+static int prepare_test(const struct settings *settings, struct test *test, const struct tracer *tracer,
+			int marks, int heap) {
+	struct preload preload = {0};
+	tell_test_of_marks(marks, tracer->pid);
+	tell_test_of_heap(heap, tracer->pid, &preload);
+	int error = test_prepare(test, settings->command, settings->timeout > 0);
+	preload_end(&preload);
+	unsetenv(HEAP_VARIABLE);
+	return error;
+}
+
 int session_run(const struct settings *settings) {
 	char name[ARTIFACT_NAME_SIZE];
 	if (!settings_enabled(settings) && settings->timeout <= 0)
@@ -147,13 +170,13 @@ int session_run(const struct settings *settings) {
 	if (adopts)
 		test_adopt_orphans();
 	int marks = settings_enabled(settings) ? marker_create() : -1;
+	int heap = settings_enabled(settings) && settings->heap ? heap_create() : -1;
 	int error = settings_enabled(settings)
-			    ? tracer_spawn(&tracer, settings, test_name(settings, name), marks)
+			    ? tracer_spawn(&tracer, settings, test_name(settings, name), marks, heap)
 			    : 0;
 	if (error)
 		log_warning("no trace: cannot start the tracer: %s", strerror(-error));
-	tell_test_of_marks(marks, tracer.pid);
-	error = test_prepare(&test, settings->command, settings->timeout > 0);
+	error = prepare_test(settings, &test, &tracer, marks, heap);
 	if (error) {
 		tracer_cancel(&tracer);
 		return say_not_started(settings->command[0], -error);

@@ -88,6 +88,7 @@ static const struct setting table[SETTING_COUNT] = {
 			    .wanted = "a number from 1 to 20000, or 'no'"},
 	[SETTING_OFF_CPU] = {"off-cpu", TYPE_YES_NO, FIELD(off_cpu), .bare = "yes",
 			     .wanted = "'yes' or 'no'"},
+	[SETTING_HEAP] = {"heap", TYPE_YES_NO, FIELD(heap), .bare = "yes", .wanted = "'yes' or 'no'"},
 	[SETTING_CALL_GRAPH] = {"call-graph", TYPE_CHOICE, FIELD(call_graph), .choices = call_graph_choices,
 				.wanted = "'auto', 'fp' or 'dwarf'"},
 	[SETTING_DURATION] = {"duration", TYPE_SECONDS, FIELD(duration), .wanted = "seconds"},
