@@ -3,6 +3,7 @@
 #include "session/stat.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "write/dump.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -172,16 +173,7 @@ static void write_json(const struct counting *counting, struct buffer *text) {
 // ---- CSV ----
 
 static void append_quoted(struct buffer *text, const char *value) {
-	bool quote = strpbrk(value, ",\"\n\r");
-	if (quote)
-		buffer_append(text, "\"", 1);
-	for (; *value; value++) {
-		if (*value == '"')
-			buffer_append(text, "\"", 1);
-		buffer_append(text, value, 1);
-	}
-	if (quote)
-		buffer_append(text, "\"", 1);
+	dump_csv_text(text, value, strlen(value));
 }
 
 static void append_where(struct buffer *text, const struct stat_part *part, const char *name) {
