@@ -59,7 +59,8 @@ struct counting {
 	ARRAY(struct stat_reading) timeline;
 	struct output file; // of options->output
 	bool to_file;
-	int fd; // else
+	int fd;          // else
+	int write_error; // the first one there, -errno
 };
 
 enum { STAT_DIFFERS = 3, STAT_USAGE = 2, STAT_ALL_PLACES = -2 };

@@ -232,8 +232,8 @@ static void append_csv(const struct counting *counting, const struct stat_readin
 static void put(struct counting *counting, struct buffer *text) {
 	if (counting->to_file)
 		output_write(&counting->file, text->data, text->size);
-	else if (text->size && !counting->options->quiet)
-		file_write_all(counting->fd, text->data, text->size);
+	else if (text->size && !counting->options->quiet && !counting->write_error)
+		counting->write_error = file_write_all(counting->fd, text->data, text->size);
 	buffer_free(text);
 }
 
@@ -264,8 +264,9 @@ int stat_report_end(struct counting *counting) {
 	else if (!counting->options->timeline)
 		append_csv(counting, &counting->total, &text);
 	put(counting, &text);
-	int error = counting->to_file ? output_commit(&counting->file) : 0;
+	int error = counting->to_file ? output_commit(&counting->file) : counting->write_error;
 	if (error)
-		log_error("%s: %s", counting->options->output, strerror(-error));
+		log_error("%s: %s", counting->to_file ? counting->options->output : "cannot write the report",
+			  strerror(-error));
 	return error ? STAT_USAGE : 0;
 }

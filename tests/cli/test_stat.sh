@@ -135,6 +135,22 @@ else
 	check_match "which is said" "'ipc>1' was not checked: instructions is not available" "$stderr"
 fi
 
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" = 2 ]; then
+	chmod 755 "$work_root" "$work"
+	cp "$TRACELET" ./tracelet
+	run setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all ./tracelet stat -e page-faults,cs -- true
+	check_equal "an ordinary user: the status is the command's" 0 "$status"
+	check_match "it is said that the kernel is left out" '^tracelet: counted .*without the kernel' "$stderr"
+	check_match "what programs do is counted" '^ +[1-9][0-9,]*  page-faults ' "$stderr"
+	check_match "switches are not told to be 0" '^ +-  cs +not available: not permitted' "$stderr"
+else
+	skip "an ordinary user" "this needs root, and a kernel that lets users count"
+fi
+if [ -e /dev/full ]; then
+	check_run "a report that cannot be written: the status is still the command's" 0 "$TRACELET" stat -o /dev/full -- true
+	check_lines "and it is said" 1 "$stderr"
+fi
+
 # ---- checks ----
 
 check_run "an assertion that holds" 0 "$TRACELET" stat -q --assert 'page-faults>0' --assert 'page-faults<1e9' -- true

@@ -55,11 +55,18 @@ static int open_event(const struct pmu_event *event, const struct counter_place 
 	return fd < 0 ? -errno : fd;
 }
 
+// Without the kernel these would always be 0, which is worse than no number.
+static bool only_in_kernel(const struct pmu_event *event) {
+	return event->type == PERF_TYPE_SOFTWARE && (event->config[0] == PERF_COUNT_SW_CONTEXT_SWITCHES ||
+						     event->config[0] == PERF_COUNT_SW_CPU_MIGRATIONS);
+}
+
 // An ordinary user may as a rule not count the kernel.
 static int open_as_allowed(struct counters *counters, const struct pmu_event *event,
 			   const struct counter_place *place, int leader) {
 	int fd = open_event(event, place, leader, false);
-	if ((fd == -EACCES || fd == -EPERM) && !event->only_user && !event->only_kernel) {
+	if ((fd == -EACCES || fd == -EPERM) && !event->only_user && !event->only_kernel &&
+	    !only_in_kernel(event)) {
 		fd = open_event(event, place, leader, true);
 		counters->user_only |= fd >= 0;
 	}
