@@ -80,6 +80,14 @@ else
 	skip "a PMU in sysfs" "there is none that could be tried"
 fi
 
+if ldconfig -p 2>/dev/null | grep -q 'libpfm\.so\.4'; then
+	run env LIBPFM_FORCE_PMU=skl "$TRACELET" stat man INST_RETIRED:ANY_P
+	check_match "an event of a CPU, by libpfm4's name" 'config 0xc0$' "$stdout"
+	check_run "a name that it does not know either" 2 env LIBPFM_FORCE_PMU=skl "$TRACELET" stat -e INST_RETIRED:NONSENSE -- true
+else
+	skip "libpfm4's names" "it is not installed"
+fi
+
 # ---- CPUs, threads, processes, all ----
 
 "$TRACELET" stat --per-core -e task-clock --json -o cores.json -- sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done'

@@ -139,13 +139,15 @@ static int take_tracepoint(struct pmu_event *event, const char *name, const stru
 		snprintf(why, PMU_WHY_SIZE, "there is no tracepoint '%.100s'", name);
 		return -EINVAL;
 	}
+	CLEANUP_FREE char *id = pmu_sysfs_line(events, file);
+	if (!id && source->pfm && pmu_pfm_event(event, name) == 0)
+		return 0;
 	event->type = PERF_TYPE_TRACEPOINT;
 	if (access(events, R_OK | X_OK) < 0) {
 		event->missing = memory_format("tracepoints cannot be looked up: %s: %s", events,
 					       strerror(errno));
 		return 0;
 	}
-	CLEANUP_FREE char *id = pmu_sysfs_line(events, file);
 	if (!id) {
 		snprintf(why, PMU_WHY_SIZE, "there is no tracepoint '%.100s'", name);
 		return -EINVAL;
@@ -188,6 +190,8 @@ static int take_name(struct pmu_event *event, const char *name, const struct pmu
 	CLEANUP_FREE char *owner = pmu_sysfs_owner(source->devices, name);
 	if (owner)
 		return pmu_sysfs_event(event, source->devices, owner, name, why);
+	if (source->pfm && pmu_pfm_event(event, name) == 0)
+		return 0;
 	snprintf(why, PMU_WHY_SIZE, "there is no event '%.100s'; 'tracelet stat list' shows them", name);
 	return -EINVAL;
 }

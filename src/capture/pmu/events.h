@@ -31,9 +31,10 @@ struct pmu_source {
 	// Other names for events, NULL if it knows none; may be NULL.
 	const char *(*alias)(const char *name, void *context);
 	void *context;
+	bool pfm; // what nobody else knows, libpfm4 may
 };
 #define PMU_SOURCE_HERE                                                                                      \
-	{ .devices = "/sys/bus/event_source/devices", .tracing = "/sys/kernel/tracing" }
+	{ .devices = "/sys/bus/event_source/devices", .tracing = "/sys/kernel/tracing", .pfm = true }
 
 enum { PMU_WHY_SIZE = 256 };
 
@@ -69,3 +70,8 @@ struct pmu_sysfs_names {
 };
 void pmu_sysfs_list(struct pmu_sysfs_names *names, const char *folder);
 void pmu_sysfs_names_free(struct pmu_sysfs_names *names);
+
+// ---- names of libpfm4 (pfm.c) ----
+
+// -ENOENT: it is not installed, or does not know the name for this CPU.
+int pmu_pfm_event(struct pmu_event *event, const char *name);
