@@ -115,10 +115,10 @@ fi
 # ---- timelines ----
 
 "$TRACELET" stat -t -i 50ms -e page-faults --json -o line.json -- sh -c 'sleep 0.12; ls / >/dev/null; sleep 0.1'
-check "a timeline has rows" jq -e '(.timeline | length) >= 3 and .count_timeline == (.timeline | length)' line.json
+check "a timeline has rows" jq -e '(.timeline | length) >= 2 and .count_timeline == (.timeline | length)' line.json
 check "whose sum is the whole" jq -e '([.timeline[].core.overall.Systemwide_Overall_Performance_Counters[0].counter_value] | add)
 	== .core.overall.Systemwide_Overall_Performance_Counters[0].counter_value' line.json
-"$TRACELET" stat -t -n 1 -i 20ms -e page-faults --json -o one.json -- sh -c 'sleep 0.1; ls / >/dev/null'
+"$TRACELET" stat -t -n 1 -i 20ms -e page-faults --json -o one.json -- sh -c 'sleep 1; ls / >/dev/null'
 check "-n: no more rows, and the whole goes on" jq -e '(.timeline | length) == 1 and
 	.timeline[0].core.overall.Systemwide_Overall_Performance_Counters[0].counter_value
 	< .core.overall.Systemwide_Overall_Performance_Counters[0].counter_value' one.json

@@ -210,7 +210,8 @@ static void share_of_task(const struct counters *counters, size_t first, size_t 
 		enabled = MAX(enabled, count->enabled);
 		running += count->running;
 	}
-	double factor = !counters->places[first].elsewhere && running && running < enabled
+	// The kernel keeps these times for each CPU by itself: they agree, but for a little.
+	double factor = !counters->places[first].elsewhere && running && running < enabled - enabled / 1000
 				? (double)enabled / (double)running
 				: 1;
 	for (size_t place = first; place < end; place++) {
