@@ -109,6 +109,9 @@ bool settings_take_flag(struct settings *settings, int option, const char *value
 // Whether there is to be a trace at all.
 bool settings_enabled(const struct settings *settings);
 
+// "1.5", "200ms", "2m", "1h": seconds.
+bool settings_parse_seconds(const char *text, double *seconds);
+
 // Whether stacks are recorded.
 bool settings_sampled(const struct settings *settings);
 
