@@ -35,7 +35,7 @@ bool profile_find(const char *text, enum plan_mode wanted, struct plan *plan, st
 	if (error) {
 		if (error == -ENOENT && !mark && looks_like_name(text))
 			findings_add(findings, 0, 0,
-				     "there is no such profile; 'tracelet profile list' lists them");
+				     "there is no such profile ('tracelet profile list' lists them)");
 		else
 			findings_add(findings, 0, 0, "cannot be read: %s", strerror(-error));
 		return false;

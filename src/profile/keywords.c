@@ -39,7 +39,7 @@ const struct system_keyword system_keywords[KEYWORD_COUNT] = {
 	{"InterProcessorInterrupt", "ipi_*, reschedule_*, call_function_*", NOT_RECORDED},
 	{"Interrupt", "irq_handler_entry/exit", RECORD_SOURCE_IRQ},
 	{"KernelQueue", "workqueue_*", NOT_RECORDED},
-	{"Loader", "PERF_RECORD_MMAP2 (with build id)", NOT_RECORDED, "only what samples and crashes need"},
+	{"Loader", "PERF_RECORD_MMAP2 (with build id)", NOT_RECORDED, "what samples and crashes need"},
 	{"Memory", "rss_stat, /proc polling", NOT_RECORDED},
 	{"NonTradeableMemory", NULL, NOT_RECORDED},
 	{"MemoryInfo", "rss_stat, /proc polling", NOT_RECORDED},
@@ -272,8 +272,13 @@ int stack_find(const char *name) {
 	return -1;
 }
 
+bool keyword_recorded(const struct system_keyword *keyword) {
+	return keyword->source != NOT_RECORDED || keyword->part;
+}
+
 const char *keyword_state(const struct system_keyword *keyword) {
 	return keyword->source != NOT_RECORDED ? "recorded"
+	       : keyword->part                 ? "recorded in part"
 	       : keyword->linux_events         ? "not recorded yet"
 					       : "Linux has nothing like it";
 }

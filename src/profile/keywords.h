@@ -11,7 +11,7 @@ struct system_keyword {
 	const char *name;
 	const char *linux_events; // NULL: Linux has nothing like it
 	int source;               // RECORD_SOURCE_*, or NOT_RECORDED so far
-	const char *note;         // what else there is to say, or NULL
+	const char *part;         // the part of it that other sources record, or NULL
 };
 
 extern const struct system_keyword system_keywords[KEYWORD_COUNT];
@@ -21,6 +21,7 @@ extern const char *const stack_names[STACK_COUNT];
 int keyword_find(const char *name);
 int stack_find(const char *name);
 
-// Whether it is recorded here, in words.
+// Whether it, or a part of it, is recorded here; the same in words.
+bool keyword_recorded(const struct system_keyword *keyword);
 const char *keyword_state(const struct system_keyword *keyword);
 const char *stack_state(const char *name);

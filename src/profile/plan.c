@@ -38,7 +38,7 @@ bool plan_wants(const struct plan *plan, int source) {
 
 void plan_missing(const struct plan *plan, struct buffer *text) {
 	for (int i = 0; i < KEYWORD_COUNT; i++)
-		if (plan->keywords[i] && system_keywords[i].source == NOT_RECORDED)
+		if (plan->keywords[i] && !keyword_recorded(&system_keywords[i]))
 			buffer_printf(text, "%s%s", text->size ? ", " : "", system_keywords[i].name);
 }
 
@@ -54,8 +54,8 @@ static void show_keyword(const struct plan *plan, const struct system_keyword *k
 	buffer_printf(text, "  %-24s %s", keyword->name, state_here(plan, keyword));
 	if (keyword->linux_events)
 		buffer_printf(text, ": %s", keyword->linux_events);
-	if (keyword->note)
-		buffer_printf(text, " (%s)", keyword->note);
+	if (keyword->part)
+		buffer_printf(text, " (%s)", keyword->part);
 	buffer_printf(text, "\n");
 }
 
@@ -116,9 +116,9 @@ static void json_keywords(const struct plan *plan, struct json *json) {
 		json_object(json, NULL);
 		json_string(json, "name", keyword->name);
 		json_string(json, "linux", keyword->linux_events);
-		json_bool(json, "recorded", keyword->source != NOT_RECORDED);
+		json_bool(json, "recorded", keyword_recorded(keyword));
 		json_string(json, "state", state_here(plan, keyword));
-		json_string(json, "note", keyword->note);
+		json_string(json, "part", keyword->part);
 		json_close_object(json);
 	}
 	json_close_array(json);
