@@ -23,7 +23,10 @@ _tracelet_value() {
 	--enabled | --attachments) _tracelet_offer "yes no auto" ;;
 	--framework) _tracelet_offer "gtest catch2 catch2-3 doctest cmocka libtest go pytest ctest meson tap" ;;
 	--session) _tracelet_offer "$(tracelet status 2>/dev/null | cut -d ' ' -f 1)" ;;
-	--profile) _tracelet_offer "embedded" ;;
+	--profile)
+		_tracelet_offer "embedded light cpu memory io system-calls verbose"
+		[ "${#COMPREPLY[@]}" -gt 0 ] || _tracelet_files -f
+		;;
 	--type) _tracelet_offer "file memory" ;;
 	--scope) _tracelet_offer "tree system" ;;
 	--call-graph) _tracelet_offer "auto fp dwarf" ;;
@@ -59,7 +62,7 @@ _tracelet_command() {
 
 _tracelet() {
 	local verbs="run each run-test start stop cancel status current snapshot mark convert info dump table fold flame top
-		diff check junit settings doctor"
+		diff check junit profile settings doctor"
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]} i
 	local profile_options="--pid --tid --kernel --jit --all --addrs --event-filter --all-events --no-inline --from --quiet --help"
 	COMPREPLY=()
@@ -114,6 +117,14 @@ _tracelet() {
 	table:*)
 		if [ "$COMP_CWORD" -gt 2 ] && [ -e "$previous" ]; then
 			_tracelet_offer "$(tracelet table --list 2>/dev/null | cut -d ' ' -f 1)"
+		else
+			_tracelet_files -f
+		fi
+		;;
+	profile:-*) _tracelet_offer "--json --output --help" ;;
+	profile:*)
+		if [ "$COMP_CWORD" = 2 ]; then
+			_tracelet_offer "list show check export"
 		else
 			_tracelet_files -f
 		fi
