@@ -31,7 +31,8 @@ bool profile_find(const char *text, enum plan_mode wanted, struct plan *plan, st
 	}
 	const char *mark = strrchr(text, '!');
 	*path = memory_format("%.*s", mark ? (int)(mark - text) : (int)strlen(text), text);
-	int error = input_open(&input, *path);
+	// Standard input is the test's.
+	int error = strcmp(*path, "-") == 0 ? -ENOENT : input_open(&input, *path);
 	if (error) {
 		if (error == -ENOENT && !mark && looks_like_name(text))
 			findings_add(findings, 0, 0,

@@ -3,6 +3,8 @@
 #include "profile/builtin.h"
 #include "profile/find.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 enum { USUAL_FREQUENCY = 999 };
@@ -44,6 +46,17 @@ static void say_first(const struct settings *settings, const struct findings *fi
 			    found ? "" : builtins[0].name);
 }
 
+// What 'each' starts may be in some other folder.
+static void make_absolute(struct settings *settings, const char *file) {
+	CLEANUP_FREE char *path = realpath(file, NULL);
+	if (!path)
+		return;
+	char *profile = memory_format("%s%s", path, settings->profile + strlen(file));
+	array_push(&settings->owned, profile);
+	settings->profile = profile;
+	settings->origins[SETTING_PROFILE] = FROM_FLAG;
+}
+
 bool choose_profile(struct settings *settings) {
 	struct plan plan;
 	struct findings findings = {0};
@@ -56,11 +69,13 @@ bool choose_profile(struct settings *settings) {
 		return false;
 	if (!found) {
 		settings->profile = builtins[0].name;
-		settings->origins[SETTING_PROFILE] = FROM_FLAG; // also for what 'each' starts
+		settings->origins[SETTING_PROFILE] = FROM_FLAG; // for what 'each' starts, too
 		builtin_plan(&builtins[0], mode, &plan);
 	}
 	take_plan(settings, &plan);
 	say_missing(settings, &plan);
+	if (plan.file)
+		make_absolute(settings, plan.file);
 	plan_free(&plan);
 	return true;
 }

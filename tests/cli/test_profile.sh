@@ -119,6 +119,8 @@ check_lines "one warning" 1 "$stderr"
 check_match "says what is recorded" "recording with embedded" "$stderr"
 check_equal "as in the manifest" embedded "$(jq -r .profile tracelet-out/manifest.jsonl)"
 check_match "and it is" 'sched' events
+check_equal "standard input stays the test's" "for the test" \
+	"$(echo for the test | "$TRACELET" run --quiet --profile - -- cat 2>/dev/null)"
 traced embedded
 check_lines "the default says nothing" 0 "$stderr"
 check_not "has no flame graph" ls tracelet-out/*.svg
@@ -135,6 +137,13 @@ check_match "a file's missing words are listed in one warning" \
 check_lines "only one" 1 "$stderr"
 check_not "no switches where none were asked for" grep -Eq 'sched.*switch' events
 check_equal "the test's status" 3 "$status"
+mkdir -p project/below
+profile Own ProcessThread >project/own.wprp
+echo 'profile = own.wprp!Own' >project/tracelet.ini
+(cd project/below && "$TRACELET" run --quiet -- true) 2>"$stderr"
+check_lines "a profile in tracelet.ini is found from a folder below" 0 "$stderr"
+check_equal "and is in the manifest" "$(realpath project/own.wprp)!Own" \
+	"$(jq -r .profile project/below/tracelet-out/manifest.jsonl)"
 run "$TRACELET" start --profile nothing --quiet x
 check_match "an operation warns as well" "recording with embedded" "$stderr"
 "$TRACELET" cancel x >/dev/null 2>&1
