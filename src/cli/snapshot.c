@@ -51,7 +51,9 @@ static int run_snapshot(int argc, char **argv, const struct verb *verb) {
 	if (status >= 0)
 		return status;
 	int error = control_ask(&session, CONTROL_SNAPSHOT, &answer);
-	if (error)
+	if (error == -ECONNRESET || error == -ECONNREFUSED || error == -ENOENT)
+		log_error("%s has just ended; its own trace is %s", session.name, session.artifact);
+	else if (error)
 		log_error("the tracer of %s does not answer: %s", session.name, strerror(-error));
 	else if (answer.error)
 		log_error("%s: %s", session.name, answer.said);

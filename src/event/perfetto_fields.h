@@ -19,12 +19,14 @@ enum {
 	PACKET_CLEARED = 41,
 	PACKET_DROPPED = 42,
 	PACKET_SYSTEM_INFO = 45,
+	PACKET_COMPRESSED = 50,
 	PACKET_CLOCK = 58,
 	PACKET_DEFAULTS = 59,
 	PACKET_TRACK_DESCRIPTOR = 60,
 	PACKET_PERF_SAMPLE = 66,
 	PACKET_MACHINE = 98,
 	PACKET_TRACE_ATTRIBUTES = 126,
+	PACKET_COMPRESSED_ZSTD = 133,
 };
 enum { SEQUENCE_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2 };
 
@@ -199,6 +201,11 @@ enum { UUID_TEST = 0x7472616365, UUID_FIRST_TASK = 0x100000, UUID_FIRST_MARK = 0
 
 // Pseudo tasks, each plus the CPU: of the time outside the test TID_OUTSIDE, of that without records this.
 enum { TID_LOST = TID_OUTSIDE + (1 << 20) };
+
+// The name of a process' first thread, among the fields of a process of the tree, where importers pass
+// over it: as a thread's name there it would outdo all that the kernel says later.
+enum { PROCESS_OWN_NAME = 998 };
+enum { SAMPLE_OWN_NAME = 998 }; // what a sample calls the task 0, which has no name anywhere else
 
 #define NAME_OUTSIDE "(not this test)"
 #define NAME_LOST    "(events lost)"

@@ -177,6 +177,10 @@ static void survey_data(struct perfetto_reader *reader, struct packet *packet) {
 	case PACKET_TRACK_DESCRIPTOR:
 		tracks_describe(reader, packet->data);
 		break;
+	case PACKET_COMPRESSED:
+	case PACKET_COMPRESSED_ZSTD:
+		reader->packed = true;
+		break;
 	case PACKET_TRACK_EVENT:
 		if (is_test(reader, packet)) {
 			reader->start = packet->time;
@@ -272,9 +276,8 @@ static bool is_known_silence(uint32_t field) {
 }
 
 static int take_unknown(struct perfetto_reader *reader, uint32_t field) {
-	enum { COMPRESSED = 50, COMPRESSED_ZSTD = 133 };
-	if (field == COMPRESSED || field == COMPRESSED_ZSTD) {
-		reader->compressed++;
+	if (field == PACKET_COMPRESSED || field == PACKET_COMPRESSED_ZSTD) {
+		reader->compressed++; // inside another that was
 	} else if (field && !is_known_silence(field)) {
 		reader->unknown_packets++;
 		++*map_put(&reader->unknown, field);
@@ -411,7 +414,10 @@ static void tell(const struct perfetto_reader *reader, size_t walked) {
 	size_t head;
 	uint64_t length;
 	size_t left = reader->size - walked;
-	if (left && packet_frame(reader->bytes + walked, left, &head, &length) == FRAME_GOOD)
+	enum frame_result result = left ? packet_frame(reader->bytes + walked, left, &head, &length)
+					: FRAME_GOOD;
+	bool cut = result == FRAME_GOOD || (result == FRAME_LENGTH && left < PACKET_HEAD_MOST);
+	if (left && cut)
 		log_warning("%s: ends in the middle of a packet; its last %zu bytes are left out",
 			    reader->name, left);
 	else if (left)
@@ -462,12 +468,7 @@ static void reader_free(struct perfetto_reader *reader) {
 	map_free(&reader->unknown);
 }
 
-static int read_trace(struct perfetto_reader *reader) {
-	size_t walked = survey(reader);
-	if (!walked) {
-		log_error("%s: not a Perfetto trace%s", reader->name, reader->size ? "" : " (it is empty)");
-		return -EINVAL;
-	}
+static int read_surveyed(struct perfetto_reader *reader, size_t walked) {
 	sequences_free(reader);
 	reader->latest = reader->clocks = 0;
 	const char *scope = fact(reader, "scope");
@@ -483,7 +484,9 @@ static int read_trace(struct perfetto_reader *reader) {
 	return error;
 }
 
-static int perfetto_read(struct stream *input, const char *name, struct tables *tables, struct sink *sink) {
+// What is packed is unpacked and read in place of the input: `depth` times at most.
+static int read_stream(struct stream *input, const char *name, struct tables *tables, struct sink *sink,
+		       unsigned depth) {
 	struct perfetto_reader reader = {
 		.name = name, .input = input, .tables = tables, .sink = sink, .first = UINT64_MAX};
 	reader.bytes = stream_map(input, &reader.size);
@@ -491,13 +494,33 @@ static int perfetto_read(struct stream *input, const char *name, struct tables *
 		log_error("%s: cannot be read: %s", name, strerror(-input->error));
 		return input->error;
 	}
-	int error = read_trace(&reader);
+	bool packed = depth && perfetto_is_gzip(reader.bytes, reader.size);
+	size_t walked = packed ? 0 : survey(&reader);
+	packed = packed || (depth && reader.packed);
+	struct unpacked unpacked = {0};
+	int error = 0;
+	if (packed) {
+		error = perfetto_unpack(name, reader.bytes, reader.size, &unpacked);
+		if (!error)
+			error = read_stream(&unpacked.stream, name, tables, sink, depth - 1);
+		perfetto_unpacked_free(&unpacked);
+	} else if (!walked) {
+		log_error("%s: not a Perfetto trace%s", name, reader.size ? "" : " (it is empty)");
+		error = -EINVAL;
+	} else {
+		error = read_surveyed(&reader, walked);
+	}
 	reader_free(&reader);
 	return error;
 }
 
+static int perfetto_read(struct stream *input, const char *name, struct tables *tables, struct sink *sink) {
+	enum { MOST_DEPTH = 2 }; // a file by gzip, packets by deflate
+	return read_stream(input, name, tables, sink, MOST_DEPTH);
+}
+
 // The first packet, as far as it is there: fields that a packet has, written as they are.
-static bool perfetto_probe(const uint8_t *bytes, size_t size) {
+static bool probe_plain(const uint8_t *bytes, size_t size) {
 	static const uint8_t numbers[] = {
 		PACKET_TIMESTAMP, PACKET_SEQUENCE_ID, PACKET_SEQUENCE_FLAGS, 3, 41, 42, 58, 79, 87, 98};
 	size_t head, fields = 0;
@@ -516,6 +539,12 @@ static bool perfetto_probe(const uint8_t *bytes, size_t size) {
 	if (length > size - head)
 		return true; // a long one, whose end is not to be seen
 	return fields && !message.failed && (head + length == size || bytes[head + length] == PACKET_TAG);
+}
+
+static bool perfetto_probe(const uint8_t *bytes, size_t size) {
+	uint8_t unpacked[4096];
+	size_t count = perfetto_peek(bytes, size, unpacked, sizeof(unpacked));
+	return count ? probe_plain(unpacked, count) : probe_plain(bytes, size);
 }
 
 const struct reader perfetto_reader = {

@@ -7,8 +7,11 @@
 #pragma once
 
 #include "event/event.h"
+#include "base/stream.h"
 #include "event/perfetto_fields.h"
 #include "read/wire.h"
+
+#include <stdio.h>
 
 enum { NO_TID = UINT32_MAX }; // of a switch or a wakeup: the task that is on the CPU
 
@@ -100,7 +103,7 @@ struct perfetto_reader {
 	ARRAY(uint64_t) block_times; // the earliest time of all packets from a block on
 	uint64_t start, first, latest, end, watermark;
 	uint64_t clocks; // snapshots seen
-	bool ours, has_start;
+	bool ours, has_start, packed;
 	ARRAY(struct event) facts; // and how clocks stood at first
 	struct event pending; // of a process tree: the beginning of an exec, or not; kind 0: there is none
 	ARRAY(struct event) crash_stacks;
@@ -190,6 +193,20 @@ int own_take(struct perfetto_reader *reader, const struct packet *packet, const 
 int own_mark(struct perfetto_reader *reader, const struct track_event *event);
 int own_process_tree(struct perfetto_reader *reader, const struct packet *packet);
 int own_pending(struct perfetto_reader *reader); // pushes what is pending, which was no exec
+
+// ---- perfetto_unpack.c ----
+
+struct unpacked {
+	FILE *file; // NULL: there is none
+	struct stream stream;
+};
+
+bool perfetto_is_gzip(const uint8_t *bytes, size_t size);
+// The first bytes that are packed in `bytes`, at most `room`; returns how many.
+size_t perfetto_peek(const uint8_t *bytes, size_t size, uint8_t *out, size_t room);
+// A trace that is packed, or whose packets are, into a temporary file. A failure has been said.
+int perfetto_unpack(const char *name, const uint8_t *bytes, size_t size, struct unpacked *unpacked);
+void perfetto_unpacked_free(struct unpacked *unpacked);
 
 // ---- perfetto_tasks.c ----
 

@@ -61,6 +61,8 @@ static void take_process(struct perfetto_reader *reader, struct cursor process, 
 			pid = field.value;
 		else if (field.number == PROCESS_PPID)
 			parent = field.value;
+		else if (field.number == PROCESS_OWN_NAME && field.wire == PROTO_BYTES)
+			task->task.name = cursor_text(reader, field.bytes);
 		if (field.number != PROCESS_CMDLINE || field.wire != PROTO_BYTES)
 			continue;
 		buffer_append(words, field.bytes.at, cursor_left(&field.bytes));
@@ -82,18 +84,19 @@ static void take_thread(struct perfetto_reader *reader, struct cursor thread, st
 		else if (field.number == THREAD_NAME && field.wire == PROTO_BYTES)
 			task->task.name = cursor_text(reader, field.bytes);
 	}
-	task->tid = is_task(tid) && is_task(pid) ? (uint32_t)tid : 0;
+	task->tid = is_task(tid) && pid < TID_OUTSIDE ? (uint32_t)tid : 0;
 	task->pid = (uint32_t)pid;
 }
 
-// The name of a process' first thread comes as a thread behind it. The last one waits, to be an exec.
+// The last one waits, to be an exec.
 int own_process_tree(struct perfetto_reader *reader, const struct packet *packet) {
 	struct cursor tree = packet->data;
 	struct wire_field field;
 	int error = own_pending(reader);
 	while (!error && wire_each(&tree, &field)) {
 		struct event task = {.kind = EVENT_TASK,
-				     .time = packet->has_time ? packet->time : reader->start,
+				     .time = packet->has_time ? packet->time
+							      : MAX(reader->start, reader->watermark),
 				     .cpu = CPU_NONE};
 		if (field.number == TREE_PROCESSES && field.wire == PROTO_BYTES)
 			take_process(reader, field.bytes, &task);
@@ -101,12 +104,6 @@ int own_process_tree(struct perfetto_reader *reader, const struct packet *packet
 			take_thread(reader, field.bytes, &task);
 		if (!task.tid)
 			continue;
-		struct event *pending = &reader->pending;
-		if (field.number == TREE_THREADS && pending->kind == EVENT_TASK && pending->tid == task.tid &&
-		    pending->pid == task.pid && pending->time == task.time) {
-			pending->task.name = task.task.name;
-			continue;
-		}
 		error = own_pending(reader);
 		reader->pending = task;
 	}

@@ -16,7 +16,8 @@ struct known {
 };
 
 struct running {
-	uint32_t tid; // NO_TID: not known
+	uint32_t tid;         // NO_TID: not known
+	uint32_t before_loss; // who came last before records are missing, and must have left meanwhile
 };
 
 struct tasks {
@@ -81,6 +82,8 @@ static int take_switch(struct tasks *tasks, struct event *event) {
 	// goes on as its process.
 	bool artificial = (full && !event->tid && next == TID_OUTSIDE && cpu->tid == NO_TID) ||
 			  (next == event->tid && event->switched.state == STATE_DEAD);
+	if (next >= TID_LOST)
+		cpu->before_loss = event->tid;
 	cpu->tid = next;
 	struct known *known = know(tasks, next);
 	known->priority = event->switched.next_priority;
@@ -91,6 +94,9 @@ static int take_switch(struct tasks *tasks, struct event *event) {
 		return 0;
 	event->switched.outside = is_outside(tasks, event->tid);
 	event->switched.next_outside = is_outside(tasks, next);
+	// Who comes is named only when the test leaves: that it had come is what is missing then.
+	if (event->tid == TID_OUTSIDE && next < TID_OUTSIDE)
+		event->switched.outside = !event->switched.next_outside;
 	known = find(tasks, event->tid);
 	if (!full && known)
 		event->switched.priority = known->priority;
@@ -100,8 +106,9 @@ static int take_switch(struct tasks *tasks, struct event *event) {
 }
 
 static int take_waking(struct tasks *tasks, struct event *event) {
+	const struct running *cpu = running_on(tasks, event->cpu);
 	if (event->tid == NO_TID)
-		event->tid = running_on(tasks, event->cpu)->tid;
+		event->tid = cpu->tid != NO_TID && cpu->tid >= TID_LOST ? cpu->before_loss : cpu->tid;
 	if (event->tid >= TID_OUTSIDE)
 		return 0; // by nobody that is known
 	event->waking.waker_outside = is_outside(tasks, event->tid);
@@ -111,8 +118,29 @@ static int take_waking(struct tasks *tasks, struct event *event) {
 	return pass(tasks, event);
 }
 
+// A task that is told again has another name; where its CPU is not known our writer renames so.
+static bool is_known(const struct tasks *tasks, const struct known *known, const struct event *event) {
+	const char *line = strings_get(tasks->strings, event->task.command_line);
+	const char *name = strings_get(tasks->strings, event->task.name);
+	return known->told && !known->exited && known->pid == event->pid && event->task.name &&
+	       (event->tid != event->pid ||
+		(known->parent_pid == event->task.parent_pid && strcmp(line, name) == 0 &&
+		 strings_length(tasks->strings, event->task.command_line) == strlen(name) + 1));
+}
+
 static int take_task(struct tasks *tasks, struct event *event) {
 	struct known *known = know(tasks, event->tid);
+	if (is_known(tasks, known, event)) {
+		bool renamed = known->name != event->task.name;
+		known->name = event->task.name;
+		struct event rename = {.kind = EVENT_RENAME,
+				       .time = event->time,
+				       .cpu = CPU_NONE,
+				       .tid = event->tid,
+				       .pid = event->pid,
+				       .rename = {.name = event->task.name}};
+		return renamed ? pass(tasks, &rename) : 0;
+	}
 	if (!event->task.name)
 		event->task.name = known->name;
 	if (!event->task.name) {
@@ -121,6 +149,9 @@ static int take_task(struct tasks *tasks, struct event *event) {
 		line = slash ? slash + 1 : line;
 		event->task.name = strings_add_bytes(tasks->strings, line, strnlen(line, NAME_MOST));
 	}
+	const struct known *leader = event->tid != event->pid ? find(tasks, event->pid) : NULL;
+	if (leader && !event->task.parent_pid)
+		event->task.parent_pid = leader->parent_pid;
 	known->pid = event->pid;
 	known->parent_pid = event->task.parent_pid;
 	known->name = event->task.name;
@@ -157,7 +188,7 @@ static int take_exec(struct tasks *tasks, struct event *event) {
 		event->exec.name = known->name;
 	if (cpu >= CPU_COUNT_MOST) {
 		const struct known *caller = find(tasks, old);
-		cpu = caller && caller->cpu ? caller->cpu - 1 : 0;
+		cpu = caller && caller->cpu ? caller->cpu - 1 : CPU_NONE;
 		known = find(tasks, event->pid);
 	}
 	event->cpu = cpu;
@@ -165,7 +196,7 @@ static int take_exec(struct tasks *tasks, struct event *event) {
 	known->name = event->exec.name;
 	known->mine = known->told = true;
 	known->exited = false;
-	if (old != event->tid && running_on(tasks, cpu)->tid == old)
+	if (old != event->tid && cpu < CPU_COUNT_MOST && running_on(tasks, cpu)->tid == old)
 		running_on(tasks, cpu)->tid = event->tid;
 	return pass(tasks, event);
 }
@@ -188,8 +219,8 @@ static int take_exit(struct tasks *tasks, struct event *event) {
 	known->exited = true;
 	if (!event->pid)
 		event->pid = known->pid ? known->pid : event->tid;
-	if (event->cpu >= CPU_COUNT_MOST)
-		event->cpu = known->cpu ? known->cpu - 1 : 0;
+	if (event->cpu >= CPU_COUNT_MOST && known->cpu)
+		event->cpu = known->cpu - 1;
 	if (!known->pid)
 		known->pid = event->pid;
 	known->mine = true;
@@ -206,6 +237,7 @@ static int take_sample(struct tasks *tasks, struct event *event) {
 	const struct known *known = event->tid ? find(tasks, event->tid) : NULL;
 	if (known && !known->told)
 		event->sample.comm = known->name;
+
 	return pass(tasks, event);
 }
 

@@ -342,7 +342,7 @@ int tracks_take(struct perfetto_reader *reader, const struct packet *packet) {
 	while (wire_each(&message, &field))
 		take_field(reader, packet, &field, &event, &uuid);
 	if (message.failed || !packet->has_time) {
-		reader->bad++;
+		reader->bad += !(reader->ours && uuid == UUID_TEST); // of a test that began nobody knows when
 		return 0;
 	}
 	event.track = tracks_find(reader, uuid);
@@ -386,9 +386,13 @@ int tracks_sample(struct perfetto_reader *reader, const struct packet *packet) {
 	const struct sequence *sequence = packet->sequence;
 	struct cursor message = packet->data;
 	struct wire_field field;
-	uint64_t cpu = CPU_NONE, pid = 0, tid = 0, stack = 0, count = 0, lost = 0, error = UNWIND_ERROR_NONE;
+	uint64_t cpu = CPU_NONE, pid = NO_TID, tid = NO_TID, stack = 0, count = 0, lost = 0,
+		 error = UNWIND_ERROR_NONE;
 	bool skipped = false;
+	uint32_t comm = 0;
 	while (wire_each(&message, &field)) {
+		if (field.number == SAMPLE_OWN_NAME && field.wire == PROTO_BYTES)
+			comm = cursor_text(reader, field.bytes);
 		uint64_t *const numbers[] = {
 			[SAMPLE_CPU] = &cpu,          [SAMPLE_PID] = &pid,     [SAMPLE_TID] = &tid,
 			[SAMPLE_CALLSTACK] = &stack,  [SAMPLE_COUNT] = &count, [SAMPLE_UNWIND_ERROR] = &error,
@@ -399,6 +403,10 @@ int tracks_sample(struct perfetto_reader *reader, const struct packet *packet) {
 	}
 	if (lost && packet->has_time)
 		return push_lost_samples(reader, packet, cpu, lost);
+	uint32_t flags = error == UNWIND_ERROR_NONE ? 0 : SAMPLE_BROKEN;
+	flags |= tid == NO_TID ? SAMPLE_NO_TASK : pid == NO_TID ? SAMPLE_NO_PID : 0;
+	tid = tid == NO_TID ? 0 : tid;
+	pid = pid == NO_TID ? 0 : pid;
 	if (message.failed || !packet->has_time || !sequence || tid >= TID_OUTSIDE || pid >= TID_OUTSIDE ||
 	    (cpu >= CPU_COUNT_MOST && cpu != CPU_NONE)) {
 		reader->bad++;
@@ -414,6 +422,7 @@ int tracks_sample(struct perfetto_reader *reader, const struct packet *packet) {
 			      .sample = {.weight = reader->ours ? count : sequence->weight,
 					 .stack = sequence_lookup(sequence, INTERNED_CALLSTACKS, stack),
 					 .name = sequence->sample_name,
-					 .flags = error == UNWIND_ERROR_NONE ? 0 : SAMPLE_BROKEN}};
+					 .comm = tid ? 0 : comm,
+					 .flags = flags}};
 	return reader_push(reader, &event);
 }

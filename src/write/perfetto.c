@@ -303,10 +303,9 @@ static int write_process(struct perfetto *perfetto, uint64_t time, const struct 
 				     strings_get(perfetto->strings, task->name));
 		for (; word < end; word += strlen(word) + 1)
 			proto_string(&perfetto->packet, PROCESS_CMDLINE, word);
+		proto_string(&perfetto->packet, PROCESS_OWN_NAME, strings_get(perfetto->strings, task->name));
 		proto_end(&perfetto->packet, process);
-	}
-	// Also of a process' first thread: its name is not that of its command.
-	if (task->tid != task->pid || task->name) {
+	} else {
 		size_t thread = proto_begin(&perfetto->packet, TREE_THREADS);
 		proto_uint(&perfetto->packet, THREAD_TID, task->tid);
 		if (task->name)
@@ -377,7 +376,8 @@ static int take_fork(struct perfetto *perfetto, const struct event *event) {
 	struct task *task = task_born(perfetto, event->fork.child_tid, event->fork.child_pid,
 				      event->fork.parent_pid, name);
 	// A thread that another process makes (Windows) is one of that process' own only in a process tree.
-	if (task->tid != task->pid && event->pid && event->pid != task->pid)
+	bool strange = task->tid != task->pid && event->pid && event->pid != task->pid;
+	if (strange || event->cpu >= CPU_COUNT_MOST)
 		return write_process(perfetto, event->time, task, 0);
 	return ftrace_newtask(perfetto, event, name);
 }
@@ -399,7 +399,8 @@ static int write_exec_instant(struct perfetto *perfetto, const struct event *eve
 	buffer_append(&words, event->exec.truncated ? " ..." : "", event->exec.truncated ? 5 : 1);
 	annotate_text(perfetto, "arguments", (char *)words.data);
 	buffer_free(&words);
-	annotate_int(perfetto, "cpu", event->cpu);
+	if (event->cpu < CPU_COUNT_MOST)
+		annotate_int(perfetto, "cpu", event->cpu);
 	if (event->exec.old_tid && event->exec.old_tid != event->tid)
 		annotate_int(perfetto, "old_tid", event->exec.old_tid);
 	proto_end(&perfetto->packet, instant);
@@ -408,7 +409,8 @@ static int write_exec_instant(struct perfetto *perfetto, const struct event *eve
 
 static int take_exec(struct perfetto *perfetto, const struct event *event) {
 	if (event->exec.old_tid && event->exec.old_tid != event->tid) {
-		ftrace_take_over(perfetto, event);
+		if (event->cpu < CPU_COUNT_MOST)
+			ftrace_take_over(perfetto, event);
 		task_forget(perfetto, event->exec.old_tid);
 	}
 	struct task *task = perfetto_task(perfetto, event->tid);
@@ -425,11 +427,15 @@ static int take_exec(struct perfetto *perfetto, const struct event *event) {
 	return error || !task->track ? error : write_exec_instant(perfetto, event, task);
 }
 
-static int take_rename(struct perfetto *perfetto, const struct event *event) {
+int perfetto_rename(struct perfetto *perfetto, const struct event *event) {
 	struct task *task = perfetto_task(perfetto, event->tid);
 	uint32_t old_name = task ? task->name : 0;
+	if (!task && event->cpu >= CPU_COUNT_MOST && event->tid && event->pid)
+		task = task_born(perfetto, event->tid, event->pid, 0, 0);
 	if (task)
 		task->name = event->rename.name;
+	if (event->cpu >= CPU_COUNT_MOST)
+		return task && task->pid ? write_process(perfetto, event->time, task, 0) : 0;
 	return ftrace_rename(perfetto, event, old_name);
 }
 
@@ -460,7 +466,8 @@ static int take_exit(struct perfetto *perfetto, const struct event *event) {
 		annotate_int(perfetto, "core_dumped", 1);
 	if (event->exit.last)
 		annotate_int(perfetto, "last_thread", 1);
-	annotate_int(perfetto, "cpu", event->cpu);
+	if (event->cpu < CPU_COUNT_MOST)
+		annotate_int(perfetto, "cpu", event->cpu);
 	proto_end(&perfetto->packet, instant);
 	return perfetto_end(perfetto, mark);
 }
@@ -486,7 +493,7 @@ static int (*const handlers[EVENT_KIND_COUNT])(struct perfetto *, const struct e
 	[EVENT_CLOCK] = take_clock,         [EVENT_TASK] = take_task,
 	[EVENT_SWITCH] = take_switch,       [EVENT_WAKING] = ftrace_waking,
 	[EVENT_FORK] = take_fork,           [EVENT_EXEC] = take_exec,
-	[EVENT_RENAME] = take_rename,       [EVENT_EXIT] = take_exit,
+	[EVENT_RENAME] = perfetto_rename,   [EVENT_EXIT] = take_exit,
 	[EVENT_IRQ_ENTRY] = ftrace_irq,     [EVENT_IRQ_EXIT] = ftrace_irq,
 	[EVENT_SOFTIRQ_ENTRY] = ftrace_irq, [EVENT_SOFTIRQ_EXIT] = ftrace_irq,
 	[EVENT_CRASH] = crash_take,         [EVENT_CRASH_STACK] = crash_take_stack,
@@ -497,10 +504,11 @@ static int (*const handlers[EVENT_KIND_COUNT])(struct perfetto *, const struct e
 
 // ---- the sink ----
 
-// Events that are about a CPU and do not say which one cannot be told.
+// Events that are about a CPU and do not say which one cannot be told; those about tasks can.
 static bool misses_its_cpu(const struct event *event) {
-	return event->kind >= EVENT_SWITCH && event->kind <= EVENT_SOFTIRQ_EXIT &&
-	       event->cpu >= CPU_COUNT_MOST;
+	bool of_cpu = event->kind == EVENT_SWITCH || event->kind == EVENT_WAKING ||
+		      (event->kind >= EVENT_IRQ_ENTRY && event->kind <= EVENT_SOFTIRQ_EXIT);
+	return of_cpu && event->cpu >= CPU_COUNT_MOST;
 }
 
 static bool about_the_whole(const struct event *event) {

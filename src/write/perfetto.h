@@ -100,6 +100,7 @@ size_t perfetto_begin(struct perfetto *perfetto, enum sequence_number sequence,
 int perfetto_end(struct perfetto *perfetto, size_t mark);
 struct task *perfetto_task(struct perfetto *perfetto, uint32_t tid); // or NULL
 uint32_t perfetto_task_name(struct perfetto *perfetto, uint32_t tid);
+int perfetto_rename(struct perfetto *perfetto, const struct event *event);
 int perfetto_task_track(struct perfetto *perfetto, const struct event *event, uint64_t *track); // 0: has none
 
 // ---- perfetto_ftrace.c ----

@@ -206,9 +206,34 @@ static void write_sample_defaults(struct perfetto *perfetto, const struct event 
 	proto_end(packet, defaults);
 }
 
+// Names that only samples tell. Of a task whose process is not known only the kernel can tell one.
+static int name_task(struct perfetto *perfetto, const struct event *event) {
+	uint32_t name = event->sample.comm, tid = event->tid;
+	const struct task *task = perfetto_task(perfetto, tid);
+	if (!name || !tid || event->sample.flags & SAMPLE_NO_TASK || (task && task->name == name))
+		return 0;
+	struct event rename = {.kind = EVENT_RENAME,
+			       .time = event->time,
+			       .cpu = CPU_NONE,
+			       .tid = tid,
+			       .pid = event->pid,
+			       .rename = {.name = name}};
+	if (!task && !event->pid) {
+		uint64_t *known = map_put(&perfetto->outsiders, tid);
+		if (*known == name)
+			return 0;
+		*known = name;
+		rename.cpu = event->cpu < CPU_COUNT_MOST ? event->cpu : 0;
+	}
+	return perfetto_rename(perfetto, &rename);
+}
+
 int events_sample(struct perfetto *perfetto, const struct event *event) {
 	struct buffer *packet = &perfetto->packet;
 	uint32_t number;
+	int error = name_task(perfetto, event);
+	if (error)
+		return error;
 	struct sample_sequence *sequence = sample_sequence(perfetto, event->sample.name, &number);
 	const struct stack *leaf = stacks_get(perfetto->stacks, event->sample.stack);
 	uint64_t stack = intern_stack(perfetto, &sequence->interned, event->sample.stack);
@@ -224,8 +249,10 @@ int events_sample(struct perfetto *perfetto, const struct event *event) {
 	size_t sample = proto_begin(packet, PACKET_PERF_SAMPLE);
 	if (event->cpu != CPU_NONE)
 		proto_uint(packet, SAMPLE_CPU, event->cpu);
-	proto_uint(packet, SAMPLE_PID, event->pid);
-	proto_uint(packet, SAMPLE_TID, event->tid);
+	if (!(event->sample.flags & (SAMPLE_NO_TASK | SAMPLE_NO_PID)))
+		proto_uint(packet, SAMPLE_PID, event->pid);
+	if (!(event->sample.flags & SAMPLE_NO_TASK))
+		proto_uint(packet, SAMPLE_TID, event->tid);
 	if (stack)
 		proto_uint(packet, SAMPLE_CALLSTACK, stack);
 	if (leaf)
@@ -235,6 +262,8 @@ int events_sample(struct perfetto *perfetto, const struct event *event) {
 	proto_uint(packet, SAMPLE_COUNT, event->sample.weight);
 	if (event->sample.flags & SAMPLE_BROKEN)
 		proto_uint(packet, SAMPLE_UNWIND_ERROR, UNWIND_ERROR_UNKNOWN);
+	if (event->sample.comm && !event->tid)
+		proto_string(packet, SAMPLE_OWN_NAME, strings_get(perfetto->strings, event->sample.comm));
 	proto_end(packet, sample);
 	return perfetto_end(perfetto, mark);
 }

@@ -121,13 +121,13 @@ struct next {
 	int16_t priority;
 };
 
-static void first_switch(struct perfetto *perfetto, struct cpu *cpu, uint64_t time, uint32_t prev,
+static void first_switch(struct perfetto *perfetto, struct cpu *cpu, uint64_t time, struct next prev,
 			 uint16_t state, struct next next) {
-	struct full_event full = full_begin(cpu, time, prev, 0, FTRACE_SCHED_SWITCH);
+	struct full_event full = full_begin(cpu, time, prev.tid, 0, FTRACE_SCHED_SWITCH);
 	proto_string(full.out, SWITCH_PREV_COMM,
-		     strings_get(perfetto->strings, perfetto_task_name(perfetto, prev)));
-	proto_uint(full.out, SWITCH_PREV_PID, prev);
-	proto_int(full.out, SWITCH_PREV_PRIO, DEFAULT_PRIORITY);
+		     strings_get(perfetto->strings, perfetto_task_name(perfetto, prev.tid)));
+	proto_uint(full.out, SWITCH_PREV_PID, prev.tid);
+	proto_int(full.out, SWITCH_PREV_PRIO, prev.priority);
 	proto_uint(full.out, SWITCH_PREV_STATE, state);
 	proto_string(full.out, SWITCH_NEXT_COMM, strings_get(perfetto->strings, next.name));
 	proto_uint(full.out, SWITCH_NEXT_PID, next.tid);
@@ -181,7 +181,8 @@ struct cpu *ftrace_cpu(struct perfetto *perfetto, uint32_t number) {
 	// In a trace of one test a CPU belongs to others until the test comes.
 	if (!perfetto->system_scope) {
 		describe_outside(perfetto, number);
-		first_switch(perfetto, cpu, perfetto->start, 0, STATE_RUNNING, outside(perfetto, number));
+		first_switch(perfetto, cpu, perfetto->start, (struct next){.priority = DEFAULT_PRIORITY},
+			     STATE_RUNNING, outside(perfetto, number));
 	}
 	return cpu;
 }
@@ -204,7 +205,8 @@ int ftrace_switch(struct perfetto *perfetto, const struct event *event) {
 	if (event->time < cpu->last_switch)
 		return 0; // behind a watermark: it can no longer be told in order
 	if (cpu->current == NO_TID) {
-		first_switch(perfetto, cpu, event->time, event->tid, event->switched.state, next);
+		struct next prev = {.tid = event->tid, .priority = event->switched.priority};
+		first_switch(perfetto, cpu, event->time, prev, event->switched.state, next);
 		return 0;
 	}
 	if (cpu->current != event->tid && cpu->current < TID_OUTSIDE) {

@@ -4,6 +4,7 @@
 #include "sample_trace.h"
 
 #include <errno.h>
+#include <zlib.h>
 
 static void read_and_free(struct keeper *keeper, struct buffer *trace) {
 	read_trace(keeper, trace);
@@ -161,6 +162,53 @@ static void test_slices_of_no_thread_are_events_with_a_duration(void **state) {
 	keeper_free(&keeper);
 }
 
+// ---- packed ----
+
+// A packet that holds those of `trace`.
+static void pack(struct buffer *packed, const struct buffer *trace) {
+	uLongf size = compressBound((uLong)trace->size);
+	uint8_t *bytes = memory_alloc(size);
+	assert_int_equal(compress(bytes, &size, trace->data, (uLong)trace->size), Z_OK);
+	size_t packet = proto_begin(packed, 1);
+	proto_bytes(packed, COMPRESSED, bytes, size);
+	proto_end(packed, packet);
+	free(bytes);
+}
+
+static void test_compressed_packets_are_unpacked(void **state) {
+	struct buffer trace = {0}, packed = {0};
+	struct keeper plain, keeper;
+	sample_system(&trace);
+	pack(&packed, &trace);
+	trace.size = 0;
+	sample_sched(&trace);
+	pack(&packed, &trace);
+	trace.size = 0;
+	sample_system(&trace);
+	sample_sched(&trace);
+	read_and_free(&plain, &trace);
+	read_and_free(&keeper, &packed);
+	assert_int_equal(keeper.events.count, plain.events.count);
+	assert_int_equal(count_kind(&keeper, EVENT_SWITCH), 4);
+	assert_string_equal(keeper.said, plain.said);
+	keeper_free(&plain);
+	keeper_free(&keeper);
+}
+
+static void test_a_compressed_packet_that_is_damaged_is_left_out(void **state) {
+	struct buffer trace = {0}, packed = {0};
+	struct keeper keeper;
+	sample_sched(&trace);
+	sample_system(&packed);
+	pack(&packed, &trace);
+	packed.data[packed.size - 10] ^= 0xff;
+	read_and_free(&keeper, &packed);
+	assert_non_null(strstr(keeper.said, "a compressed part is damaged"));
+	assert_int_equal(count_kind(&keeper, EVENT_TASK), 2);
+	keeper_free(&keeper);
+	buffer_free(&trace);
+}
+
 // ---- what it is ----
 
 static bool probe(const void *bytes, size_t size) {
@@ -208,6 +256,8 @@ int main(void) {
 		cmocka_unit_test(test_packets_that_need_what_is_lost_are_left_out),
 		cmocka_unit_test(test_times_of_other_clocks_are_those_of_the_trace),
 		cmocka_unit_test(test_slices_of_no_thread_are_events_with_a_duration),
+		cmocka_unit_test(test_compressed_packets_are_unpacked),
+		cmocka_unit_test(test_a_compressed_packet_that_is_damaged_is_left_out),
 		cmocka_unit_test(test_a_trace_is_told_by_its_first_packet),
 		cmocka_unit_test(test_what_is_no_trace_is_refused_in_one_line),
 	};

@@ -243,7 +243,7 @@ static inline void view_process_tree(struct view *view, uint64_t time, struct cu
 				process.pid = (uint32_t)inner.value;
 			else if (inner.number == 2)
 				process.parent = (uint32_t)inner.value;
-			else if (process.word_count < ARRAY_SIZE(process.words))
+			else if (inner.number == 3 && process.word_count < ARRAY_SIZE(process.words))
 				copy_text(inner.bytes, process.words[process.word_count++], VIEW_TEXT);
 		}
 		array_push(&view->processes, process);

@@ -136,9 +136,9 @@ static int load(struct capture *capture, const struct capture_options *options, 
 				bpf_object__find_program_by_name(programs->obj, program_sources[i].program),
 				false);
 	// Maps that only samples need take their time to be made, too.
-	struct bpf_map *sampling_maps[] = {programs->maps.space_ids, programs->maps.spaces,
+	struct bpf_map *sampling_maps[] = {programs->maps.space_ids,    programs->maps.spaces,
 					   programs->maps.unwind_files, programs->maps.unwind_sizes,
-					   programs->maps.walks};
+					   programs->maps.walks,        programs->maps.memories};
 	for (size_t i = 0; i < ARRAY_SIZE(sampling_maps); i++)
 		bpf_map__set_autocreate(sampling_maps[i], options->sources[RECORD_SOURCE_SAMPLE]);
 	bpf_program__set_autoload(programs->progs.on_sample, options->sample_frequency);

@@ -25,18 +25,29 @@ struct kernel_row {
 	int8_t frame; // where the caller's frame pointer is, from the CFA, in words of 8 bytes; 0: unchanged
 };
 
+// The frame pointer is fetched when it is needed, which is seldom: until then it is where a function
+// has saved it.
 struct row_registers {
 	uint64_t pc, stack, frame;
+	uint64_t frame_at; // 0: `frame` is it
 };
 
 enum row_result { ROW_STEPPED, ROW_FINISHED, ROW_BROKEN };
 
 // `read` gets 8 bytes of the thread's memory; false: they cannot be had. It is
 // inlined, so a function pointer costs nothing (and BPF accepts it).
+typedef _Bool row_read(void *context, uint64_t address, uint64_t *value);
+
+static inline __attribute__((always_inline)) _Bool row_fetch_frame(struct row_registers *registers,
+								   row_read *read, void *context) {
+	uint64_t at = registers->frame_at;
+	registers->frame_at = 0;
+	return !at || read(context, at, &registers->frame);
+}
+
 static inline __attribute__((always_inline)) enum row_result
-row_step(const struct kernel_row *row, struct row_registers *registers,
-	 _Bool (*read)(void *context, uint64_t address, uint64_t *value), void *context) {
-	uint64_t cfa, pc, frame = registers->frame;
+row_step(const struct kernel_row *row, struct row_registers *registers, row_read *read, void *context) {
+	uint64_t cfa, pc, frame;
 	switch (row->rule) {
 	case ROW_END:
 		return ROW_FINISHED;
@@ -44,15 +55,18 @@ row_step(const struct kernel_row *row, struct row_registers *registers,
 		cfa = registers->stack + (uint64_t)(int64_t)row->cfa * 8;
 		break;
 	case ROW_FRAME:
+		if (!row_fetch_frame(registers, read, context))
+			return ROW_BROKEN;
 		cfa = registers->frame + (uint64_t)(int64_t)row->cfa * 8;
 		break;
 	case ROW_PLT:
 		cfa = registers->stack + 8 + ((registers->pc & 15) >= (uint64_t)row->cfa ? 8 : 0);
 		break;
 	case ROW_ALIGNED:
-		if (!read(context, registers->frame + (uint64_t)(int64_t)row->cfa * 8, &cfa) ||
-		    !read(context, registers->frame, &frame))
+		if (!row_fetch_frame(registers, read, context) ||
+		    !read(context, registers->frame + (uint64_t)(int64_t)row->cfa * 8, &cfa))
 			return ROW_BROKEN;
+		registers->frame_at = registers->frame;
 		break;
 	case ROW_SIGNAL: // struct ucontext, from its 40th byte: rbp is the 10th register, rsp, rip follow
 		if (!read(context, registers->stack + 120, &frame) ||
@@ -64,12 +78,11 @@ row_step(const struct kernel_row *row, struct row_registers *registers,
 	default:
 		return ROW_BROKEN;
 	}
-	if (!read(context, cfa - 8, &pc))
+	if (cfa <= registers->stack || !read(context, cfa - 8, &pc)) // callers are above
 		return ROW_BROKEN;
-	if (row->frame && !read(context, cfa + (uint64_t)(int64_t)row->frame * 8, &frame))
-		return ROW_BROKEN;
-	if (cfa <= registers->stack) // callers are above
-		return ROW_BROKEN;
-	*registers = (struct row_registers){.pc = pc, .stack = cfa, .frame = frame};
+	if (row->frame)
+		registers->frame_at = cfa + (uint64_t)(int64_t)row->frame * 8;
+	registers->pc = pc;
+	registers->stack = cfa;
 	return ROW_STEPPED;
 }

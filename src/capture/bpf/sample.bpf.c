@@ -66,8 +66,9 @@ struct walk {
 	struct row_registers registers;
 	struct kernel_row row;
 	uint32_t space, file, low, high;
-	uint32_t unknown; // code was met that the loader has not told about yet
-	uint32_t exact;   // the address is where the thread was, not where a call returns to
+	uint64_t start, end; // of the mapping that was found last
+	uint32_t unknown;    // code was met that the loader has not told about yet
+	uint32_t exact;      // the address is where the thread was, not where a call returns to
 	uint64_t bias;
 };
 
@@ -80,6 +81,26 @@ struct {
 	__type(key, uint32_t);
 	__type(value, struct walk);
 } walks SEC(".maps");
+
+// Samples have most of their callers in common, also those of several processes that run the same
+// program: the rows that were found last.
+struct remembered {
+	uint32_t file, pc; // of the address that was asked for
+	struct kernel_row row;
+};
+
+enum { REMEMBERED_ROWS = 2048 }; // a power of two
+
+struct memory {
+	struct remembered rows[REMEMBERED_ROWS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, WALK_COUNT);
+	__type(key, uint32_t);
+	__type(value, struct memory);
+} memories SEC(".maps");
 
 static __always_inline struct walk *walk_of(uint32_t which) {
 	return bpf_map_lookup_elem(&walks, &which);
@@ -105,6 +126,8 @@ __attribute__((noinline)) int find_mapping(uint64_t pc, uint32_t which) {
 		} else if (pc >= mapping->end) {
 			walk->low = middle + 1;
 		} else {
+			walk->start = mapping->start;
+			walk->end = mapping->end;
 			walk->file = mapping->file;
 			walk->bias = mapping->bias;
 			return 0;
@@ -128,18 +151,31 @@ __attribute__((noinline)) int find_row(uint64_t address, uint32_t which) {
 	uint32_t pc = address - walk->bias, index;
 	struct unwind_page *page;
 	walk->low = 0;
-	walk->high = size->pages;
-	for (int step = 0; step < 15 && walk->low + 1 < walk->high; step++) {
+	walk->high = size->index_pages;
+	for (int step = 0; step < 6 && walk->low + 1 < walk->high; step++) {
 		index = (walk->low + walk->high) / 2;
 		page = bpf_map_lookup_elem(pages, &index);
 		if (!page)
 			return 1;
-		if (page->rows[0].pc <= pc)
+		if (page->starts[0] <= pc)
 			walk->low = index;
 		else
 			walk->high = index;
 	}
 	index = walk->low;
+	page = bpf_map_lookup_elem(pages, &index);
+	if (!page)
+		return 1;
+	walk->low = 0;
+	walk->high = UNWIND_PAGE_STARTS;
+	for (int step = 0; step < 9; step++) {
+		uint32_t middle = ((walk->low + walk->high) / 2) & (UNWIND_PAGE_STARTS - 1);
+		if (page->starts[middle] <= pc)
+			walk->low = middle;
+		else
+			walk->high = middle;
+	}
+	index = size->index_pages + index * UNWIND_PAGE_STARTS + walk->low;
 	page = bpf_map_lookup_elem(pages, &index);
 	if (!page)
 		return 1;
@@ -156,6 +192,28 @@ __attribute__((noinline)) int find_row(uint64_t address, uint32_t which) {
 	return walk->row.pc > pc;
 }
 
+// A row that tells how to go on from an address, into walk->row. False: there is none.
+static __always_inline bool row_for(struct walk *walk, uint32_t which, uint64_t pc) {
+	bool same = pc >= walk->start && pc < walk->end; // as the frame before
+	if (!same && find_mapping(pc, which)) {
+		walk->unknown = 1;
+		return false;
+	}
+	struct memory *memory = bpf_map_lookup_elem(&memories, &which);
+	if (!memory || walk->file == NO_FILE)
+		return false;
+	uint32_t file = walk->file, offset = pc - walk->bias;
+	struct remembered *place = &memory->rows[(offset ^ offset >> 11 ^ file * 31) & (REMEMBERED_ROWS - 1)];
+	if (place->pc == offset && place->file == file) {
+		walk->row = place->row;
+		return true;
+	}
+	if (find_row(pc, which) || walk->row.rule == ROW_NONE || walk->row.rule == ROW_STRANGE)
+		return false;
+	*place = (struct remembered){.file = file, .pc = offset, .row = walk->row};
+	return true;
+}
+
 // ---- walking ----
 
 static __always_inline bool read_user(void *context, uint64_t address, uint64_t *value) {
@@ -166,6 +224,8 @@ static __always_inline bool read_user(void *context, uint64_t address, uint64_t 
 // function, but only of code that keeps it does that mean anything.
 static __always_inline enum row_result step_by_frame(struct row_registers *registers, bool kept) {
 	uint64_t frame, pc;
+	if (!row_fetch_frame(registers, read_user, 0))
+		return ROW_BROKEN;
 	if (!registers->frame && kept)
 		return ROW_FINISHED;
 	if (registers->frame < registers->stack || registers->frame & 7 ||
@@ -185,11 +245,7 @@ __attribute__((noinline)) int step_up(uint32_t depth, uint32_t which) {
 	uint64_t pc = registers.pc - (depth && !walk->exact ? 1 : 0);
 	walk->exact = 0;
 	enum row_result result = ROW_BROKEN;
-	bool by_table = call_graph != CALL_GRAPH_FP && !find_mapping(pc, which);
-	if (!by_table && call_graph != CALL_GRAPH_FP)
-		walk->unknown = 1;
-	by_table = by_table && !find_row(pc, which) && walk->row.rule != ROW_NONE &&
-		   walk->row.rule != ROW_STRANGE;
+	bool by_table = call_graph != CALL_GRAPH_FP && row_for(walk, which, pc);
 	if (!by_table && call_graph == CALL_GRAPH_DWARF) {
 		walk->unknown = 1;
 	} else if (!by_table) {
@@ -297,6 +353,7 @@ static __always_inline void record_stack(void *context, uint32_t which, uint32_t
 	uint64_t now = boot_time();
 	uint32_t *space = bpf_map_lookup_elem(&space_ids, &pid);
 	walk->space = space ? *space : 0;
+	walk->start = walk->end = 0;
 	walk->unknown = walk->exact = 0;
 	walk->sample = (struct record_sample){.head = {.kind = RECORD_SAMPLE, .flags = flags},
 					      .tid = task->pid,

@@ -13,12 +13,20 @@ enum {
 	SPACE_MOST = 32768,
 };
 
+// A table is pages of rows, and before them pages of an index: where each page of rows begins. What a
+// search costs is the memory that it touches, which is cold.
+enum { UNWIND_PAGE_STARTS = 512 }; // a power of two
+
 struct unwind_page {
-	struct kernel_row rows[UNWIND_PAGE_ROWS]; // the last page is filled up with rows behind all code
+	union {
+		struct kernel_row
+			rows[UNWIND_PAGE_ROWS];      // the last one is filled up with rows behind all code
+		uint32_t starts[UNWIND_PAGE_STARTS]; // likewise
+	};
 };
 
 struct unwind_size {
-	uint32_t pages;
+	uint32_t index_pages;
 };
 
 // An executable mapping: addresses in it, less `bias`, are those of the file's table.

@@ -11,6 +11,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -105,25 +106,34 @@ static void compile_rows(const struct unfinished *file, row_array *rows) {
 	unwind_table_free(table);
 }
 
+static void fill_pages(struct unwind_page *pages, size_t index_pages, size_t row_pages,
+		       const row_array *table) {
+	uint32_t *starts = pages->starts;
+	struct kernel_row *rows = pages[index_pages].rows;
+	for (size_t i = 0; i < row_pages * UNWIND_PAGE_ROWS; i++)
+		rows[i] = i < table->count ? table->items[i] : (struct kernel_row){.pc = UINT32_MAX};
+	for (size_t i = 0; i < index_pages * UNWIND_PAGE_STARTS; i++)
+		starts[i] = i < row_pages ? rows[i * UNWIND_PAGE_ROWS].pc : UINT32_MAX;
+}
+
 // The rows as pages in a map of their own. 0 or -errno.
 static int load_table(struct table_maker *maker, uint32_t file, const row_array *table) {
-	size_t count = table->count;
-	uint32_t pages = (uint32_t)((count + UNWIND_PAGE_ROWS - 1) / UNWIND_PAGE_ROWS);
-	if (!pages || pages > UNWIND_MOST_PAGES)
+	size_t row_pages = (table->count + UNWIND_PAGE_ROWS - 1) / UNWIND_PAGE_ROWS;
+	size_t index_pages = (row_pages + UNWIND_PAGE_STARTS - 1) / UNWIND_PAGE_STARTS;
+	size_t pages = index_pages + row_pages, size = pages * sizeof(struct unwind_page);
+	if (row_pages > UNWIND_MOST_PAGES)
 		return -EINVAL;
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_INNER_MAP | BPF_F_MMAPABLE);
 	int map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_pages", sizeof(uint32_t),
-				 sizeof(struct unwind_page), pages, &options);
+				 sizeof(struct unwind_page), (uint32_t)pages, &options);
 	if (map < 0)
 		return -errno;
-	size_t size = (size_t)pages * sizeof(struct unwind_page);
-	struct kernel_row *rows = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
-	int error = rows == MAP_FAILED ? -errno : 0;
+	struct unwind_page *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
+	int error = memory == MAP_FAILED ? -errno : 0;
 	if (!error) {
-		for (size_t i = 0; i < (size_t)pages * UNWIND_PAGE_ROWS; i++)
-			rows[i] = i < count ? table->items[i] : (struct kernel_row){.pc = UINT32_MAX};
-		munmap(rows, size);
-		struct unwind_size known = {.pages = pages};
+		fill_pages(memory, index_pages, row_pages, table);
+		munmap(memory, size);
+		struct unwind_size known = {.index_pages = (uint32_t)index_pages};
 		if (bpf_map_update_elem(bpf_map__fd(maker->programs->maps.unwind_sizes), &file, &known,
 					BPF_ANY))
 			error = -errno;
@@ -168,6 +178,7 @@ static void say_what_it_took(const struct table_maker *maker) {
 
 static void *make_all(void *context) {
 	struct table_maker *maker = context;
+	setpriority(PRIO_PROCESS, (id_t)gettid(), -15); // until there is a table, stacks have to be copied
 	pthread_mutex_lock(&maker->lock);
 	while (!maker->ending) {
 		if (!maker->queue.count) {
