@@ -27,7 +27,10 @@ _tracelet_value() {
 	--enabled | --attachments) _tracelet_offer "yes no auto" ;;
 	--framework) _tracelet_offer "gtest catch2 catch2-3 doctest cmocka libtest go pytest ctest meson tap" ;;
 	--session) _tracelet_offer "$(tracelet status 2>/dev/null | cut -d ' ' -f 1)" ;;
-	--profile) _tracelet_offer "embedded" ;;
+	--profile)
+		_tracelet_offer "embedded light cpu memory io system-calls verbose"
+		[ "${#COMPREPLY[@]}" -gt 0 ] || _tracelet_files -f
+		;;
 	--type) _tracelet_offer "file memory" ;;
 	--scope) _tracelet_offer "tree system" ;;
 	--call-graph) _tracelet_offer "auto fp dwarf" ;;
@@ -63,7 +66,7 @@ _tracelet_command() {
 
 _tracelet() {
 	local verbs="run each run-test start stop cancel status current snapshot mark convert info dump table fold flame top
-		diff check stat junit settings doctor"
+		diff check stat junit profile settings doctor"
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]} i
 	local profile_options="--pid --tid --kernel --jit --all --addrs --event-filter --all-events --no-inline --from --quiet --help"
 	COMPREPLY=()
@@ -134,6 +137,14 @@ _tracelet() {
 			_tracelet_offer "$(tracelet stat list 2>/dev/null | awk 'NR > 1 { print $1 }')"
 		else
 			_tracelet_offer "list detect man"
+		fi
+		;;
+	profile:-*) _tracelet_offer "--json --output --help" ;;
+	profile:*)
+		if [ "$COMP_CWORD" = 2 ]; then
+			_tracelet_offer "list show check export"
+		else
+			_tracelet_files -f
 		fi
 		;;
 	check:-*) _tracelet_offer "--quiet --json --min-size --help" ;;

@@ -1,3 +1,4 @@
+#include "session/choose_profile.h"
 #include "session/each.h"
 #include "base/log.h"
 #include "cli/verb.h"
@@ -60,7 +61,8 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		return EXIT_USAGE;
 	}
 	settings.command = argv + optind;
-	status = session_each(&settings, &options);
+	bool profiled = !settings_enabled(&settings) || choose_profile(&settings);
+	status = profiled ? session_each(&settings, &options) : EXIT_NO_TRACE;
 	settings_free(&settings);
 	return status;
 }

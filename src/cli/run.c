@@ -1,5 +1,6 @@
 #include "base/log.h"
 #include "cli/verb.h"
+#include "session/choose_profile.h"
 #include "session/run.h"
 
 #include <stdlib.h>
@@ -28,7 +29,8 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		return EXIT_USAGE;
 	}
 	settings.command = argv + optind;
-	status = session_run(&settings);
+	bool profiled = !settings_enabled(&settings) || choose_profile(&settings);
+	status = profiled ? session_run(&settings) : EXIT_NO_TRACE;
 	settings_free(&settings);
 	return status;
 }

@@ -1,5 +1,6 @@
 #include "base/log.h"
 #include "cli/verb.h"
+#include "session/choose_profile.h"
 #include "session/operation.h"
 
 #include <errno.h>
@@ -28,7 +29,9 @@ static int run(int argc, char **argv, const struct verb *verb) {
 	}
 	artifact_safe_name(argv[optind], name);
 	// Whoever calls us is what the operation is about: a script and all it starts.
-	int error = operation_start(&settings, name, settings.pid ? settings.pid : getppid(), artifact);
+	int error = choose_profile(&settings) ? 0 : -EINVAL;
+	if (!error)
+		error = operation_start(&settings, name, settings.pid ? settings.pid : getppid(), artifact);
 	if (!error && !settings.quiet)
 		fprintf(stderr, "tracelet: recording %s; 'tracelet stop %s' makes %s\n", name, name,
 			artifact);

@@ -40,6 +40,7 @@ extern const struct verb verb_dump;
 extern const struct verb verb_table;
 extern const struct verb verb_check;
 extern const struct verb verb_junit;
+extern const struct verb verb_profile;
 extern const struct verb verb_settings_show;
 extern const struct verb verb_doctor;
 

@@ -47,8 +47,9 @@ static int open_capture(struct recording *recording) {
 					  .buffer_size = recording->settings->buffer_size,
 					  .sparing = recording->settings->type == RECORD_TO_MEMORY};
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
-		options.sources[source] = source != RECORD_SOURCE_SAMPLE ||
-					  settings_sampled(recording->settings);
+		options.sources[source] = source == RECORD_SOURCE_SAMPLE
+						  ? settings_sampled(recording->settings)
+						  : !recording->settings->without[source];
 	options.sample_frequency = (unsigned)recording->settings->sample;
 	options.call_graph = (enum call_graph)recording->settings->call_graph;
 	options.off_cpu = recording->settings->off_cpu;

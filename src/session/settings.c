@@ -19,6 +19,7 @@
 enum setting_type {
 	TYPE_TEXT,
 	TYPE_FOLDER,  // relative to the file that names it
+	TYPE_PROFILE, // a name, or a file: as a folder then
 	TYPE_TARGET,  // a file, or the number of a descriptor that is open
 	TYPE_SECONDS, // 1.5, 1.5s, 3m, 2h, 7d
 	TYPE_SIZE,    // 64M
@@ -75,7 +76,7 @@ static const struct setting table[SETTING_COUNT] = {
 	[SETTING_NAME] = {"name", TYPE_TEXT, FIELD(name), .wanted = "a name"},
 	[SETTING_OUTPUT_DIR] = {"output-dir", TYPE_FOLDER, FIELD(output_dir), .wanted = "a folder",
 				.alias = "OPENVMM_WPR_OUTPUT_DIR", .alias_value = openvmm_folder},
-	[SETTING_PROFILE] = {"profile", TYPE_TEXT, FIELD(profile), .wanted = "a profile",
+	[SETTING_PROFILE] = {"profile", TYPE_PROFILE, FIELD(profile), .wanted = "a profile",
 			     .alias = "OPENVMM_WPR_PROFILE", .alias_value = openvmm_profile},
 	[SETTING_SCOPE] = {"scope", TYPE_CHOICE, FIELD(scope), .choices = scope_choices,
 			   .wanted = "'tree' or 'system'"},
@@ -190,9 +191,10 @@ static bool parse(struct settings *settings, const struct setting *setting, cons
 	switch (setting->type) {
 	case TYPE_TEXT:
 	case TYPE_FOLDER:
+	case TYPE_PROFILE:
 	case TYPE_TARGET:
 		*(const char **)field = text;
-		return setting->type == TYPE_TEXT ||
+		return setting->type == TYPE_TEXT || setting->type == TYPE_PROFILE ||
 		       (*text && !(setting->type == TYPE_TARGET && descriptor_is_closed(text)));
 	case TYPE_SECONDS:
 		return settings_parse_seconds(text, field);
@@ -282,7 +284,8 @@ __attribute__((format(printf, 2, 3))) static int bad_line(struct file_reading *r
 // A folder is meant from where the file is, not from where tracelet happens to be run.
 static const char *from_file(struct file_reading *reading, const struct setting *setting, const char *value) {
 	const char *slash = strrchr(reading->path, '/');
-	if (setting->type == TYPE_FOLDER && *value && *value != '/' && slash)
+	bool path = setting->type == TYPE_FOLDER || (setting->type == TYPE_PROFILE && strpbrk(value, "/.!"));
+	if (path && *value && *value != '/' && slash)
 		return keep(reading->settings,
 			    memory_format("%.*s/%s", (int)(slash - reading->path), reading->path, value));
 	return keep(reading->settings, memory_format("%s", value));
@@ -448,6 +451,7 @@ void setting_value(const struct settings *settings, enum setting_id id, struct b
 	switch (setting->type) {
 	case TYPE_TEXT:
 	case TYPE_FOLDER:
+	case TYPE_PROFILE:
 	case TYPE_TARGET:
 		words = *(const char *const *)field;
 		buffer_printf(text, "%s", words ? words : "");

@@ -87,6 +87,7 @@ struct settings {
 	bool strict;           // no trace, no test
 	bool cases;            // a trace for each case that the test tells of
 	bool keep_spool;
+	bool without[RECORD_SOURCE_COUNT]; // sources that the profile does not want
 	bool quiet, verbose;
 
 	enum setting_origin origins[SETTING_COUNT];

@@ -1,0 +1,81 @@
+#include "profile/builtin.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define LIGHT "ProcessThread CSwitch ReadyThread"
+#define EMBEDDED                                                                                             \
+	LIGHT " Loader Interrupt DPC HardFaults AllFaults VirtualAllocation Memory HvHypercalls "            \
+	      "SampledProfile"
+#define BLOCK_IO " DiskIO DiskIOInit SplitIO FileIO FileIOInit Filename"
+#define MEMORY   " HardFaults AllFaults VirtualAllocation VAMap Memory MemoryInfo Pool"
+#define THE_OTHER                                                                                            \
+	" SystemCall Timer ClockInterrupt KernelQueue InterProcessorInterrupt NetworkTrace Power IdleStates"
+
+const struct builtin builtins[BUILTIN_COUNT] = {
+	{"embedded", "processes, scheduling, interrupts, memory, faults, KVM; samples with --sample",
+	 EMBEDDED, "SampledProfile", DETAIL_VERBOSE, .providers = true, .samples_on_request = true},
+	{"light", "processes and scheduling only", LIGHT, "", DETAIL_LIGHT},
+	{"cpu", "scheduling, interrupts and CPU samples with stacks",
+	 LIGHT " Loader Interrupt DPC SampledProfile", "SampledProfile", DETAIL_VERBOSE},
+	{"memory", "scheduling, faults and virtual memory", LIGHT " Loader" MEMORY, "", DETAIL_VERBOSE},
+	{"io", "scheduling, block devices and files", LIGHT BLOCK_IO, "", DETAIL_VERBOSE},
+	{"system-calls", "scheduling and every system call", LIGHT " SystemCall", "", DETAIL_VERBOSE},
+	{"verbose", "all of these, timers, work queues, IPIs, network, power",
+	 EMBEDDED MEMORY BLOCK_IO THE_OTHER, "SampledProfile", DETAIL_VERBOSE, .providers = true},
+};
+
+static const struct {
+	const char *id, *name;
+} providers[] = {
+	{"EventProvider_OpenVMM", "22bc55fe-2116-5adc-12fb-3fadfd7e360c"},
+	{"EventProvider_OpenHCL", "aa5de534-d149-487a-9053-05972ba20a7c"},
+	{"EventProvider_HyperV_Hypervisor", "Microsoft-Windows-Hyper-V-Hypervisor"},
+	{"EventProvider_HyperV_Worker", "Microsoft-Windows-Hyper-V-Worker"},
+};
+
+const struct builtin *builtin_find(const char *name) {
+	for (size_t i = 0; i < BUILTIN_COUNT; i++)
+		if (strcasecmp(builtins[i].name, name) == 0)
+			return &builtins[i];
+	return NULL;
+}
+
+static void take_words(const char *words, int (*find)(const char *), bool *taken) {
+	while (*words) {
+		size_t length = strcspn(words, " ");
+		CLEANUP_FREE char *word = memory_format("%.*s", (int)length, words);
+		int place = find(word);
+		if (place >= 0)
+			taken[place] = true;
+		words += length + strspn(words + length, " ");
+	}
+}
+
+static void add_collector(struct plan *plan, enum plan_collector_kind kind, const char *id,
+			  const char *name) {
+	array_push(&plan->collectors, (struct plan_collector){.id = memory_string(id),
+							      .name = memory_string(name),
+							      .kind = kind,
+							      .buffer_size = 1024,
+							      .buffers = 100});
+}
+
+void builtin_plan(const struct builtin *builtin, enum plan_mode mode, struct plan *plan) {
+	*plan = (struct plan){.name = memory_string(builtin->name),
+			      .detail = builtin->detail,
+			      .mode = mode,
+			      .samples_on_request = builtin->samples_on_request};
+	take_words(builtin->keywords, keyword_find, plan->keywords);
+	take_words(builtin->stacks, stack_find, plan->stacks);
+	add_collector(plan, COLLECTOR_SYSTEM, "SystemCollector_Tracelet", "NT Kernel Logger");
+	if (!builtin->providers)
+		return;
+	add_collector(plan, COLLECTOR_EVENT, "EventCollector_Tracelet", "Tracelet Event Collector");
+	for (size_t i = 0; i < ARRAY_SIZE(providers); i++)
+		array_push(&plan->providers,
+			   (struct plan_provider){.id = memory_string(providers[i].id),
+						  .name = memory_string(providers[i].name),
+						  .collector = memory_string("EventCollector_Tracelet"),
+						  .level = 5});
+}

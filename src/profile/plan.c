@@ -1,0 +1,187 @@
+#include "profile/plan.h"
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *const plan_detail_names[] = {[DETAIL_LIGHT] = "Light", [DETAIL_VERBOSE] = "Verbose"};
+const char *const plan_mode_names[] = {[MODE_FILE] = "File", [MODE_MEMORY] = "Memory"};
+const char *const plan_collector_names[] = {[COLLECTOR_SYSTEM] = "SystemCollector",
+					    [COLLECTOR_EVENT] = "EventCollector",
+					    [COLLECTOR_HEAP] = "HeapEventCollector",
+					    [COLLECTOR_HYPERVISOR] = "HypervisorEventCollector"};
+
+void plan_free(struct plan *plan) {
+	for (size_t i = 0; i < plan->collectors.count; i++) {
+		free(plan->collectors.items[i].id);
+		free(plan->collectors.items[i].name);
+	}
+	for (size_t i = 0; i < plan->providers.count; i++) {
+		free(plan->providers.items[i].id);
+		free(plan->providers.items[i].name);
+		free(plan->providers.items[i].collector);
+	}
+	array_free(&plan->collectors);
+	array_free(&plan->providers);
+	free(plan->name);
+	free(plan->file);
+	*plan = (struct plan){0};
+}
+
+bool plan_wants(const struct plan *plan, int source) {
+	for (int i = 0; i < KEYWORD_COUNT; i++)
+		if (plan->keywords[i] && system_keywords[i].source == source)
+			return true;
+	return false;
+}
+
+void plan_missing(const struct plan *plan, struct buffer *text) {
+	for (int i = 0; i < KEYWORD_COUNT; i++)
+		if (plan->keywords[i] && !keyword_recorded(&system_keywords[i]))
+			buffer_printf(text, "%s%s", text->size ? ", " : "", system_keywords[i].name);
+}
+
+// ---- for people ----
+
+// "recorded" is not the whole truth of what is only there on request, or in part.
+static const char *state_here(const struct plan *plan, const struct system_keyword *keyword) {
+	return keyword->source == RECORD_SOURCE_SAMPLE && plan->samples_on_request ? "recorded with --sample"
+										   : keyword_state(keyword);
+}
+
+static void show_keyword(const struct plan *plan, const struct system_keyword *keyword, struct buffer *text) {
+	buffer_printf(text, "  %-24s %s", keyword->name, state_here(plan, keyword));
+	if (keyword->linux_events)
+		buffer_printf(text, ": %s", keyword->linux_events);
+	if (keyword->part)
+		buffer_printf(text, " (%s)", keyword->part);
+	buffer_printf(text, "\n");
+}
+
+static void show_collector(const struct plan_collector *collector, struct buffer *text) {
+	buffer_printf(text, "  %-24s %u KB x %u%s", collector->id, collector->buffer_size, collector->buffers,
+		      collector->buffers_percent ? " % of memory" : " buffers");
+	if (collector->file_limit)
+		buffer_printf(text, ", at most %u MB, %s", collector->file_limit,
+			      collector->circular ? "the oldest gives way" : "then it stops");
+	buffer_printf(text, "\n");
+}
+
+static void show_provider(const struct plan_provider *provider, struct buffer *text) {
+	buffer_printf(text, "  %-24s %s", provider->id, provider->name);
+	if (provider->has_keywords)
+		buffer_printf(text, ", keywords 0x%" PRIx64, provider->keywords);
+	if (provider->level)
+		buffer_printf(text, ", level %u", provider->level);
+	buffer_printf(text, "%s\n", provider->stack ? ", stacks" : "");
+}
+
+void plan_show(const struct plan *plan, struct buffer *text) {
+	buffer_printf(text, "%s.%s.%s, %s\n", plan->name, plan_detail_names[plan->detail],
+		      plan_mode_names[plan->mode], plan->file ? plan->file : "built in");
+	buffer_printf(text, "\nrecorded with every profile: processes and threads, marks of the test\n");
+	buffer_printf(text, "\nkeywords\n");
+	for (int i = 0; i < KEYWORD_COUNT; i++)
+		if (plan->keywords[i])
+			show_keyword(plan, &system_keywords[i], text);
+	if (plan->custom_keywords)
+		buffer_printf(text, "  0x%-22" PRIx32 " %s\n", plan->custom_keywords,
+			      "a number means nothing on Linux");
+	bool heading = false;
+	for (int i = 0; i < STACK_COUNT; i++)
+		if (plan->stacks[i]) {
+			buffer_printf(text, "%s  %-24s %s\n", heading ? "" : "\nstacks\n", stack_names[i],
+				      stack_state(stack_names[i]));
+			heading = true;
+		}
+	if (plan->collectors.count)
+		buffer_printf(text, "\ncollectors (Windows)\n");
+	for (size_t i = 0; i < plan->collectors.count; i++)
+		show_collector(&plan->collectors.items[i], text);
+	if (plan->providers.count)
+		buffer_printf(text, "\nevent providers (Windows; Linux has nothing like them)\n");
+	for (size_t i = 0; i < plan->providers.count; i++)
+		show_provider(&plan->providers.items[i], text);
+}
+
+// ---- for programs ----
+
+static void json_keywords(const struct plan *plan, struct json *json) {
+	json_array(json, "keywords");
+	for (int i = 0; i < KEYWORD_COUNT; i++) {
+		const struct system_keyword *keyword = &system_keywords[i];
+		if (!plan->keywords[i])
+			continue;
+		json_object(json, NULL);
+		json_string(json, "name", keyword->name);
+		json_string(json, "linux", keyword->linux_events);
+		json_bool(json, "recorded", keyword_recorded(keyword));
+		json_string(json, "state", state_here(plan, keyword));
+		json_string(json, "part", keyword->part);
+		json_close_object(json);
+	}
+	json_close_array(json);
+	json_uint(json, "custom_keywords", plan->custom_keywords);
+	json_array(json, "stacks");
+	for (int i = 0; i < STACK_COUNT; i++) {
+		if (!plan->stacks[i])
+			continue;
+		json_object(json, NULL);
+		json_string(json, "name", stack_names[i]);
+		json_string(json, "state", stack_state(stack_names[i]));
+		json_close_object(json);
+	}
+	json_close_array(json);
+}
+
+static void json_collector(const struct plan_collector *collector, struct json *json) {
+	json_object(json, NULL);
+	json_string(json, "id", collector->id);
+	json_string(json, "name", collector->name);
+	json_string(json, "kind", plan_collector_names[collector->kind]);
+	json_uint(json, "buffer_size_kb", collector->buffer_size);
+	json_uint(json, collector->buffers_percent ? "buffers_percent" : "buffers", collector->buffers);
+	if (collector->file_limit) {
+		json_uint(json, "file_limit_mb", collector->file_limit);
+		json_bool(json, "circular", collector->circular);
+	}
+	json_close_object(json);
+}
+
+static void json_provider(const struct plan_provider *provider, struct json *json) {
+	json_object(json, NULL);
+	json_string(json, "id", provider->id);
+	json_string(json, "name", provider->name);
+	json_string(json, "collector", provider->collector);
+	if (provider->has_keywords) {
+		// As text: JSON's numbers end at 53 bits.
+		char keywords[24];
+		snprintf(keywords, sizeof(keywords), "0x%" PRIx64, provider->keywords);
+		json_string(json, "keywords", keywords);
+	}
+	if (provider->level)
+		json_uint(json, "level", provider->level);
+	json_bool(json, "stack", provider->stack);
+	json_close_object(json);
+}
+
+void plan_json(const struct plan *plan, struct buffer *text) {
+	struct json json = json_into(text);
+	json_object(&json, NULL);
+	json_string(&json, "name", plan->name);
+	json_string(&json, "detail", plan_detail_names[plan->detail]);
+	json_string(&json, "mode", plan_mode_names[plan->mode]);
+	json_string(&json, "file", plan->file);
+	json_keywords(plan, &json);
+	json_array(&json, "collectors");
+	for (size_t i = 0; i < plan->collectors.count; i++)
+		json_collector(&plan->collectors.items[i], &json);
+	json_close_array(&json);
+	json_array(&json, "providers");
+	for (size_t i = 0; i < plan->providers.count; i++)
+		json_provider(&plan->providers.items[i], &json);
+	json_close_array(&json);
+	json_close_object(&json);
+	buffer_printf(text, "\n");
+}

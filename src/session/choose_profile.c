@@ -1,0 +1,81 @@
+#include "session/choose_profile.h"
+#include "base/log.h"
+#include "profile/builtin.h"
+#include "profile/find.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { USUAL_FREQUENCY = 999 };
+
+static bool is_default(const struct settings *settings) {
+	return strcasecmp(settings->profile, builtins[0].name) == 0;
+}
+
+// Processes and marks are in every trace: the rest is about them.
+static void take_plan(struct settings *settings, const struct plan *plan) {
+	settings->without[RECORD_SOURCE_SCHED] = !plan_wants(plan, RECORD_SOURCE_SCHED);
+	settings->without[RECORD_SOURCE_IRQ] = !plan_wants(plan, RECORD_SOURCE_IRQ);
+	if (settings->origins[SETTING_SAMPLE] == FROM_DEFAULT && !plan->samples_on_request &&
+	    plan_wants(plan, RECORD_SOURCE_SAMPLE))
+		settings->sample = USUAL_FREQUENCY;
+}
+
+static void say_missing(const struct settings *settings, const struct plan *plan) {
+	struct buffer missing = {0};
+	plan_missing(plan, &missing);
+	// Who did not ask for more than is usual is not told each time.
+	if (missing.size)
+		(is_default(settings) ? log_verbose : log_warning)(
+			"profile %s: not recorded here: %.*s ('tracelet profile show' tells why)",
+			settings->profile, (int)missing.size, (const char *)missing.data);
+	buffer_free(&missing);
+}
+
+static void say_first(const struct settings *settings, const struct findings *findings, const char *path,
+		      bool found) {
+	if (!findings->list.count)
+		return;
+	CLEANUP_FREE char *line = finding_line(&findings->list.items[0], path ? path : settings->profile);
+	const char *more = findings->list.count > 1 ? " ('tracelet profile check' tells more)" : "";
+	if (!found && settings->strict)
+		log_error("profile %s%s; --strict: nothing is run", line, more);
+	else
+		log_warning("profile %s%s%s%s", line, more, found ? "" : "; recording with ",
+			    found ? "" : builtins[0].name);
+}
+
+// What 'each' starts may be in some other folder.
+static void make_absolute(struct settings *settings, const char *file) {
+	CLEANUP_FREE char *path = realpath(file, NULL);
+	if (!path)
+		return;
+	char *profile = memory_format("%s%s", path, settings->profile + strlen(file));
+	array_push(&settings->owned, profile);
+	settings->profile = profile;
+	settings->origins[SETTING_PROFILE] = FROM_FLAG;
+}
+
+bool choose_profile(struct settings *settings) {
+	struct plan plan;
+	struct findings findings = {0};
+	CLEANUP_FREE char *path = NULL;
+	enum plan_mode mode = settings->type == RECORD_TO_MEMORY ? MODE_MEMORY : MODE_FILE;
+	bool found = profile_find(settings->profile, mode, &plan, &findings, &path);
+	say_first(settings, &findings, path, found);
+	findings_free(&findings);
+	if (!found && settings->strict)
+		return false;
+	if (!found) {
+		settings->profile = builtins[0].name;
+		settings->origins[SETTING_PROFILE] = FROM_FLAG; // for what 'each' starts, too
+		builtin_plan(&builtins[0], mode, &plan);
+	}
+	take_plan(settings, &plan);
+	say_missing(settings, &plan);
+	if (plan.file)
+		make_absolute(settings, plan.file);
+	plan_free(&plan);
+	return true;
+}

@@ -1,0 +1,151 @@
+# Profiles: what they say, what a .wprp file may look like, and what 'run' makes of them.
+. "$(dirname "$0")/lib.sh"
+need_command jq
+
+# profile NAME KEYWORDS...: a file with one profile of that name.
+profile() {
+	local name=$1 keyword
+	shift
+	echo '<WindowsPerformanceRecorder Version="1.0"><Profiles>'
+	echo '<SystemCollector Id="SC" Name="NT Kernel Logger"/>'
+	echo '<SystemProvider Id="SP"><Keywords>'
+	for keyword in "$@"; do
+		echo "<Keyword Value=\"$keyword\"/>"
+	done
+	echo '</Keywords></SystemProvider>'
+	echo "<Profile Id=\"$name.Verbose.File\" Name=\"$name\" DetailLevel=\"Verbose\" LoggingMode=\"File\">"
+	echo '<Collectors><SystemCollectorId Value="SC"><SystemProviderId Value="SP"/></SystemCollectorId>'
+	echo '</Collectors></Profile></Profiles></WindowsPerformanceRecorder>'
+}
+
+# ---- list, show ----
+
+check_run "list exits with 0" 0 "$TRACELET" profile list
+check_equal "and lists all" "embedded light cpu memory io system-calls verbose" \
+	"$(cut -d ' ' -f 1 "$stdout" | xargs)"
+for name in $(cut -d ' ' -f 1 "$stdout"); do
+	check_run "$name can be shown" 0 "$TRACELET" profile show "$name"
+	check_match "what is recorded" '^  CSwitch +recorded: sched_switch$' "$stdout"
+	check_run "exported" 0 "$TRACELET" profile export "$name" -o "$name.wprp"
+	check_run "checked" 0 "$TRACELET" profile check "$name.wprp"
+	"$TRACELET" profile show --json "$name" >before
+	"$TRACELET" profile show --json "$name.wprp" >after
+	check_equal "and is the same when read back" "$(jq -S 'del(.file, .keywords[].state)' before)" \
+		"$(jq -S 'del(.file, .keywords[].state)' after)"
+done
+check_run "what is not there yet is told" 0 "$TRACELET" profile show system-calls
+check_match "so" '^  SystemCall +not recorded yet: raw_syscalls$' "$stdout"
+check_run "without a name it is the built-in one" 0 "$TRACELET" profile show
+check_match "which tells what samples wait for" '^  SampledProfile +recorded with --sample' "$stdout"
+check_run "export writes to standard output" 0 "$TRACELET" profile export light
+check "the same" cmp "$stdout" light.wprp
+check_run "one that is not there" 2 "$TRACELET" profile show nothing
+check_lines "is told in one line" 1 "$stderr"
+check_run "export to a folder that is not there" 2 "$TRACELET" profile export -o no/such/file
+check_lines "too" 1 "$stderr"
+
+# ---- selection ----
+
+profile Mine Interrupt Registry Pool >mine.wprp
+check_run "a file" 0 "$TRACELET" profile show mine.wprp
+check_match "recorded" '^  Interrupt +recorded: irq_handler' "$stdout"
+check_match "not yet" '^  Pool +not recorded yet: kmalloc' "$stdout"
+check_match "never" '^  Registry +Linux has nothing like it$' "$stdout"
+check_run "a profile of it" 0 "$TRACELET" profile show 'mine.wprp!mine.verbose'
+check_run "one that it does not have" 2 "$TRACELET" profile show 'mine.wprp!Yours'
+check_match "what it has is told" "mine.wprp: it has no profile 'Yours'; it has Mine.Verbose.File" "$stderr"
+
+# ---- check ----
+
+check_run "a good file" 0 "$TRACELET" profile check mine.wprp light.wprp
+check_lines "a line for each" 2 "$stdout"
+printf '<WindowsPerformanceRecorder>\n  <Profiles>\n</Wrong>\n' >broken.wprp
+check_run "a broken one" 1 "$TRACELET" profile check broken.wprp
+check_equal "line and column" "tracelet: broken.wprp:3:3: mismatched tag" "$(cat "$stderr")"
+check_lines "and nothing else" 0 "$stdout"
+profile Typo VirtualAlloc >typo.wprp
+check_run "a word that WPR does not know" 1 "$TRACELET" profile check typo.wprp
+check_equal "is told" "tracelet: typo.wprp:4:1: WPR knows no Keyword 'VirtualAlloc'" "$(cat "$stderr")"
+check_run "the good ones are checked all the same" 1 "$TRACELET" profile check typo.wprp mine.wprp
+check_match "the good one" '^mine.wprp: good, 1 profile$' "$stdout"
+check_run "one that cannot be read" 2 "$TRACELET" profile check typo.wprp missing.wprp
+cat >bomb.wprp <<'END'
+<!DOCTYPE b [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;"><!ENTITY c SYSTEM "file:///etc/passwd">]>
+<WindowsPerformanceRecorder>&b;&c;</WindowsPerformanceRecorder>
+END
+check_run "entities are refused" 1 "$TRACELET" profile check bomb.wprp
+check_match "so" 'bomb.wprp:1:[0-9]+: a DOCTYPE is refused' "$stderr"
+check_run "not XML at all" 1 "$TRACELET" profile check "$TRACELET"
+check_lines "one line" 1 "$stderr"
+check_run "check needs a file" 2 "$TRACELET" profile check
+check_run "profile needs a word" 2 "$TRACELET" profile
+check_run "which must be known" 2 "$TRACELET" profile make
+check_run "list has no JSON" 2 "$TRACELET" profile list --json
+
+# ---- the document ----
+
+sed '1,/^## Keywords/d' "$source/docs/profiles.md" >table
+# shellcheck disable=SC2046 # one word for each keyword
+profile All $(sed -n 's/^| `\([A-Za-z]*\)` |.*/\1/p' table) >all.wprp
+check_equal "docs/profiles.md has every keyword, and says of each what the program says" \
+	"$("$TRACELET" profile show --json all.wprp | jq -r '.keywords[] | "\(.name): \(.state)"' | sort)" \
+	"$(sed -n 's/^| `\([A-Za-z]*\)` | .* | \([^|]*\) |$/\1: \2/p' table | sort)"
+check_equal "all 68 of them" 68 "$("$TRACELET" profile show --json all.wprp | jq '.keywords | length')"
+
+# ---- a run ----
+
+check_run "an unknown profile is an error with --strict" 125 "$TRACELET" run --strict --profile nothing -- touch ran
+check_not "and the test does not run" test -e ran
+check_lines "one line says so" 1 "$stderr"
+check_match "which" "profile nothing: there is no such profile" "$stderr"
+check_run "so is a broken one" 125 "$TRACELET" run --strict --profile broken.wprp -- touch ran
+check_match "with its place" "broken.wprp:3:3: mismatched tag" "$stderr"
+check_run "without tracing nobody asks" 0 "$TRACELET" run --strict --enabled no --profile nothing -- true
+check_lines "nothing is said" 0 "$stderr"
+
+if [ "$(id -u)" != 0 ]; then
+	skip "what is recorded" "this needs root"
+	done_testing
+fi
+# traced PROFILE: leaves $stderr, and the trace's events in the file "events".
+traced() {
+	rm -rf tracelet-out
+	run "$TRACELET" run --quiet --profile "$1" --output-dir tracelet-out -- sh -c 'sleep 0.01; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 3'
+	"$TRACELET" dump tracelet-out/*.pb >events
+}
+traced nothing
+check_equal "an unknown profile: the test runs all the same" 3 "$status"
+check_lines "one warning" 1 "$stderr"
+check_match "says what is recorded" "recording with embedded" "$stderr"
+check_equal "as in the manifest" embedded "$(jq -r .profile tracelet-out/manifest.jsonl)"
+check_match "and it is" 'sched' events
+check_equal "standard input stays the test's" "for the test" \
+	"$(echo for the test | "$TRACELET" run --quiet --profile - -- cat 2>/dev/null)"
+traced embedded
+check_lines "the default says nothing" 0 "$stderr"
+check_not "has no flame graph" ls tracelet-out/*.svg
+traced cpu
+check_lines "cpu says nothing" 0 "$stderr"
+check "and has one" ls tracelet-out/*.svg
+traced light
+check_lines "light says nothing" 0 "$stderr"
+check_match "has switches" 'sched' events
+check_not "no interrupts" grep -Eq 'irq' events
+traced mine.wprp
+check_match "a file's missing words are listed in one warning" \
+	"profile mine.wprp: not recorded here: Pool, Registry" "$stderr"
+check_lines "only one" 1 "$stderr"
+check_not "no switches where none were asked for" grep -Eq 'sched.*switch' events
+check_equal "the test's status" 3 "$status"
+mkdir -p project/below
+profile Own ProcessThread >project/own.wprp
+echo 'profile = own.wprp!Own' >project/tracelet.ini
+(cd project/below && "$TRACELET" run --quiet -- true) 2>"$stderr"
+check_lines "a profile in tracelet.ini is found from a folder below" 0 "$stderr"
+check_equal "and is in the manifest" "$(realpath project/own.wprp)!Own" \
+	"$(jq -r .profile project/below/tracelet-out/manifest.jsonl)"
+run "$TRACELET" start --profile nothing --quiet x
+check_match "an operation warns as well" "recording with embedded" "$stderr"
+"$TRACELET" cancel x >/dev/null 2>&1
+
+done_testing
