@@ -272,6 +272,21 @@ static void test_built_in_files_are_right(void **state) {
 	}
 }
 
+static void test_other_cores_do_not_get_the_slots_of_zen_4(void **state) {
+	static const struct {
+		const char *cpu;
+		bool zen_4;
+	} cases[] = {{"AuthenticAMD-25-17", true},  {"AuthenticAMD-25-97", true},
+		     {"AuthenticAMD-25-116", true}, {"AuthenticAMD-25-33", false},
+		     {"AuthenticAMD-25-80", false}, {"AuthenticAMD-26-2", false}};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct metrics metrics;
+		metrics_load(&metrics, cases[i].cpu);
+		assert_int_equal(metrics_find(&metrics, "retiring") != NULL, cases[i].zen_4);
+		metrics_free(&metrics);
+	}
+}
+
 static void test_bad_lines_of_a_file_are_found(void **state) {
 	static const struct {
 		const char *text;
@@ -348,6 +363,7 @@ int main(void) {
 		WITH_SYSFS(test_mistakes_are_told),
 		cmocka_unit_test(test_lists_of_cpus),
 		cmocka_unit_test(test_built_in_files_are_right),
+		cmocka_unit_test(test_other_cores_do_not_get_the_slots_of_zen_4),
 		cmocka_unit_test(test_bad_lines_of_a_file_are_found),
 		WITH_SYSFS(test_aliases_are_events),
 		cmocka_unit_test(test_own_page_faults_are_counted),

@@ -2,7 +2,7 @@
 // files in share/metrics/, which are built in. A file has sections:
 //
 //     [family]                  what follows is for these CPUs, until the next [family]
-//     match = AuthenticAMD-25-17 AuthenticAMD-26-*
+//     match = AuthenticAMD-25-17 AuthenticAMD-25-2?
 //     name = AMD Zen 4
 //     [event ops-retired]       a name for the code that -e takes
 //     code = cpu/event=0xc1/
