@@ -64,7 +64,7 @@ echo "medians of $ROUNDS: wall s, CPU s (of all)"
 cut -d' ' -f1-3 <<<"$table" | sed 's/^/  /'
 if command -v valgrind >/dev/null; then
 	begin=$(date +%s.%N)
-	valgrind -q --tool=dhat --dhat-out-file=/dev/null ./allocate 2>/dev/null
+	valgrind -q --tool=dhat --dhat-out-file=/dev/null ./allocate >/dev/null 2>&1
 	echo "  allocate, valgrind's DHAT, once: $(calculate "$(date +%s.%N) - $begin") s"
 fi
 
