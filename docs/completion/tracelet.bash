@@ -18,6 +18,10 @@ _tracelet_value() {
 	dump:--from | dump:--to | dump:--provider | dump:--event | table:--group-by | table:--sum | table:--sort) return ;;
 	esac
 	case $1 in
+	--event | -e) _tracelet_offer "$(tracelet stat list 2>/dev/null | awk 'NR > 1 && $2 != "metric" { print $1 }')" ;;
+	--metric | -m) _tracelet_offer "$(tracelet stat list 2>/dev/null | awk '$2 == "metric" { print $1 }')" ;;
+	--cpus | -c | --interval | -i | --count | -n | -p | --assert | --tolerance) ;;
+	--baseline) _tracelet_files -f ;;
 	--manifest) _tracelet_files -f -X '!*.man' ;;
 	--cases) _tracelet_offer "yes no" ;;
 	--enabled | --attachments) _tracelet_offer "yes no auto" ;;
@@ -62,7 +66,7 @@ _tracelet_command() {
 
 _tracelet() {
 	local verbs="run each run-test start stop cancel status current snapshot mark convert info dump table fold flame top
-		diff check junit profile settings doctor"
+		diff check stat junit profile settings doctor"
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]} i
 	local profile_options="--pid --tid --kernel --jit --all --addrs --event-filter --all-events --no-inline --from --quiet --help"
 	COMPREPLY=()
@@ -71,9 +75,12 @@ _tracelet() {
 		return
 	fi
 
-	if [ "$verb" = run ] || [ "$verb" = each ]; then
+	if [ "$verb" = run ] || [ "$verb" = each ] || [ "$verb" = stat ]; then
 		for ((i = 2; i < COMP_CWORD; i++)); do
 			case ${COMP_WORDS[i]} in
+			-e | --event | -m | --metric | -c | --cpus | -i | --interval | -n | --count | -p | --pid | -o | --output | --assert | --baseline | --tolerance)
+				((i++))
+				;;
 			-j | --jobs | --filter | --framework | --select | --junit | --enabled | --name | --output-dir | --profile | --scope | --type | --ring-size | --ring-seconds | --call-graph | --duration | --json | \
 				--timeout | --grace | --timeout-status | --core-limit | --keep | --max-total-size | --max-age | --cases | \
 				--attachments | --buffer-size)
@@ -98,7 +105,7 @@ _tracelet() {
 	fi
 	_tracelet_value "$previous" && return
 
-	local of_run="--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --sample --off-cpu --call-graph --duration --wait-tree
+	local of_run="--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --sample --off-cpu --heap --call-graph --duration --wait-tree
 			--timeout --grace --timeout-status --core --core-limit --keep --max-total-size --max-age --cases --strict --quiet --verbose
 			--json --attachments --buffer-size --keep-spool --help --"
 	case $verb:$current in
@@ -119,6 +126,17 @@ _tracelet() {
 			_tracelet_offer "$(tracelet table --list 2>/dev/null | cut -d ' ' -f 1)"
 		else
 			_tracelet_files -f
+		fi
+		;;
+	stat:-*)
+		_tracelet_offer "--event --metric --pid --all-cpus --cpus --per-core --per-thread --timeline --interval --count
+			--json --csv --output --assert --baseline --tolerance --quiet --help --"
+		;;
+	stat:*)
+		if [ "$previous" = man ]; then
+			_tracelet_offer "$(tracelet stat list 2>/dev/null | awk 'NR > 1 { print $1 }')"
+		else
+			_tracelet_offer "list detect man"
 		fi
 		;;
 	profile:-*) _tracelet_offer "--json --output --help" ;;

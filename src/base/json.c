@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 // Bytes that are not UTF-8 (a command line may hold any) become U+FFFD.
 static void append_quoted(struct buffer *out, const char *text, size_t size) {
@@ -98,6 +99,15 @@ void json_double(struct json *json, const char *key, double value) {
 		buffer_printf(json->out, "%.9g", value);
 	else
 		buffer_append(json->out, "null", 4);
+}
+
+void json_exact(struct json *json, const char *key, double value) {
+	char digits[32];
+	snprintf(digits, sizeof(digits), "%.15g", value);
+	if (strtod(digits, NULL) != value)
+		snprintf(digits, sizeof(digits), "%.17g", value);
+	begin(json, key);
+	buffer_printf(json->out, "%s", isfinite(value) ? digits : "null");
 }
 
 void json_bool(struct json *json, const char *key, bool value) {

@@ -128,7 +128,7 @@ static void examine_pmu(struct finding *finding) {
 	snprintf(finding->found, sizeof(finding->found), "%s",
 		 none ? "this machine has none" : strerror(errno));
 	say_fix(finding, LIMITED,
-		none ? "usual in virtual machines; nothing recorded today needs it"
+		none ? "usual in virtual machines; 'tracelet stat' then counts only what the kernel counts"
 		     : "sysctl kernel.perf_event_paranoid=2");
 }
 

@@ -39,6 +39,7 @@ static int take_option(struct arguments *arguments, int option, const char *valu
 		return -EINVAL;
 	case 'f':
 	case 't':
+		arguments->dump.has_to |= option == 't';
 		if (parse_time(value, option == 'f' ? &arguments->dump.from : &arguments->dump.to))
 			return 0;
 		log_error("--%s: '%s' is not a time (seconds, or with ms, us, ns)",
@@ -59,6 +60,7 @@ static int dump_file(const char *path, struct arguments *arguments) {
 		error = output_open(&output, "-", OUTPUT_REPLACE);
 	if (!error) {
 		arguments->dump.only_generic = look.reader->has_records;
+		look.lines = look.names = true;
 		error = look_read(&look, &options, &tables, dump_new(&output, &tables, &arguments->dump));
 		int written = output_commit(&output);
 		if (written == -EPIPE)
@@ -117,8 +119,8 @@ const struct verb verb_dump = {
 		"  --text           lines to read (this is how it is without an option)\n"
 		"  --json           a JSON object in each line, for jq\n"
 		"  --csv            comma-separated values\n"
-		"  --provider TEXT  only providers whose name holds TEXT, in any case\n"
-		"  --event TEXT     only events whose name holds TEXT, in any case\n"
+		"  --provider TEXT  only providers whose name or GUID holds TEXT, in any case\n"
+		"  --event TEXT     only events whose name holds TEXT, in any case, or with this id\n"
 		"  --pid NUMBER     only events of this process\n"
 		"  --from TIME      only from this time of the trace on: 1.5 (seconds), 20ms, 7us\n"
 		"  --to TIME        only up to this time\n"

@@ -1,7 +1,9 @@
 #include "cli/look.h"
 #include "base/log.h"
 #include "event/blocked.h"
+#include "event/locate.h"
 #include "event/order.h"
+#include "symbol/symbolizer.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -64,19 +66,28 @@ static void progress_destroy(struct sink *sink) {
 
 int look_read(struct look *look, const struct read_options *options, struct tables *tables,
 	      struct sink *sink) {
+	if (!look->reader->ordered)
+		sink = blocked_new(tables, sink);
+	if (look->names) {
+		tables->symbolizer = symbolizer_new(true);
+		sink = locate_new(tables, sink);
+	}
 	struct progress progress = {
 		.sink = {.push = progress_push, .finish = progress_finish, .destroy = progress_destroy},
-		.next = look->reader->ordered ? sink : order_new(blocked_new(tables, sink)),
+		.next = look->reader->ordered ? sink : order_new(sink),
 		.look = look,
 		.begun = time(NULL),
 	};
 	// A progress line among lines of output helps nobody.
-	struct sink *first = isatty(STDOUT_FILENO) ? progress.next : &progress.sink;
+	struct sink *first = look->lines && isatty(STDOUT_FILENO) ? progress.next : &progress.sink;
 	int error = reader_read(look->reader, &look->input, look->path, options, tables, first);
 	if (!error)
 		error = sink_finish(first);
 	log_progress(NULL);
 	sink_destroy(first);
+	if (look->names)
+		symbolizer_free(tables->symbolizer);
+	tables->symbolizer = NULL;
 	return error;
 }
 

@@ -7,6 +7,8 @@ struct look {
 	const char *path;
 	struct stream input;
 	const struct reader *reader;
+	bool lines; // lines of output come while it is read
+	bool names; // samples are to have the names of functions, which takes its time
 };
 
 // 0 or -errno; a failure has been said in one line.

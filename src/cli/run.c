@@ -6,14 +6,14 @@
 #include <stdlib.h>
 
 const enum setting_id verb_run_flags[] = {
-	SETTING_ENABLED,   SETTING_NAME,        SETTING_OUTPUT_DIR, SETTING_PROFILE,
-	SETTING_SCOPE,     SETTING_TYPE,        SETTING_RING_SIZE,  SETTING_RING_SECONDS,
-	SETTING_SAMPLE,    SETTING_OFF_CPU,     SETTING_CALL_GRAPH, SETTING_DURATION,
-	SETTING_WAIT_TREE, SETTING_TIMEOUT,     SETTING_GRACE,      SETTING_TIMEOUT_STATUS,
-	SETTING_CORE,      SETTING_CORE_LIMIT,  SETTING_KEEP,       SETTING_MAX_TOTAL_SIZE,
-	SETTING_MAX_AGE,   SETTING_BUFFER_SIZE, SETTING_JSON,       SETTING_ATTACHMENTS,
-	SETTING_CASES,     SETTING_KEEP_SPOOL,  SETTING_STRICT,     SETTING_QUIET,
-	SETTING_VERBOSE,
+	SETTING_ENABLED,        SETTING_NAME,      SETTING_OUTPUT_DIR,  SETTING_PROFILE,
+	SETTING_SCOPE,          SETTING_TYPE,      SETTING_RING_SIZE,   SETTING_RING_SECONDS,
+	SETTING_SAMPLE,         SETTING_OFF_CPU,   SETTING_HEAP,        SETTING_CALL_GRAPH,
+	SETTING_DURATION,       SETTING_WAIT_TREE, SETTING_TIMEOUT,     SETTING_GRACE,
+	SETTING_TIMEOUT_STATUS, SETTING_CORE,      SETTING_CORE_LIMIT,  SETTING_KEEP,
+	SETTING_MAX_TOTAL_SIZE, SETTING_MAX_AGE,   SETTING_BUFFER_SIZE, SETTING_JSON,
+	SETTING_ATTACHMENTS,    SETTING_CASES,     SETTING_KEEP_SPOOL,  SETTING_STRICT,
+	SETTING_QUIET,          SETTING_VERBOSE,
 };
 
 const size_t verb_run_flag_count = sizeof(verb_run_flags) / sizeof(*verb_run_flags);
@@ -53,6 +53,8 @@ const struct verb verb_run = {
 		"  --ring-seconds SECS and for how long (default: as long as there is room)\n"
 		"  --sample[=HZ]       CPU samples with stacks (999 a second), and a flame graph of them\n"
 		"  --off-cpu           where threads wait and for how long, and a flame graph of that\n"
+		"  --heap              what COMMAND itself allocates, and where: a heap profile for DHAT's "
+		"viewer\n"
 		"  --call-graph HOW    how stacks are walked: auto (default), fp or dwarf\n"
 		"  --duration SECONDS  stop recording then; COMMAND goes on\n"
 		"  --wait-tree[=SECS]  record until the whole process tree has ended (at most SECS)\n"

@@ -58,6 +58,8 @@ static int print_table(const char *path, struct arguments *arguments) {
 	if (!table)
 		error = -EINVAL;
 	if (!error && !(error = look_open(&look, path))) {
+		look.names = strcmp(arguments->table.name, "cpu-usage") == 0 ||
+			     strcmp(arguments->table.name, "cpu-samples") == 0;
 		error = look_read(&look, &options, &tables, table);
 		table = NULL;
 		look_close(&look);
@@ -127,7 +129,8 @@ const struct verb verb_table = {
 		"  --text           columns to read (this is how it is without an option)\n"
 		"  --csv            comma-separated values\n"
 		"  --json           an array of objects\n"
-		"  --group-by A,B   one row for each combination of these columns, with a count\n"
+		"  --group-by A,B   one row for each combination of these columns, with a count;\n"
+		"                   'none' for all rows of a table that is grouped by itself\n"
 		"  --sum C,D        and the sums of these columns\n"
 		"  --sort COLUMN    numbers from the largest, text from A to Z\n"
 		"  --reverse        the other way round\n"

@@ -45,10 +45,15 @@ enum event_source {
 	SOURCE_IRQ,
 	SOURCE_MARKER,
 	SOURCE_SAMPLE,
-	SOURCE_TRACE, // of whatever kind
+	SOURCE_TRACE,  // of whatever kind
+	SOURCE_BUFFER, // whole buffers, with nobody knows how many events
 	SOURCE_COUNT
 };
 extern const char *const event_source_names[SOURCE_COUNT];
+
+// Why a thread of Windows waits (KWAIT_REASON), by its number.
+enum { WAIT_REASON_COUNT = 39 };
+extern const char *const event_wait_reasons[WAIT_REASON_COUNT];
 
 enum {
 	CPU_NONE = UINT32_MAX,
@@ -106,6 +111,17 @@ struct sample_copy {
 	uint64_t pc, stack, frame;
 	const uint8_t *bytes;
 	size_t size;
+};
+
+// The numbers that a generic event is known by, where its format has such.
+struct event_numbers {
+	uint16_t id, version, task;
+	uint8_t opcode, level;
+	bool has_id; // else only opcode and version mean something
+	uint64_t keywords;
+	const char *activity, *related_activity; // GUIDs, or NULL
+	const char *provider;                    // its GUID, or NULL
+	uint32_t instance, parent_instance;      // of whatever the event is about; 0: none
 };
 
 // A field of a generic event. Strings are not interned: most occur once.
@@ -199,6 +215,8 @@ struct event {
 			const struct event_field *fields;
 			uint64_t duration; // it took so long and ended at the event's time; 0: an instant
 			uint32_t stack;    // where it happened; 0: not known
+			bool on_cpu;       // it took the time of its CPU: no thread's
+			const struct event_numbers *numbers; // live as long as the push; or NULL
 		} generic;
 		struct {
 			uint64_t address; // of the fault; who sent the signal, if code <= 0

@@ -60,6 +60,7 @@ struct etl_record {
 	uint8_t opcode, level, channel;
 	uint16_t id, version, task; // id: of an EVENT, or the number of a WPP message
 	uint16_t flags;
+	uint32_t instance, parent_instance; // of INSTANCE
 	uint64_t keyword;
 	const struct etl_guid *guid;     // provider (EVENT), event class (FULL), message GUID (WPP); or NULL
 	const struct etl_guid *activity; // or NULL
@@ -83,7 +84,8 @@ struct etl_header {
 	uint32_t timer_resolution, maximum_file_size, mode, buffers_written, pointer_size;
 	uint32_t events_lost, buffers_lost, cpu_mhz;
 	int32_t utc_bias;
-	uint64_t time; // the header record's own
+	uint64_t time;  // the header record's own
+	uint64_t epoch; // from where times of the system clock count, FILETIME
 	char *session, *log_file;
 };
 
@@ -93,10 +95,15 @@ struct etl_buffer {
 	uint32_t stored; // bytes in the file, with the header
 	uint32_t size;   // bytes with the header when decompressed, as far as they are filled
 	uint32_t cpu;
-	uint32_t next; // of the same CPU, by time; ETL_NONE at the end
-	uint16_t flags, type;
+	uint32_t next; // of the same CPU and session, by time; ETL_NONE at the end
+	uint16_t flags, type, logger;
 	uint32_t state;
 };
+
+// Their records come one after the other, in the order of time.
+static inline bool etl_same_lane(const struct etl_buffer *a, const struct etl_buffer *b) {
+	return a->cpu == b->cpu && a->logger == b->logger;
+}
 
 enum { ETL_BUFFER_HEADER = 0x48, ETL_FLAG_COMPRESSED = 0x40 };
 
@@ -109,9 +116,9 @@ struct etl_file {
 	ARRAY(struct etl_buffer) buffers; // in the order of the file
 	uint64_t damaged_bytes;           // of the file, in no buffer
 	uint64_t damaged_places;
-	bool cut_off;       // ends inside a buffer
-	int compression;    // the one that the last compressed buffer had
-	double nanoseconds; // of a tick
+	uint64_t unused_bytes; // zeros where a buffer would begin
+	bool cut_off;          // ends inside a buffer
+	int compression;       // the one that the last compressed buffer had
 };
 
 // Reads the header and finds all buffers. A failure has been said in one line.
@@ -164,7 +171,7 @@ size_t etl_decompress(enum etl_compression scheme, const uint8_t *in, size_t in_
 
 // ---- all records in the order of time ----
 
-struct etl_lane; // of one CPU
+struct etl_lane; // of one CPU and session
 
 struct etl_walk {
 	struct etl_file *file;

@@ -189,19 +189,22 @@ static bool huffman_read(struct lz *lz, struct huffman *code) {
 	for (size_t i = 0; i < SYMBOLS; i++)
 		code->lengths[i] = i & 1 ? lz->in[i / 2] >> 4 : lz->in[i / 2] & 15;
 	lz->in += SYMBOLS / 2;
-	size_t at = 0;
-	for (unsigned length = 1; length <= LONGEST_CODE; length++) {
-		for (size_t i = 0; i < SYMBOLS; i++) {
-			if (code->lengths[i] != length)
-				continue;
-			size_t span = (size_t)1 << (LONGEST_CODE - length);
-			if (span > ARRAY_SIZE(code->symbols) - at)
-				return false;
-			for (size_t end = at + span; at < end; at++)
-				code->symbols[at] = (uint16_t)i;
-		}
+	// Codes of one length follow each other, the shorter lengths first; together they must use up
+	// all there are. Where this is not a table at all, that is found out before it is filled.
+	size_t spans[LONGEST_CODE + 1] = {0}, at[LONGEST_CODE + 2] = {0};
+	for (size_t i = 0; i < SYMBOLS; i++)
+		spans[code->lengths[i]] += (size_t)1 << (LONGEST_CODE - code->lengths[i]);
+	for (unsigned length = 1; length <= LONGEST_CODE; length++)
+		at[length + 1] = at[length] + spans[length];
+	if (at[LONGEST_CODE + 1] != ARRAY_SIZE(code->symbols))
+		return false;
+	for (size_t i = 0; i < SYMBOLS; i++) {
+		unsigned length = code->lengths[i];
+		size_t end = at[length] + ((size_t)1 << (LONGEST_CODE - length));
+		for (; length && at[length] < end; at[length]++)
+			code->symbols[at[length]] = (uint16_t)i;
 	}
-	return at == ARRAY_SIZE(code->symbols);
+	return true;
 }
 
 struct bits {

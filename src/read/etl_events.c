@@ -10,6 +10,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
+
+enum { PROGRESS_EVERY = 1 << 20 }; // records
 
 static int push(struct etl_events *events, const struct event *event) {
 	return sink_push(events->sink, event);
@@ -45,7 +48,7 @@ static void name_type(struct etl_events *events, struct etl_type *type) {
 	etl_type_provider(&events->schemas, type, &text);
 	type->provider_string = strings_add_bytes(events->tables->strings, text.data, text.size);
 	text.size = 0;
-	etl_type_title(&events->schemas, type, &text);
+	etl_type_title(type, &text);
 	type->name_string = strings_add_bytes(events->tables->strings, text.data, text.size);
 	buffer_free(&text);
 }
@@ -84,6 +87,54 @@ static void attribute(struct etl_events *events, const struct etl_record *record
 	event->pid = pid_of(events, event->tid);
 }
 
+// The text of a GUID that is not all zeros, or NULL.
+static const char *guid_text(const void *guid, char text[37]) {
+	static const struct etl_guid none;
+	if (!guid || memcmp(guid, &none, sizeof(none)) == 0)
+		return NULL;
+	struct buffer out = {0};
+	format_guid(&out, guid);
+	buffer_append(&out, "", 1);
+	memcpy(text, out.data, out.size);
+	buffer_free(&out);
+	return text;
+}
+
+static const struct event_numbers *numbers_of(struct etl_events *events, const struct etl_record *record,
+					      struct etl_type *type) {
+	struct event_numbers *numbers = &events->numbers;
+	struct etl_item related;
+	bool has_id = record->kind == ETL_EVENT32 || record->kind == ETL_EVENT64;
+	*numbers = (struct event_numbers){.id = record->id,
+					  .version = record->version,
+					  .task = record->task,
+					  .opcode = record->opcode,
+					  .level = record->level,
+					  .has_id = has_id,
+					  .instance = record->instance,
+					  .parent_instance = record->parent_instance,
+					  .keywords = record->keyword};
+	if (record->guid && !*type->guid_text)
+		guid_text(record->guid, type->guid_text);
+	numbers->provider = record->guid ? type->guid_text : NULL;
+	if (has_id)
+		numbers->activity = guid_text(record->activity, events->activity);
+	if (record->items_size && etl_item_find(record, ETL_ITEM_RELATED_ACTIVITY, &related) &&
+	    related.size == sizeof(struct etl_guid))
+		numbers->related_activity = guid_text(related.data, events->related_activity);
+	return numbers;
+}
+
+// A stack that follows its event names it by time, and by its thread, where events of several CPUs have
+// the same time.
+static uint32_t following_stack(struct etl_events *events, const struct etl_record *record,
+				const struct etl_type *type, uint32_t tid) {
+	bool sampled = type->role == ROLE_SAMPLE || type->role == ROLE_PMC_SAMPLE;
+	if (type->role >= ROLE_STACK && type->role <= ROLE_STACK_DEFINITION)
+		return 0;
+	return etl_stacks_of(&events->stacks, record->time, sampled ? tid : record->tid);
+}
+
 static int push_generic(struct etl_events *events, const struct etl_record *record, struct etl_type *type,
 			uint64_t ticks) {
 	struct event event = event_of(events, record, EVENT_GENERIC);
@@ -103,10 +154,12 @@ static int push_generic(struct etl_events *events, const struct etl_record *reco
 	event.generic.fields = events->decoder.fields.items;
 	event.generic.field_count = (uint32_t)events->decoder.fields.count;
 	event.generic.duration = etl_file_span(&events->file, 0, ticks);
+	event.generic.on_cpu = type->role == ROLE_DPC || type->role == ROLE_ISR;
+	event.generic.numbers = numbers_of(events, record, type);
 	if (record->items_size)
 		event.generic.stack = own_stack(events, record);
 	else if (etl_is_kernel(record))
-		event.generic.stack = etl_stacks_of(&events->stacks, record->time, ETL_NONE);
+		event.generic.stack = following_stack(events, record, type, event.tid);
 	return push(events, &event);
 }
 
@@ -466,14 +519,19 @@ static int take_record(struct etl_events *events, const struct etl_record *recor
 static void survey(struct etl_events *events) {
 	struct etl_walk walk;
 	const struct etl_record *record;
+	time_t begun = time(NULL);
 	etl_walk_begin(&walk, &events->file);
 	while ((record = etl_walk_next(&walk))) {
+		if (walk.records % PROGRESS_EVERY == 0 && time(NULL) - begun > 1)
+			log_progress("looking through %s: %" PRIu64 " %%", events->file.name,
+				     events->file.input->offset * 100 / events->file.input->total);
 		struct etl_type *type = etl_schemas_type(&events->schemas, record);
 		if (etl_role_of(type) == ROLE_DESCRIPTION)
 			etl_schemas_learn(&events->schemas, record);
 		else
 			etl_state_take(&events->state, record, type);
 	}
+	log_progress(NULL);
 	if (walk.skipped + walk.unreadable + events->file.damaged_bytes)
 		log_warning("%s: %" PRIu64 " bytes could not be understood; 'tracelet info' tells more",
 			    events->file.name, walk.skipped + walk.unreadable + events->file.damaged_bytes);
@@ -518,6 +576,14 @@ static int push_facts(struct etl_events *events) {
 	return error;
 }
 
+static int push_lost(struct etl_events *events, uint32_t count, enum event_source source) {
+	return !count ? 0
+		      : push(events, &(struct event){.kind = EVENT_LOST,
+						     .time = events->time,
+						     .cpu = CPU_NONE,
+						     .lost = {.count = count, .source = (uint16_t)source}});
+}
+
 static int push_all(struct etl_events *events) {
 	struct etl_walk walk;
 	const struct etl_record *record;
@@ -531,13 +597,9 @@ static int push_all(struct etl_events *events) {
 		error = take_record(events, record);
 	etl_walk_end(&walk);
 	const struct etl_header *header = &events->file.header;
-	if (!error && header->events_lost)
-		error = push(events,
-			     &(struct event){.kind = EVENT_LOST,
-					     .time = events->time,
-					     .cpu = CPU_NONE,
-					     .lost = {.count = header->events_lost, .source = SOURCE_TRACE}});
-	return error;
+	if (!error)
+		error = push_lost(events, header->events_lost, SOURCE_TRACE);
+	return error ? error : push_lost(events, header->buffers_lost, SOURCE_BUFFER);
 }
 
 int etl_events_read(struct etl_events *events, struct stream *input, const char *name) {

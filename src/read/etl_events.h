@@ -19,6 +19,8 @@ struct etl_events {
 	struct buffer text;
 	uint32_t sample_name;
 	uint64_t time; // of the event before, in nanoseconds
+	struct event_numbers numbers;
+	char activity[37], related_activity[37];
 };
 
 int etl_events_read(struct etl_events *events, struct stream *input, const char *name);

@@ -24,6 +24,7 @@ enum {
 	TYPE_HEADER = 4,
 	FLAG_WIDE_PROCESSOR = 0x20,
 	MODE_COMPRESSED = 0x04000000,
+	USUAL_FREQUENCY = 10000000, // of the performance counter, where it is not told
 };
 
 const char *const etl_kind_names[ETL_KIND_COUNT] = {
@@ -163,6 +164,10 @@ static void take_header(struct etl_record *record, const uint8_t *at) {
 		record->pid = get32(at + 12);
 		record->time = get64(at + 16);
 		record->guid = (const struct etl_guid *)(at + 24);
+		if (record->kind >= ETL_INSTANCE32) {
+			record->instance = get32(at + 48);
+			record->parent_instance = get32(at + 52);
+		}
 		break;
 	case ETL_EVENT32 ... ETL_EVENT64:
 		record->flags = get16(at + 4);
@@ -328,6 +333,7 @@ static bool read_buffer_header(struct etl_file *file, uint64_t offset, struct et
 				      .flags = get16(bytes + 0x34),
 				      .type = get16(bytes + 0x36)};
 	buffer->cpu = buffer->flags & FLAG_WIDE_PROCESSOR ? get16(bytes + 0x28) : bytes[0x28];
+	buffer->logger = get16(bytes + 0x2a);
 	// A buffer that was being filled has no length yet: its records end by themselves.
 	bool filled = buffer->size >= ETL_BUFFER_HEADER && buffer->size <= buffer->stored;
 	if (!(buffer->flags & ETL_FLAG_COMPRESSED) && !filled)
@@ -354,8 +360,22 @@ static uint64_t step_over(struct etl_file *file, uint64_t offset) {
 	return next - offset >= SEARCH && step == 1 ? file->input->total : MIN(next, file->input->total);
 }
 
+// A session that takes its room on the disk beforehand leaves zeros behind its last buffer.
+static bool is_blank(struct etl_file *file, uint64_t offset, uint64_t end) {
+	enum { PIECE = 64 * 1024 };
+	CLEANUP_FREE uint8_t *bytes = memory_alloc(PIECE);
+	while (offset < end) {
+		size_t piece = (size_t)MIN(end - offset, (uint64_t)PIECE);
+		if (!stream_read_at(file->input, offset, bytes, piece) || bytes[0] ||
+		    memcmp(bytes, bytes + 1, piece - 1) != 0)
+			return false;
+		offset += piece;
+	}
+	return true;
+}
+
 static void index_buffers(struct etl_file *file) {
-	uint64_t offset = 0;
+	uint64_t offset = 0, damage_end = 0;
 	struct etl_buffer buffer;
 	while (offset < file->input->total && !file->input->error) {
 		if (read_buffer_header(file, offset, &buffer)) {
@@ -364,9 +384,14 @@ static void index_buffers(struct etl_file *file) {
 			continue;
 		}
 		uint64_t next = step_over(file, offset);
-		file->cut_off |= next >= file->input->total;
-		file->damaged_bytes += next - offset;
-		file->damaged_places++;
+		if (is_blank(file, offset, next)) {
+			file->unused_bytes += next - offset;
+		} else {
+			file->cut_off |= next >= file->input->total;
+			file->damaged_bytes += next - offset;
+			file->damaged_places += offset != damage_end || !offset;
+			damage_end = next;
+		}
 		offset = next;
 	}
 }
@@ -378,6 +403,18 @@ static char *take_text(struct cursor *in) {
 	format_utf16_terminated(&text, in);
 	buffer_append(&text, "", 1);
 	return (char *)text.data;
+}
+
+// Old sessions do not say their clock: then a time that is near their start as a FILETIME is one. Times of
+// the system count from the boot where that is known, else from shortly before the session.
+static void choose_clock(struct etl_header *header) {
+	const uint64_t second = 10000000, day = 86400 * second;
+	uint64_t begin = header->start_time;
+	bool near = header->time + day > begin && header->time < begin + day;
+	if (header->clock < ETL_CLOCK_QPC || header->clock > ETL_CLOCK_CYCLES)
+		header->clock = near && begin > day ? ETL_CLOCK_SYSTEM : ETL_CLOCK_QPC;
+	bool boot_known = header->boot_time && header->boot_time <= begin;
+	header->epoch = boot_known ? header->boot_time : begin > second ? begin - second : 0;
 }
 
 static void decode_session(struct etl_header *header, const struct etl_record *record) {
@@ -407,6 +444,7 @@ static void decode_session(struct etl_header *header, const struct etl_record *r
 	header->buffers_lost = cursor_u32(&in);
 	header->session = take_text(&in);
 	header->log_file = take_text(&in);
+	choose_clock(header);
 }
 
 static int read_session(struct etl_file *file) {
@@ -448,10 +486,13 @@ bool etl_file_probe(const uint8_t *head, size_t size) {
 // ---- the file ----
 
 // Circular files begin anywhere: the buffers of a CPU are put in the order of their times.
+// Where several sessions were merged, each has its own buffers for the same time.
 static int compare_buffers(const void *a, const void *b) {
 	const struct etl_buffer *left = a, *right = b;
 	if (left->cpu != right->cpu)
 		return left->cpu < right->cpu ? -1 : 1;
+	if (left->logger != right->logger)
+		return left->logger < right->logger ? -1 : 1;
 	if (left->time != right->time)
 		return left->time < right->time ? -1 : 1;
 	return left->offset < right->offset ? -1 : left->offset > right->offset;
@@ -472,14 +513,11 @@ int etl_file_open(struct etl_file *file, struct stream *input, const char *name)
 		log_error("%s: cannot be read: %s", name, strerror(-input->error));
 		return input->error;
 	}
-	qsort(file->buffers.items, file->buffers.count, sizeof(struct etl_buffer), compare_buffers);
+	if (file->buffers.count)
+		qsort(file->buffers.items, file->buffers.count, sizeof(struct etl_buffer), compare_buffers);
 	for (size_t i = 0; i + 1 < file->buffers.count; i++)
-		if (file->buffers.items[i].cpu == file->buffers.items[i + 1].cpu)
+		if (etl_same_lane(&file->buffers.items[i], &file->buffers.items[i + 1]))
 			file->buffers.items[i].next = (uint32_t)i + 1;
-	const struct etl_header *header = &file->header;
-	file->nanoseconds = header->clock == ETL_CLOCK_SYSTEM   ? 100
-			    : header->clock == ETL_CLOCK_CYCLES ? 1000.0 / MAX(header->cpu_mhz, 1u)
-								: 1e9 / (double)MAX(header->frequency, 1u);
 	return 0;
 }
 
@@ -498,7 +536,7 @@ static uint64_t scale(uint64_t a, uint64_t b, uint64_t c) {
 static uint64_t ticks_to(const struct etl_header *header, uint64_t ticks, uint64_t per_second) {
 	if (header->clock == ETL_CLOCK_CYCLES)
 		return scale(ticks, per_second, (uint64_t)MAX(header->cpu_mhz, 1u) * 1000000);
-	return scale(ticks, per_second, MAX(header->frequency, (uint64_t)1));
+	return scale(ticks, per_second, header->frequency ? header->frequency : USUAL_FREQUENCY);
 }
 
 uint64_t etl_file_filetime(const struct etl_file *file, uint64_t ticks) {
@@ -513,7 +551,7 @@ uint64_t etl_file_filetime(const struct etl_file *file, uint64_t ticks) {
 uint64_t etl_file_time(const struct etl_file *file, uint64_t ticks) {
 	const struct etl_header *header = &file->header;
 	uint64_t time = header->clock != ETL_CLOCK_SYSTEM ? ticks_to(header, ticks, 1000000000)
-			: ticks > header->boot_time       ? (ticks - header->boot_time) * 100
+			: ticks > header->epoch           ? (ticks - header->epoch) * 100
 							  : 0;
 	return MIN(time, UINT64_MAX / 4); // a damaged time stays a time
 }

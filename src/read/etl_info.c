@@ -198,7 +198,7 @@ int etl_info_gather(struct etl_info *info, struct stream *input, const char *nam
 	while ((record = etl_walk_next(&walk))) {
 		take_record(info, record);
 		if (info->total % PROGRESS_EVERY == 0 && time(NULL) - begun > 1)
-			log_progress("reading %s: %" PRIu64 " million events", name, info->total >> 20);
+			log_progress("reading %s: %" PRIu64 " %%", name, input->offset * 100 / input->total);
 	}
 	log_progress(NULL);
 	info->skipped = walk.skipped;

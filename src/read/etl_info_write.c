@@ -124,6 +124,7 @@ static void write_buffers(const struct etl_info *info, struct json *json) {
 	json_uint(json, "payload_bytes_uncompressed", payload);
 	json_uint(json, "damaged_bytes", info->file.damaged_bytes);
 	json_uint(json, "damaged_places", info->file.damaged_places);
+	json_uint(json, "unused_bytes", info->file.unused_bytes);
 	json_uint(json, "unreadable_bytes", info->unreadable);
 	json_bool(json, "cut_off", info->file.cut_off);
 	json_close_object(json);
@@ -267,7 +268,7 @@ static void write_event(struct etl_info *info, const struct etl_type *type, stru
 	json_object(json, scratch_text(&text));
 	etl_type_name(&info->schemas, type, &text);
 	json_string(json, "name", scratch_text(&text));
-	etl_type_title(&info->schemas, type, &text);
+	etl_type_title(type, &text);
 	json_string(json, "title", scratch_text(&text));
 	json_uint(json, "count", type->count);
 	json_uint(json, "min_len", type->shortest);
@@ -447,19 +448,67 @@ void etl_info_json(struct etl_info *info, struct buffer *out) {
 
 // ---- text ----
 
-static void text_provider(const struct etl_info *info, const struct provider *provider, struct buffer *out) {
-	struct buffer name = {0}, tiers = {0};
-	for (size_t i = 0; i < TIER_COUNT; i++)
-		if (provider->by_tier[i])
-			buffer_printf(&tiers,
-				      provider->by_tier[i] == provider->count ? "%s%s" : "%s%s %.0f %%",
-				      tiers.size ? ", " : "", etl_tier_names[i],
-				      100.0 * (double)provider->by_tier[i] / (double)provider->count);
-	etl_type_provider(&info->schemas, provider->type, &name);
-	buffer_printf(out, "  %9" PRIu64 "  %-44.*s %3zu kinds  %.*s\n", provider->count, (int)name.size,
-		      (char *)name.data, provider->types, (int)tiers.size, (char *)tiers.data);
+// How its events were decoded: the way most of them were first, with numbers where there are several.
+static void text_tiers(const struct provider *provider, struct buffer *out) {
+	uint64_t left[TIER_COUNT];
+	memcpy(left, provider->by_tier, sizeof(left));
+	for (unsigned shown = 0;; shown++) {
+		size_t most = 0;
+		for (size_t i = 1; i < TIER_COUNT; i++)
+			most = left[i] > left[most] ? i : most;
+		if (!left[most])
+			return;
+		buffer_printf(out, "%s%s", shown ? ", " : "", etl_tier_names[most]);
+		if (left[most] != provider->count)
+			buffer_printf(out, " %" PRIu64, left[most]);
+		left[most] = 0;
+	}
+}
+
+// Several GUIDs may go by one name: for people they are one.
+static void join_by_name(const struct etl_info *info, struct providers *providers) {
+	struct map index = {0};
+	struct buffer name = {0};
+	size_t count = 0;
+	for (size_t i = 0; i < providers->list.count; i++) {
+		const struct provider *provider = &providers->list.items[i];
+		name.size = 0;
+		etl_type_provider(&info->schemas, provider->type, &name);
+		uint64_t *place = map_put(&index, hash_bytes(name.data, name.size));
+		if (!*place) {
+			providers->list.items[count++] = *provider;
+			*place = count;
+			continue;
+		}
+		struct provider *whole = &providers->list.items[*place - 1];
+		whole->count += provider->count;
+		whole->types += provider->types;
+		for (size_t k = 0; k < TIER_COUNT; k++)
+			whole->by_tier[k] += provider->by_tier[k];
+	}
+	providers->list.count = count;
+	qsort(providers->list.items, count, sizeof(struct provider), by_events);
+	map_free(&index);
 	buffer_free(&name);
-	buffer_free(&tiers);
+}
+
+static void text_providers(const struct etl_info *info, struct buffer *out) {
+	struct providers providers = providers_of(info);
+	struct buffer name = {0};
+	if (providers.list.count)
+		join_by_name(info, &providers);
+	buffer_printf(out, "providers\n");
+	for (size_t i = 0; i < providers.list.count; i++) {
+		const struct provider *provider = &providers.list.items[i];
+		name.size = 0;
+		etl_type_provider(&info->schemas, provider->type, &name);
+		buffer_printf(out, "  %9" PRIu64 "  %-48.*s %3zu %s  ", provider->count, (int)name.size,
+			      (char *)name.data, provider->types, provider->types == 1 ? "kind " : "kinds");
+		text_tiers(provider, out);
+		buffer_append(out, "\n", 1);
+	}
+	array_free(&providers.list);
+	buffer_free(&name);
 }
 
 static void text_losses(const struct etl_info *info, struct buffer *out) {
@@ -467,9 +516,13 @@ static void text_losses(const struct etl_info *info, struct buffer *out) {
 	buffer_printf(out, "lost       %u events, %u buffers\n", header->events_lost, header->buffers_lost);
 	if (info->file.cut_off)
 		buffer_printf(out, "           the file ends inside a buffer\n");
+	if (info->file.unused_bytes)
+		buffer_printf(out, "unused     %" PRIu64 " bytes are zeros, room for buffers\n",
+			      info->file.unused_bytes);
 	if (info->file.damaged_bytes)
-		buffer_printf(out, "damaged    %" PRIu64 " bytes in %" PRIu64 " places are in no buffer\n",
-			      info->file.damaged_bytes, info->file.damaged_places);
+		buffer_printf(out, "damaged    %" PRIu64 " bytes in %" PRIu64 " %s are in no buffer\n",
+			      info->file.damaged_bytes, info->file.damaged_places,
+			      info->file.damaged_places == 1 ? "place" : "places");
 	if (info->skipped + info->unreadable)
 		buffer_printf(out,
 			      "skipped    %" PRIu64 " bytes that are no record, %" PRIu64
@@ -487,8 +540,9 @@ void etl_info_text(struct etl_info *info, struct buffer *out) {
 	buffer_printf(out, "file       %s, ETL, %s\n", info->file.name,
 		      file_size_words(info->file.input->total, size));
 	buffer_printf(out, "session    %s, log file %s\n", header->session, header->log_file);
-	buffer_printf(out, "system     Windows build %u, %u CPUs at %u MHz, %u-bit\n", header->build,
-		      header->processors, header->cpu_mhz, header->pointer_size * 8);
+	buffer_printf(out, "system     Windows %u.%u build %u, %u CPUs at %u MHz, %u-bit\n",
+		      header->version & 0xff, header->version >> 8 & 0xff, header->build, header->processors,
+		      header->cpu_mhz, header->pointer_size * 8);
 	buffer_printf(out, "time       ");
 	format_filetime(out, etl_file_filetime(&info->file, info->first_time));
 	buffer_printf(out, ", %.6f s, clock %s\n", seconds, clock_name(header->clock));
@@ -496,7 +550,7 @@ void etl_info_text(struct etl_info *info, struct buffer *out) {
 		      header->buffer_size / 1024, compressed ? ", compressed" : "");
 	buffer_printf(out, "events     %" PRIu64 "\n", info->total);
 	text_losses(info, out);
-	if (info->state.processes.count)
+	if (info->state.processes.count + info->state.threads.count + info->state.images.count)
 		buffer_printf(out, "tasks      %zu processes, %zu threads, %zu images\n",
 			      info->state.processes.count, info->state.threads.count,
 			      info->state.images.count);
@@ -507,9 +561,5 @@ void etl_info_text(struct etl_info *info, struct buffer *out) {
 			      info->samples, info->idle, info->samples_with_stack);
 	if (info->switches)
 		buffer_printf(out, "switches   %" PRIu64 "\n", info->switches);
-	buffer_printf(out, "providers\n");
-	struct providers providers = providers_of(info);
-	for (size_t i = 0; i < providers.list.count; i++)
-		text_provider(info, &providers.list.items[i], out);
-	array_free(&providers.list);
+	text_providers(info, out);
 }

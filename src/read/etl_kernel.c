@@ -53,6 +53,40 @@ static const struct {
 	{"a3ebb6a4-9a26-4e7a-b909-8a22a07527c3", "WindowsPerf Driver WPP"},
 };
 
+// Providers whose manifests are installed with Windows or .NET: a file that holds no schema of theirs
+// can still be told by their names.
+static const struct {
+	const char *guid, *name;
+} installed[] = {
+	{"e13c0d23-ccbc-4e12-931b-d9cc2eee27e4", "Microsoft-Windows-DotNETRuntime"},
+	{"a669021c-c450-4609-a035-5af59af4df18", "Microsoft-Windows-DotNETRuntimeRundown"},
+	{"763fd754-7086-4dfe-95eb-c01a46faf4ca", "Microsoft-Windows-DotNETRuntimePrivate"},
+	{"dd5ef90a-6398-47a4-ad34-4dcecdef795f", "Microsoft-Windows-HttpService"},
+	{"7dd42a49-5329-4832-8dfd-43d979153a88", "Microsoft-Windows-Kernel-Network"},
+	{"22fb2cd6-0e7b-422b-a0c7-2fad1fd0e716", "Microsoft-Windows-Kernel-Process"},
+	{"edd08927-9cc4-4e65-b970-c2560fb5c289", "Microsoft-Windows-Kernel-File"},
+	{"c7bde69a-e1e0-4177-b6ef-283ad1525271", "Microsoft-Windows-Kernel-Disk"},
+	{"d1d93ef7-e1f2-4f45-9943-03d245fe6c00", "Microsoft-Windows-Kernel-Memory"},
+	{"70eb4f03-c1de-4f73-a051-33d13d5413bd", "Microsoft-Windows-Kernel-Registry"},
+	{"331c3b3a-2005-44c2-ac5e-77220c37d6b4", "Microsoft-Windows-Kernel-Power"},
+	{"a68ca8b7-004f-d7b6-a698-07e2de0f1f5d", "Microsoft-Windows-Kernel-General"},
+	{"b675ec37-bdb6-4648-bc92-f3fdc74d3ca2", "Microsoft-Windows-Kernel-EventTracing"},
+	{"0f67e49f-fe51-4e9f-b490-6f2948cc6027", "Microsoft-Windows-Kernel-Processor-Power"},
+	{"2f07e2ee-15db-40f1-90ef-9d7ba282188a", "Microsoft-Windows-TCPIP"},
+	{"e53c6823-7bb8-44bb-90dc-3f86090d48a6", "Microsoft-Windows-Winsock-AFD"},
+	{"1c95126e-7eea-49a9-a3fe-a378b03ddb4d", "Microsoft-Windows-DNS-Client"},
+	{"43d1a55c-76d6-4f7e-995c-64c711e5cafe", "Microsoft-Windows-WinINet"},
+	{"7d44233d-3055-4b9c-ba64-0d47ca40a232", "Microsoft-Windows-WinHttp"},
+	{"8c416c79-d49b-4f01-a467-e56d3aa8234c", "Microsoft-Windows-Win32k"},
+	{"9e9bba3c-2e38-40cb-99f4-9e8281425164", "Microsoft-Windows-Dwm-Core"},
+	{"802ec45a-1e99-4b83-9920-87c98277ba9d", "Microsoft-Windows-DxgKrnl"},
+	{"ca11c036-0102-4a2d-a6ad-f03cfed5d3c9", "Microsoft-Windows-DXGI"},
+	{"6ad52b32-d609-4be9-ae07-ce8dae937e39", "Microsoft-Windows-RPC"},
+	{"de7b24ea-73c8-4a09-985d-5bdadcfa9017", "Microsoft-Windows-TaskScheduler"},
+	{"a0c1853b-5c40-4b15-8766-3cf1c58f985a", "Microsoft-Windows-PowerShell"},
+	{"54849625-5478-4994-a5ba-3e3b0328c30d", "Microsoft-Windows-Security-Auditing"},
+};
+
 static bool guid_is(const struct etl_guid *guid, const char *text) {
 	struct etl_guid wanted;
 	return guid_parse(text, wanted.bytes) && memcmp(guid, &wanted, sizeof(wanted)) == 0;
@@ -72,6 +106,13 @@ const char *etl_known_provider(const struct etl_guid *guid) {
 	return NULL;
 }
 
+const char *etl_installed_provider(const struct etl_guid *guid) {
+	for (size_t i = 0; i < ARRAY_SIZE(installed); i++)
+		if (guid_is(guid, installed[i].guid))
+			return installed[i].name;
+	return NULL;
+}
+
 // ---- from text to schema ----
 
 static const struct {
@@ -87,6 +128,51 @@ static const struct {
 	{"be16", IN_UINT16, OUT_PORT, 0},
 };
 
+// Names of numbers, parted by spaces; those of bits are "bit:name".
+static const struct {
+	const char *name, *values;
+} named_numbers[] = {
+	{"state", "Initialized Ready Running Standby Terminated Waiting Transition DeferredReady"},
+	{"mode", "Kernel User"},
+	{"memory", "0x1000:Commit 0x2000:Reserve 0x4000:Decommit 0x8000:Release 0x80000:Reset "
+		   "0x100000:TopDown 0x20000000:LargePages"},
+};
+
+static void add_entry(struct etl_map *map, uint32_t value, const char *text, size_t length) {
+	char *copy = memory_alloc(length + 1);
+	memcpy(copy, text, length);
+	array_push(&map->entries, (struct etl_map_entry){.value = value, .text = copy});
+}
+
+static void fill_map(struct etl_map *map, const char *values) {
+	for (uint32_t number = 0; *values; number++) {
+		size_t length = strcspn(values, " ");
+		const char *colon = memchr(values, ':', length), *text = colon ? colon + 1 : values;
+		map->bits = colon != NULL;
+		add_entry(map, colon ? (uint32_t)strtoul(values, NULL, 0) : number, text,
+			  (size_t)(values + length - text));
+		values += length + (values[length] == ' ');
+	}
+}
+
+static const struct etl_map *builtin_map(struct etl_schemas *schemas, const char *name, size_t length) {
+	static const struct etl_guid nobody;
+	char text[16];
+	snprintf(text, sizeof(text), "%.*s", (int)length, name);
+	const struct etl_map *known = etl_schemas_map(schemas, &nobody, text);
+	if (known)
+		return known;
+	struct etl_map *map = memory_alloc(sizeof(*map));
+	map->name = memory_string(text);
+	for (uint32_t i = 0; strcmp(text, "wait") == 0 && i < WAIT_REASON_COUNT; i++)
+		add_entry(map, i, event_wait_reasons[i], strlen(event_wait_reasons[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(named_numbers); i++)
+		if (strcmp(named_numbers[i].name, text) == 0)
+			fill_map(map, named_numbers[i].values);
+	array_push(&schemas->maps, map);
+	return map;
+}
+
 static int16_t field_index(const struct etl_schema *schema, const char *name, size_t length) {
 	for (size_t i = 0; i < schema->fields.count; i++)
 		if (strlen(schema->fields.items[i].name) == length &&
@@ -95,10 +181,11 @@ static int16_t field_index(const struct etl_schema *schema, const char *name, si
 	return -1;
 }
 
-static void add_described(struct etl_schema *schema, const char *text, size_t length) {
+static void add_described(struct etl_schemas *schemas, struct etl_schema *schema, const char *text,
+			  size_t length) {
 	char name[64];
 	const char *colon = memchr(text, ':', length), *end = text + length;
-	size_t type_length = strcspn(colon + 1, " []?");
+	size_t type_length = strcspn(colon + 1, " []?{");
 	snprintf(name, sizeof(name), "%.*s", (int)(colon - text), text);
 	struct etl_field *field = etl_schema_add(schema, name, IN_BINARY, 0);
 	if (colon[1] == 'b' && colon[2] != 'e')
@@ -112,6 +199,8 @@ static void add_described(struct etl_schema *schema, const char *text, size_t le
 		field->length = types[i].length;
 	}
 	const char *suffix = colon + 1 + type_length;
+	if (suffix < end && *suffix == '{')
+		field->map = builtin_map(schemas, suffix + 1, strcspn(suffix + 1, "}"));
 	if (suffix < end && *suffix == '?')
 		field->flags |= FIELD_OPTIONAL;
 	if (suffix < end && *suffix == '[') {
@@ -121,13 +210,14 @@ static void add_described(struct etl_schema *schema, const char *text, size_t le
 	}
 }
 
-static struct etl_schema *parse(const char *name, const char *fields, enum etl_tier tier) {
+static struct etl_schema *parse(struct etl_schemas *schemas, const char *name, const char *fields,
+				enum etl_tier tier) {
 	struct etl_schema *schema = memory_alloc(sizeof(*schema));
 	schema->tier = tier;
 	schema->name = memory_string(name);
 	for (const char *at = fields; *at;) {
 		size_t length = strcspn(at, " ");
-		add_described(schema, at, length);
+		add_described(schemas, schema, at, length);
 		at += length + (at[length] == ' ');
 	}
 	return schema;
@@ -140,7 +230,7 @@ static const struct etl_schema *parsed(struct etl_schemas *schemas, size_t numbe
 		return NULL;
 	uint64_t *index = map_put(&schemas->parsed, number);
 	if (!*index) {
-		array_push(&schemas->items, parse(name, fields, tier));
+		array_push(&schemas->items, parse(schemas, name, fields, tier));
 		*index = schemas->items.count;
 	}
 	return schemas->items.items[*index - 1];
@@ -188,7 +278,7 @@ void etl_builtin_schemas(struct etl_schemas *schemas) {
 		 "Core:u64 Event:x32 GPCIdx:u32 Value:u64"},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
-		struct etl_schema *schema = parse("ReadGPC", events[i].fields, TIER_BUILT_IN);
+		struct etl_schema *schema = parse(schemas, "ReadGPC", events[i].fields, TIER_BUILT_IN);
 		guid_parse(events[i].guid, schema->provider.bytes);
 		schema->id = 1;
 		schema->any_version = true;

@@ -5,7 +5,7 @@
 // guid, ft a FILETIME, wstr and astr strings up to their NUL, sid a TOKEN_USER
 // with its SID, ip4, ip6, be16 a port in network order, bN N bytes. Behind a
 // type: [] as many as there are, [Field] as many as the field says, ? may be
-// missing. Without fields the hook has a name and its payload stays as it is.
+// missing, {map} its numbers have names. Without fields the hook has a name and its payload stays as it is.
 //
 // Included by etl_kernel.c only.
 #pragma once
@@ -15,17 +15,17 @@
 	"GroupMask1:u32 GroupMask2:u32 GroupMask3:u32 GroupMask4:u32 GroupMask5:u32 GroupMask6:u32 " \
 	"GroupMask7:u32 GroupMask8:u32 KernelEventVersion:u32"
 #define DISK_IO_V2 \
-	"DiskNumber:u32 IrpFlags:u32 TransferSize:u32 Reserved:u32 ByteOffset:u64 FileObject:ptr " \
+	"DiskNumber:u32 IrpFlags:x32 TransferSize:u32 Reserved:u32 ByteOffset:u64 FileObject:ptr " \
 	"Irp:ptr HighResResponseTime:u64"
 #define DISK_IO_V3 \
-	"DiskNumber:u32 IrpFlags:u32 TransferSize:u32 Reserved:u32 ByteOffset:u64 FileObject:ptr " \
+	"DiskNumber:u32 IrpFlags:x32 TransferSize:u32 Reserved:u32 ByteOffset:u64 FileObject:ptr " \
 	"Irp:ptr HighResResponseTime:u64 IssuingThreadId:u32"
 #define DISK_IO_READ_INIT_V3 \
 	"Irp:ptr IssuingThreadId:u32"
 #define MEMORY_V2 \
 	"VirtualAddress:ptr ProgramCounter:ptr"
 #define MEMORY_VIRTUAL_ALLOC_V2 \
-	"BaseAddress:ptr RegionSize:size ProcessId:u32 Flags:x32"
+	"BaseAddress:ptr RegionSize:size ProcessId:u32 Flags:x32{memory}"
 #define PROCESS_V1 \
 	"PageDirectoryBase:ptr ProcessId:u32 ParentId:u32 SessionId:u32 ExitStatus:i32 UserSID:sid " \
 	"ImageFileName:astr"
@@ -124,9 +124,9 @@ static const struct layout layouts[] = {
 	{0x01, 12, 3, "DiskIO/ReadInit", DISK_IO_READ_INIT_V3},
 	{0x01, 13, 2, "DiskIO/WriteInit", "Irp:ptr"},
 	{0x01, 13, 3, "DiskIO/WriteInit", DISK_IO_READ_INIT_V3},
-	{0x01, 14, 2, "DiskIO/FlushBuffers", "DiskNumber:u32 IrpFlags:u32 HighResResponseTime:u64 Irp:ptr"},
+	{0x01, 14, 2, "DiskIO/FlushBuffers", "DiskNumber:u32 IrpFlags:x32 HighResResponseTime:u64 Irp:ptr"},
 	{0x01, 14, 3, "DiskIO/FlushBuffers",
-	 "DiskNumber:u32 IrpFlags:u32 HighResResponseTime:u64 Irp:ptr IssuingThreadId:u32"},
+	 "DiskNumber:u32 IrpFlags:x32 HighResResponseTime:u64 Irp:ptr IssuingThreadId:u32"},
 	{0x01, 15, 2, "DiskIO/FlushInit", "Irp:ptr"},
 	{0x01, 15, 3, "DiskIO/FlushInit", DISK_IO_READ_INIT_V3},
 	{0x02, 10, 2, "Memory/TransitionFault", MEMORY_V2},
@@ -216,7 +216,7 @@ static const struct layout layouts[] = {
 	{0x05, 4, 3, "Thread/DCStop", THREAD_V3},
 	{0x05, 36, 2, "Thread/CSwitch",
 	 "NewThreadId:u32 OldThreadId:u32 NewThreadPriority:i8 OldThreadPriority:i8 PreviousCState:u8 "
-	 "SpareByte:i8 OldThreadWaitReason:i8 OldThreadWaitMode:i8 OldThreadState:i8 "
+	 "SpareByte:i8 OldThreadWaitReason:i8{wait} OldThreadWaitMode:i8{mode} OldThreadState:i8{state} "
 	 "OldThreadWaitIdealProcessor:i8 NewThreadWaitTime:u32 Reserved:u32"},
 	{0x05, 50, 2, "Thread/ReadyThread",
 	 "TThreadId:u32 AdjustReason:i8 AdjustIncrement:i8 Flag:i8 Reserved:i8"},

@@ -393,6 +393,8 @@ void etl_type_provider(const struct etl_schemas *schemas, const struct etl_type 
 							   etl_kernel_group(&type->guid) >= 0)
 				   ? "Windows Kernel"
 				   : etl_schemas_provider(schemas, &type->guid);
+	if (!name && type->class == CLASS_EVENT)
+		name = etl_installed_provider(&type->guid);
 	if (name)
 		append_text(out, name);
 	else
@@ -407,7 +409,9 @@ static void kernel_title(unsigned group, unsigned opcode, struct buffer *out) {
 		buffer_printf(out, "%02x/%u", group, opcode);
 }
 
-void etl_type_title(const struct etl_schemas *schemas, const struct etl_type *type, struct buffer *out) {
+// `plain`: without the prefix of opcodes that all providers have, and without "Info", which all events
+// have that have no other.
+static void append_title(const struct etl_type *type, struct buffer *out, bool plain) {
 	const struct etl_schema *schema = type->schema;
 	int group = type->class == CLASS_CLASSIC ? etl_kernel_group(&type->guid) : -1;
 	if (type->class == CLASS_KERNEL || group >= 0)
@@ -421,8 +425,11 @@ void etl_type_title(const struct etl_schemas *schemas, const struct etl_type *ty
 			    type->id == OPCODE_EVENT_INFO ? "MetaData/EventInfo" : "MetaData/EventMapInfo");
 	else if (schema && schema->tier == TIER_EMBEDDED && schema->task_name) {
 		append_text(out, schema->task_name);
-		if (schema->opcode_name)
-			buffer_printf(out, "/%s", schema->opcode_name);
+		const char *opcode = schema->opcode_name;
+		if (opcode && plain && strncmp(opcode, "win:", 4) == 0)
+			opcode = strcmp(opcode + 4, "Info") == 0 ? NULL : opcode + 4;
+		if (opcode)
+			buffer_printf(out, "/%s", opcode);
 	} else if (schema && schema->name)
 		append_text(out, schema->name);
 	else if (type->class == CLASS_CLASSIC && etl_known_provider(&type->guid))
@@ -436,6 +443,10 @@ void etl_type_title(const struct etl_schemas *schemas, const struct etl_type *ty
 			      : type->class == CLASS_WPP   ? "message %u"
 							   : "event %u",
 			      type->id);
+}
+
+void etl_type_title(const struct etl_type *type, struct buffer *out) {
+	append_title(type, out, true);
 }
 
 // The names of the expected results: an event without a name is shown by its numbers.
@@ -457,5 +468,5 @@ void etl_type_name(const struct etl_schemas *schemas, const struct etl_type *typ
 	if (schema && !schema->name && (schema->tier == TIER_EVENTSOURCE || schema->tier == TIER_MANIFEST))
 		buffer_printf(out, "%u", type->id);
 	else
-		etl_type_title(schemas, type, out);
+		append_title(type, out, false);
 }

@@ -149,6 +149,7 @@ struct etl_type {
 	uint32_t generation;                   // of the schemas when this one was looked for
 	uint32_t provider_string, name_string; // of the pipeline, 0 until first used
 	uint32_t number;                       // among the types
+	char guid_text[37];                    // "" until first used
 	uint32_t role;                         // what etl_state.c makes of it; 0 until asked
 	// Counted by `info`.
 	uint64_t count, kinds[ETL_KIND_COUNT];
@@ -191,7 +192,7 @@ const char *etl_schemas_provider(const struct etl_schemas *schemas, const struct
 // The key of a type in `info --json`, its full name there, and its short name for people.
 void etl_type_key(const struct etl_type *type, struct buffer *out);
 void etl_type_name(const struct etl_schemas *schemas, const struct etl_type *type, struct buffer *out);
-void etl_type_title(const struct etl_schemas *schemas, const struct etl_type *type, struct buffer *out);
+void etl_type_title(const struct etl_type *type, struct buffer *out);
 void etl_type_provider(const struct etl_schemas *schemas, const struct etl_type *type, struct buffer *out);
 
 // ---- where schemas come from ----
@@ -200,9 +201,10 @@ const struct etl_schema *etl_kernel_schema(struct etl_schemas *schemas, unsigned
 					   unsigned version);
 const struct etl_schema *etl_classic_schema(struct etl_schemas *schemas, const struct etl_guid *guid,
 					    unsigned opcode, unsigned version);
-int etl_kernel_group(const struct etl_guid *guid);            // of an old class of the kernel's; -1: none
-const char *etl_kernel_name(unsigned group, unsigned opcode); // "DiskIO/Read", or NULL
-const char *etl_known_provider(const struct etl_guid *guid);  // or NULL
+int etl_kernel_group(const struct etl_guid *guid);               // of an old class of the kernel's; -1: none
+const char *etl_kernel_name(unsigned group, unsigned opcode);    // "DiskIO/Read", or NULL
+const char *etl_known_provider(const struct etl_guid *guid);     // or NULL
+const char *etl_installed_provider(const struct etl_guid *guid); // a name for people; or NULL
 void etl_builtin_schemas(struct etl_schemas *schemas);
 
 struct etl_schema *etl_tracelogging_schema(const struct etl_item *item, char **event_name); // or NULL

@@ -1,9 +1,10 @@
 // All records of a file in the order of time.
 //
-// The records of one CPU are in order already, buffer after buffer, so this is
-// a merge: one buffer of each CPU is in memory, and a heap tells which CPU has
-// the earliest record. A CPU often has many records in a row before another
-// one's turn comes; then the heap is left with two comparisons.
+// The records of one CPU (and, where several sessions were merged, of one
+// session) are in order already, buffer after buffer, so this is a merge: one
+// buffer of each is in memory, and a heap tells which has the earliest record.
+// A CPU often has many records in a row before another one's turn comes; then
+// the heap is left with two comparisons.
 #include "read/etl.h"
 #include "base/buffer.h"
 
@@ -61,8 +62,8 @@ static void lane_free(struct etl_lane *lane) {
 void etl_walk_begin(struct etl_walk *walk, struct etl_file *file) {
 	*walk = (struct etl_walk){.file = file};
 	for (size_t i = 0; i < file->buffers.count; i++) {
-		if (i && file->buffers.items[i].cpu == file->buffers.items[i - 1].cpu)
-			continue; // not the first of its CPU
+		if (i && etl_same_lane(&file->buffers.items[i], &file->buffers.items[i - 1]))
+			continue; // not the first of its lane
 		struct etl_lane *lane = memory_alloc(sizeof(*lane));
 		lane->next = (uint32_t)i;
 		if (advance(walk, lane))

@@ -17,6 +17,9 @@ enum {
 	END_SEARCH = 65536 + END_RECORD,
 	MEMBER_RECORD = 46,
 	LOCAL_RECORD = 30,
+	WIDE_LOCATOR = 20, // stands before the end of the directory where 32 bits are too few
+	WIDE_END_RECORD = 56,
+	WIDE_EXTRA = 1, // the field of a member that has its wide numbers
 	STORED = 0,
 	DEFLATED = 8,
 	PIECE = 64 * 1024,
@@ -25,6 +28,7 @@ enum {
 
 struct member {
 	uint64_t offset, packed, size;
+	uint32_t checksum;
 	uint16_t method;
 };
 
@@ -33,8 +37,26 @@ static uint32_t signature(const uint8_t *at) {
 	return cursor_u32(&in);
 }
 
+// Where numbers of 32 bits are too few, they are all ones and others stand elsewhere.
+static bool find_wide_directory(struct stream *input, uint64_t end, uint64_t *offset, uint64_t *count) {
+	uint8_t locator[WIDE_LOCATOR], record[WIDE_END_RECORD];
+	if (end < sizeof(locator) ||
+	    !stream_read_at(input, end - sizeof(locator), locator, sizeof(locator)) ||
+	    signature(locator) != 0x07064b50)
+		return false;
+	struct cursor in = cursor_of(locator + 8, 8);
+	if (!stream_read_at(input, cursor_u64(&in), record, sizeof(record)) ||
+	    signature(record) != 0x06064b50)
+		return false;
+	in = cursor_of(record + 32, sizeof(record) - 32);
+	*count = cursor_u64(&in);
+	cursor_u64(&in); // size of the directory
+	*offset = cursor_u64(&in);
+	return true;
+}
+
 // The end of the directory is the last thing in the file but for a comment.
-static bool find_directory(struct stream *input, uint64_t *offset, uint16_t *count) {
+static bool find_directory(struct stream *input, uint64_t *offset, uint64_t *count) {
 	size_t tail = (size_t)MIN(input->total, (uint64_t)END_SEARCH);
 	CLEANUP_FREE uint8_t *bytes = memory_alloc(tail + 1);
 	if (tail < END_RECORD || !stream_read_at(input, input->total - tail, bytes, tail))
@@ -46,7 +68,8 @@ static bool find_directory(struct stream *input, uint64_t *offset, uint16_t *cou
 		*count = cursor_u16(&in);
 		cursor_u32(&in); // size of the directory
 		*offset = cursor_u32(&in);
-		return true;
+		bool wide = *count == UINT16_MAX || *offset == UINT32_MAX;
+		return !wide || find_wide_directory(input, input->total - tail + at, offset, count);
 	}
 	return false;
 }
@@ -67,9 +90,27 @@ static bool find_data(struct stream *input, struct member *member) {
 	return true;
 }
 
+// The numbers that did not fit, in this order; those that did are left out.
+static void take_wide(struct stream *input, uint64_t offset, uint16_t size, struct member *member) {
+	CLEANUP_FREE uint8_t *extra = memory_alloc((size_t)size + 1);
+	uint64_t *const numbers[] = {&member->size, &member->packed, &member->offset};
+	if (!stream_read_at(input, offset, extra, size))
+		return;
+	struct cursor in = cursor_of(extra, size);
+	while (cursor_left(&in) >= 4) {
+		uint16_t id = cursor_u16(&in), length = cursor_u16(&in);
+		struct cursor field = in;
+		if (!cursor_take(&in, length))
+			return;
+		field.end = in.at;
+		for (size_t i = 0; id == WIDE_EXTRA && i < ARRAY_SIZE(numbers); i++)
+			if (*numbers[i] == UINT32_MAX)
+				*numbers[i] = cursor_u64(&field);
+	}
+}
+
 static bool find_member(struct stream *input, struct member *member) {
-	uint64_t offset;
-	uint16_t count;
+	uint64_t offset, count;
 	if (!find_directory(input, &offset, &count))
 		return false;
 	for (; count; count--) {
@@ -79,7 +120,8 @@ static bool find_member(struct stream *input, struct member *member) {
 			return false;
 		struct cursor in = cursor_of(record + 10, sizeof(record) - 10);
 		*member = (struct member){.method = cursor_u16(&in)};
-		cursor_take(&in, 8); // time, checksum
+		cursor_take(&in, 4); // time
+		member->checksum = cursor_u32(&in);
 		member->packed = cursor_u32(&in);
 		member->size = cursor_u32(&in);
 		uint16_t name_size = cursor_u16(&in), extra_size = cursor_u16(&in),
@@ -89,8 +131,10 @@ static bool find_member(struct stream *input, struct member *member) {
 		size_t shown = MIN((size_t)name_size, sizeof(name));
 		size_t skipped = name_size - shown; // the end of the name is what tells
 		if (stream_read_at(input, offset + MEMBER_RECORD + skipped, name, shown) &&
-		    ends_in_etl(name, shown))
+		    ends_in_etl(name, shown)) {
+			take_wide(input, offset + MEMBER_RECORD + name_size, extra_size, member);
 			return find_data(input, member);
+		}
 		offset += MEMBER_RECORD + (uint64_t)name_size + extra_size + comment_size;
 	}
 	return false;
@@ -101,9 +145,12 @@ static int unpack(struct stream *input, const struct member *member, FILE *out) 
 	z_stream stream = {0};
 	uint8_t in[PIECE], unpacked[PIECE];
 	uint64_t left = member->packed, written = 0, at = member->offset;
+	if (member->method != STORED && member->method != DEFLATED)
+		return -ENOTSUP;
 	if (member->size / LARGEST_RATIO > member->packed || inflateInit2(&stream, -MAX_WBITS) != Z_OK)
 		return -EINVAL;
 	int status = Z_OK;
+	uLong checksum = crc32(0, NULL, 0);
 	while (status == Z_OK && (left || stream.avail_in)) {
 		if (!stream.avail_in) {
 			size_t piece = (size_t)MIN(left, (uint64_t)PIECE);
@@ -124,11 +171,14 @@ static int unpack(struct stream *input, const struct member *member, FILE *out) 
 			stream.avail_in = 0;
 		}
 		written += got;
+		checksum = crc32(checksum, unpacked, (uInt)got);
 		if (written > member->size || fwrite(unpacked, 1, got, out) != got)
 			break;
 	}
 	inflateEnd(&stream);
-	return written == member->size && !fflush(out) ? 0 : -EINVAL;
+	if (fflush(out) || ferror(out))
+		return errno ? -errno : -EIO;
+	return written == member->size && checksum == member->checksum ? 0 : -EINVAL;
 }
 
 static int open_member(struct stream *input, const char *name, FILE **file, struct stream *member_stream) {
@@ -146,7 +196,10 @@ static int open_member(struct stream *input, const char *name, FILE **file, stru
 	}
 	error = unpack(input, &member, *file);
 	if (error) {
-		log_error("%s: the .etl in it cannot be unpacked: the zip file is damaged", name);
+		log_error("%s: the .etl in it cannot be unpacked: %s", name,
+			  error == -EINVAL    ? "the zip file is damaged"
+			  : error == -ENOTSUP ? "it is neither stored nor deflated"
+					      : strerror(-error));
 		fclose(*file);
 		return error;
 	}

@@ -63,7 +63,8 @@ static bool name_is_free(const char *stem, const char *extension) {
 }
 
 static bool names_are_free(const char *stem) {
-	return name_is_free(stem, ".pb") && name_is_free(stem, ".svg") && name_is_free(stem, ".stacks.txt");
+	return name_is_free(stem, ".pb") && name_is_free(stem, ".svg") && name_is_free(stem, ".stacks.txt") &&
+	       name_is_free(stem, ".dhat.json");
 }
 
 int artifact_reserve(const char *dir, const char *name, char **stem) {

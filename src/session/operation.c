@@ -87,7 +87,7 @@ static void open_marks(struct recording *recording) {
 
 static int operation_main(const struct asked_for *asked) {
 	struct recording recording = {
-		.settings = asked->settings, .name = asked->name, .operation = true, .marks = -1};
+		.settings = asked->settings, .name = asked->name, .operation = true, .marks = -1, .heap = -1};
 	pid_array processes = {0};
 	struct control control = CONTROL_NONE;
 	struct beginning beginning = {0};

@@ -4,6 +4,7 @@
 #include "capture/tasks.h"
 #include "session/artifact.h"
 #include "session/convert.h"
+#include "session/heap.h"
 #include "session/manifest.h"
 #include "session/retention.h"
 #include "symbol/kernel.h"
@@ -410,6 +411,30 @@ static const char *why_not_kept(const struct recording *recording, const struct 
 					       : NULL;
 }
 
+// Beside the trace, or where it would be.
+static void save_heap(struct recording *recording, const struct test_end *end, const struct heap_time *when,
+		      struct summary *summary) {
+	const struct settings *settings = recording->settings;
+	if (recording->heap < 0 || why_not_kept(recording, end))
+		return;
+	int error = artifact_make_dir(settings->output_dir);
+	if (!error && !recording->stem) {
+		int fd = artifact_reserve(settings->output_dir, recording->name, &recording->stem);
+		CLEANUP_FREE char *spool = fd < 0 ? NULL : memory_format("%s.spool", recording->stem);
+		if (fd >= 0) {
+			close(fd);
+			unlink(spool);
+		}
+		error = MIN(fd, 0);
+	}
+	if (error)
+		log_warning("no heap profile: %s: %s", settings->output_dir, strerror(-error));
+	else
+		recording->heap_profile = heap_save(recording->heap, recording->stem, settings->command,
+						    when);
+	add_file(summary, "heap", recording->heap_profile);
+}
+
 // Ends the spool; false: there is nothing in it to make a trace of.
 static bool end_spool(struct recording *recording, const struct test_end *end) {
 	recording_stop(recording);
@@ -482,6 +507,7 @@ static void add_cases_to_manifest(struct recording *recording, const struct summ
 
 void recording_finish(struct recording *recording, const struct test_end *end, struct summary *summary) {
 	const struct settings *settings = recording->settings;
+	struct heap_time when = heap_time_now();
 	*summary = (struct summary){.settings = settings,
 				    .test = recording->name,
 				    .wait_status = end->wait_status,
@@ -517,6 +543,7 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 			summary->spool_size = file_size(recording->spool_path);
 		}
 	}
+	save_heap(recording, end, &when, summary);
 	summary->tracer_cpu_seconds = cpu_seconds_of_self();
 	if (recording->backend || summary->file_count)
 		add_to_manifest(recording, summary);
@@ -591,5 +618,6 @@ void recording_close(struct recording *recording) {
 	free(recording->stem);
 	free(recording->spool_path);
 	free(recording->trace);
+	free(recording->heap_profile);
 	pictures_free(&recording->pictures);
 }

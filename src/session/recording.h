@@ -30,6 +30,7 @@ struct recording {
 	const struct capture_backend *backend; // NULL: nothing can be recorded
 	struct capture *capture;
 	bool operation;                    // no test: marks alone would not do
+	int heap;                          // what heap_create() gave, or -1
 	int marks;                         // what marker_create() gave, or -1
 	char marks_name[MARKER_NAME_SIZE]; // for others who want to make marks; "": they cannot
 	struct marker *marker;             // NULL: the test cannot make marks
@@ -40,6 +41,7 @@ struct recording {
 	char *stem, *spool_path;
 	char *trace;              // when it has been made
 	struct pictures pictures; // beside it
+	char *heap_profile;       // the same
 	struct crash_reports crashes;
 	struct case_traces cases; // of the test program, if it tells of them
 	pid_t pid;                // the test's

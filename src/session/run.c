@@ -6,6 +6,7 @@
 #include "capture/marker/marker.h"
 #include "session/artifact.h"
 #include "session/descriptors.h"
+#include "session/heap.h"
 #include "session/test.h"
 #include "session/timeout.h"
 #include "session/tracer.h"
@@ -16,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STATUS_NO_TRACE = 125, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
+enum { STATUS_NO_TRACE = 125 };
 
 static double seconds_since(const struct timespec *begin) {
 	struct timespec now;
@@ -29,10 +30,6 @@ static double cpu_seconds(const struct rusage *usage) {
 	       (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
 }
 
-static int shell_status(int wait_status) {
-	return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-}
-
 static const char *test_name(const struct settings *settings, char name[ARTIFACT_NAME_SIZE]) {
 	const char *slash = strrchr(settings->command[0], '/');
 	artifact_safe_name(settings->name      ? settings->name
@@ -40,29 +37,6 @@ static const char *test_name(const struct settings *settings, char name[ARTIFACT
 					       : settings->command[0],
 			   name);
 	return name;
-}
-
-// execvp() also says "permission denied" of a folder in PATH that it may not look
-// into; for a shell the command is then simply not there.
-static bool found_in_path(const char *command) {
-	CLEANUP_FREE char *path = memory_string(getenv("PATH") ? getenv("PATH") : "");
-	char *rest = path;
-	bool found = strchr(command, '/');
-	for (char *folder; !found && (folder = strsep(&rest, ":"));) {
-		CLEANUP_FREE char *file = memory_format("%s/%s", *folder ? folder : ".", command);
-		found = access(file, F_OK) == 0;
-	}
-	return found;
-}
-
-static int say_not_started(const char *command, int error) {
-	if (error == EACCES && !found_in_path(command))
-		error = ENOENT;
-	if (error == ENOENT)
-		log_error("%s: command not found", command);
-	else
-		log_error("%s: cannot be executed: %s", command, strerror(error));
-	return error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 }
 
 // Waits for the test and, if asked, for all it has started; ends them when the time is over.
@@ -107,18 +81,18 @@ static int run_prepared(const struct settings *settings, const char *name, struc
 	int error = test_begin(test);
 	if (error) {
 		tracer_cancel(tracer);
-		return say_not_started(settings->command[0], error);
+		return test_say_not_started(settings->command[0], error);
 	}
 	wait_for_end(settings, name, test, tracer, tree, &begin, &end);
 	if (!tracer_finish(tracer, &end) && recording)
 		log_warning("the tracer died; what it recorded: tracelet convert %s out.pb", tracer->spool);
-	return end.timed_out ? settings->timeout_status : shell_status(end.wait_status);
+	return end.timed_out ? settings->timeout_status : test_shell_status(end.wait_status);
 }
 
 // Not wanted: the test takes our place, as if we had never been.
 static int run_plainly(char **command) {
 	execvp(command[0], command);
-	return say_not_started(command[0], errno);
+	return test_say_not_started(command[0], errno);
 }
 
 // The test finds the tracer's memory for marks by this variable, and inherits no descriptor.
@@ -130,6 +104,28 @@ static void tell_test_of_marks(int marks, pid_t tracer) {
 	if (tracer > 0)
 		setenv("TRACELET_MARKS", marks_name, 1);
 	close(marks);
+}
+
+// The test loads our library, which finds the tracer's memory by a variable as marks do.
+static void tell_test_of_heap(int heap, pid_t tracer, struct preload *preload) {
+	if (heap < 0)
+		return;
+	CLEANUP_FREE char *name = memory_format("/proc/%d/fd/%d", (int)marker_holder(heap, tracer), heap);
+	if (tracer > 0 && preload_begin(preload, HEAP_LIBRARY))
+		setenv(HEAP_VARIABLE, name, 1);
+	close(heap);
+}
+
+// Forks the process that becomes the test, with what it is to find in its environment.
+static int prepare_test(const struct settings *settings, struct test *test, const struct tracer *tracer,
+			int marks, int heap) {
+	struct preload preload = {0};
+	tell_test_of_marks(marks, tracer->pid);
+	tell_test_of_heap(heap, tracer->pid, &preload);
+	int error = test_prepare(test, settings->command, settings->timeout > 0);
+	preload_end(&preload);
+	unsetenv(HEAP_VARIABLE);
+	return error;
 }
 
 int session_run(const struct settings *settings) {
@@ -147,16 +143,16 @@ int session_run(const struct settings *settings) {
 	if (adopts)
 		test_adopt_orphans();
 	int marks = settings_enabled(settings) ? marker_create() : -1;
+	int heap = settings_enabled(settings) && settings->heap ? heap_create() : -1;
 	int error = settings_enabled(settings)
-			    ? tracer_spawn(&tracer, settings, test_name(settings, name), marks)
+			    ? tracer_spawn(&tracer, settings, test_name(settings, name), marks, heap)
 			    : 0;
 	if (error)
 		log_warning("no trace: cannot start the tracer: %s", strerror(-error));
-	tell_test_of_marks(marks, tracer.pid);
-	error = test_prepare(&test, settings->command, settings->timeout > 0);
+	error = prepare_test(settings, &test, &tracer, marks, heap);
 	if (error) {
 		tracer_cancel(&tracer);
-		return say_not_started(settings->command[0], -error);
+		return test_say_not_started(settings->command[0], -error);
 	}
 	tree.tracer = test.other = tracer.pid;
 	test.adopts = adopts;

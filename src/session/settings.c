@@ -89,6 +89,7 @@ static const struct setting table[SETTING_COUNT] = {
 			    .wanted = "a number from 1 to 20000, or 'no'"},
 	[SETTING_OFF_CPU] = {"off-cpu", TYPE_YES_NO, FIELD(off_cpu), .bare = "yes",
 			     .wanted = "'yes' or 'no'"},
+	[SETTING_HEAP] = {"heap", TYPE_YES_NO, FIELD(heap), .bare = "yes", .wanted = "'yes' or 'no'"},
 	[SETTING_CALL_GRAPH] = {"call-graph", TYPE_CHOICE, FIELD(call_graph), .choices = call_graph_choices,
 				.wanted = "'auto', 'fp' or 'dwarf'"},
 	[SETTING_DURATION] = {"duration", TYPE_SECONDS, FIELD(duration), .wanted = "seconds"},
@@ -134,16 +135,16 @@ static bool parse_size(const char *text, size_t *size) {
 	return *size >> shift == value;
 }
 
-static bool parse_seconds(const char *text, double *seconds) {
+bool settings_parse_seconds(const char *text, double *seconds) {
 	static const struct {
-		char unit;
+		const char *unit;
 		double seconds;
-	} units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
+	} units[] = {{"ms", 0.001}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
 	char *end;
 	*seconds = strtod(text, &end);
 	bool known = !*end;
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
-		if (*end == units[i].unit && !end[1]) {
+		if (strcmp(end, units[i].unit) == 0) {
 			*seconds *= units[i].seconds;
 			known = true;
 		}
@@ -196,7 +197,7 @@ static bool parse(struct settings *settings, const struct setting *setting, cons
 		return setting->type == TYPE_TEXT || setting->type == TYPE_PROFILE ||
 		       (*text && !(setting->type == TYPE_TARGET && descriptor_is_closed(text)));
 	case TYPE_SECONDS:
-		return parse_seconds(text, field);
+		return settings_parse_seconds(text, field);
 	case TYPE_SIZE:
 		return parse_size(text, field) && (double)*(size_t *)field >= setting->least &&
 		       (double)*(size_t *)field <= setting->most;

@@ -21,6 +21,7 @@ enum setting_id {
 	SETTING_RING_SECONDS,
 	SETTING_SAMPLE,
 	SETTING_OFF_CPU,
+	SETTING_HEAP,
 	SETTING_CALL_GRAPH,
 	SETTING_DURATION,
 	SETTING_WAIT_TREE,
@@ -70,6 +71,7 @@ struct settings {
 	size_t buffer_size;    // 0: sized to the machine
 	int sample;            // CPU samples in a second, 0: none
 	bool off_cpu;          // stacks of threads that wait, and for how long
+	bool heap;             // what the test allocates, and where
 	int call_graph;        // enum call_graph: how their stacks are walked
 	double duration;       // seconds after which recording stops, 0: with the test
 	double wait_tree;      // seconds to wait for the test's orphans, 0: for ever, negative: do not
@@ -107,6 +109,9 @@ bool settings_take_flag(struct settings *settings, int option, const char *value
 
 // Whether there is to be a trace at all.
 bool settings_enabled(const struct settings *settings);
+
+// "1.5", "200ms", "2m", "1h": seconds.
+bool settings_parse_seconds(const char *text, double *seconds);
 
 // Whether stacks are recorded.
 bool settings_sampled(const struct settings *settings);

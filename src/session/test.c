@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -197,4 +198,35 @@ bool test_wait_tree(struct test *test, double seconds, pid_t other) {
 			return false; // someone wants us to end
 	}
 	return true;
+}
+
+// ---- statuses ----
+
+enum { STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
+
+int test_shell_status(int wait_status) {
+	return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+// execvp() also says "permission denied" of a folder in PATH that it may not look
+// into; for a shell the command is then simply not there.
+static bool found_in_path(const char *command) {
+	CLEANUP_FREE char *path = memory_string(getenv("PATH") ? getenv("PATH") : "");
+	char *rest = path;
+	bool found = strchr(command, '/');
+	for (char *folder; !found && (folder = strsep(&rest, ":"));) {
+		CLEANUP_FREE char *file = memory_format("%s/%s", *folder ? folder : ".", command);
+		found = access(file, F_OK) == 0;
+	}
+	return found;
+}
+
+int test_say_not_started(const char *command, int error) {
+	if (error == EACCES && !found_in_path(command))
+		error = ENOENT;
+	if (error == ENOENT)
+		log_error("%s: command not found", command);
+	else
+		log_error("%s: cannot be executed: %s", command, strerror(error));
+	return error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 }

@@ -43,3 +43,8 @@ double seconds_now(void); // of CLOCK_MONOTONIC
 // test began. False: some are left.
 bool test_wait_tree(struct test *test, double seconds, pid_t other);
 void test_adopt_orphans(void);
+
+// The exit status as a shell gives it: 128 + N if signal N ended the test.
+int test_shell_status(int wait_status);
+// Says why the command was not started; returns the exit status for that, 126 or 127.
+int test_say_not_started(const char *command, int error);

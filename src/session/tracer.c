@@ -41,13 +41,13 @@ static bool receive_message(int socket, struct message *message, enum message_ty
 // Only the waiter's word ends us; the terminal and the job's signals do not. Of
 // the test's descriptors we keep stderr, for warnings and the summary, and the
 // one that --json names.
-static void detach_from_terminal(const struct settings *settings, int socket, int marks) {
+static void detach_from_terminal(const struct settings *settings, int socket, int marks, int heap) {
 	setsid();
 	prctl(PR_SET_NAME, "tracelet-tracer");
 	control_take_signals(false);
 	int json = settings->json ? descriptor_named(settings->json) : -1;
 	int lines = ci_wants_lines(settings) ? STDOUT_FILENO : -1;
-	descriptors_give_up((int[]){socket, json, marks, lines}, 4);
+	descriptors_give_up((int[]){socket, json, marks, heap, lines}, 5);
 }
 
 // The result is out; taking the programs out of the kernel can happen behind
@@ -66,17 +66,18 @@ static void finish(struct recording *recording, const struct test_end *end) {
 	recording_finish(recording, end, &summary);
 	if (recording->settings->json)
 		summary_write_json(&summary);
-	if (!recording->settings->quiet && (recording->backend || end->timed_out))
+	if (!recording->settings->quiet && (recording->backend || end->timed_out || summary.file_count))
 		summary_print(&summary);
 	if (recording->backend)
 		summary_publish(&summary);
 }
 
 // The life of the tracer. Returns its exit status.
-static int tracer_main(const struct settings *settings, const char *test_name, int socket, int marks) {
-	struct recording recording = {.settings = settings, .name = test_name, .marks = marks};
+static int tracer_main(const struct settings *settings, const char *test_name, int socket, int marks,
+		       int heap) {
+	struct recording recording = {.settings = settings, .name = test_name, .marks = marks, .heap = heap};
 	struct message message = {0};
-	detach_from_terminal(settings, socket, marks);
+	detach_from_terminal(settings, socket, marks, heap);
 	recording_open(&recording);
 	if (!receive_message(socket, &message, MESSAGE_ATTACH)) {
 		recording_drop(&recording);
@@ -114,7 +115,8 @@ static int tracer_main(const struct settings *settings, const char *test_name, i
 
 // ---- in the waiter ----
 
-int tracer_spawn(struct tracer *tracer, const struct settings *settings, const char *test_name, int marks) {
+int tracer_spawn(struct tracer *tracer, const struct settings *settings, const char *test_name, int marks,
+		 int heap) {
 	int ends[2];
 	*tracer = (struct tracer){.pid = -1, .socket = -1};
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
@@ -122,7 +124,7 @@ int tracer_spawn(struct tracer *tracer, const struct settings *settings, const c
 	tracer->pid = fork();
 	if (tracer->pid == 0) {
 		close(ends[0]);
-		_exit(tracer_main(settings, test_name, ends[1], marks));
+		_exit(tracer_main(settings, test_name, ends[1], marks, heap));
 	}
 	int error = tracer->pid < 0 ? -errno : 0;
 	close(ends[1]);

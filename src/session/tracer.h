@@ -14,8 +14,10 @@ struct tracer {
 	char spool[512]; // where it records, known when it is ready; "": nowhere
 };
 
-// `marks` is what marker_create() gave: the tracer holds it under the same number.
-int tracer_spawn(struct tracer *tracer, const struct settings *settings, const char *test_name, int marks);
+// `marks` is what marker_create() gave, `heap` what heap_create() gave: the tracer holds them under
+// the same numbers.
+int tracer_spawn(struct tracer *tracer, const struct settings *settings, const char *test_name, int marks,
+		 int heap);
 
 // Makes it record the process `pid`. Returns when it does, or cannot: false.
 bool tracer_attach(struct tracer *tracer, pid_t pid);

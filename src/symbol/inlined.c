@@ -220,3 +220,17 @@ size_t inlined_at(struct inlined_table *table, uint64_t address, const char **na
 	}
 	return count;
 }
+
+bool line_at(struct inlined_table *table, uint64_t address, const char **file, int *line) {
+	struct unit *unit = unit_at(table, address);
+	Dwarf_Die die;
+	if (!unit || !dwarf_offdie(table->dwarf, unit->die, &die))
+		return false;
+	Dwarf_Line *found = dwarf_getsrc_die(&die, address);
+	const char *path = found ? dwarf_linesrc(found, NULL, NULL) : NULL;
+	if (!path || dwarf_lineno(found, line))
+		return false;
+	const char *slash = strrchr(path, '/');
+	*file = slash ? slash + 1 : path;
+	return true;
+}

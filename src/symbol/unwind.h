@@ -40,6 +40,10 @@ struct unwind_table *unwind_table_new(const uint8_t *eh_frame, size_t size, uint
 void unwind_table_free(struct unwind_table *table);
 bool unwind_row_at(struct unwind_table *table, uint64_t address,
 		   struct unwind_row *row); // false: there is none
+// The same without a table and without memory, for who knows at which offset of the section the
+// function's entry is.
+bool unwind_row_in_entry(const uint8_t *eh_frame, size_t size, uint64_t address, size_t entry, uint64_t pc,
+			 struct unwind_row *row);
 size_t unwind_table_functions(const struct unwind_table *table);
 
 // All rows of the file in order, with their `pc` counted from the table's base, for those who want

@@ -236,6 +236,9 @@ struct run {
 	size_t remembered_count, first_row;
 	uint64_t pc, begin;
 	bool emit;
+	struct unwind_row *only; // where the row of one address goes, if no others are wanted
+	uint64_t only_pc;
+	bool only_found;
 };
 
 static bool same_rule(const struct unwind_row *a, const struct unwind_row *b) {
@@ -248,6 +251,13 @@ static bool same_rule(const struct unwind_row *a, const struct unwind_row *b) {
 static void add_row(struct run *run, const struct unwind_row *row) {
 	struct unwind_table *table = run->table;
 	uint64_t pc = run->pc - run->begin;
+	if (run->only) {
+		if (pc <= run->only_pc) {
+			*run->only = *row;
+			run->only_found = true;
+		}
+		return;
+	}
 	struct unwind_row *last = table->rows.count > run->first_row
 					  ? &table->rows.items[table->rows.count - 1]
 					  : NULL;
@@ -526,23 +536,29 @@ static void list_functions(struct unwind_table *table) {
 
 // ---- the table ----
 
-static void make_rows(struct unwind_table *table, struct function *function) {
-	struct function again;
+// The rows of the entry at `offset`, one by one. False: it is not understood.
+static bool run_entry(struct run *run, size_t offset) {
+	struct function function;
 	struct cursor instructions;
+	if (!read_fde(run->table, offset, &function, &instructions) ||
+	    !run_all(run, run->table->cie.instructions))
+		return false;
+	run->initial = run->machine;
+	run->remembered_count = 0;
+	run->emit = true;
+	if (!run_all(run, instructions))
+		return false;
+	emit_row(run);
+	return true;
+}
+
+static void make_rows(struct unwind_table *table, struct function *function) {
 	struct run run = {.table = table,
 			  .pc = function->begin,
 			  .begin = function->begin,
 			  .first_row = table->rows.count};
 	function->first_row = (uint32_t)table->rows.count + 1;
-	if (!read_fde(table, function->entry, &again, &instructions) ||
-	    !run_all(&run, table->cie.instructions))
-		return;
-	run.initial = run.machine;
-	run.remembered_count = 0;
-	run.emit = true;
-	if (run_all(&run, instructions))
-		emit_row(&run);
-	else // not understood: better none than half
+	if (!run_entry(&run, function->entry)) // better none than half
 		table->rows.count = run.first_row;
 	function->row_count = (uint32_t)(table->rows.count - run.first_row);
 }
@@ -619,6 +635,23 @@ bool unwind_row_at(struct unwind_table *table, uint64_t address, struct unwind_r
 		return false;
 	*found = rows[low - 1];
 	return true;
+}
+
+bool unwind_row_in_entry(const uint8_t *eh_frame, size_t size, uint64_t address, size_t entry, uint64_t pc,
+			 struct unwind_row *row) {
+	struct unwind_table table = {
+		.section = eh_frame, .size = size, .address = address, .cie_offset = SIZE_MAX};
+	struct function function = {0};
+	struct cursor instructions;
+	if (entry > size || !read_fde(&table, entry, &function, &instructions) ||
+	    pc - function.begin >= function.size)
+		return false;
+	struct run run = {.table = &table,
+			  .pc = function.begin,
+			  .begin = function.begin,
+			  .only = row,
+			  .only_pc = pc - function.begin};
+	return run_entry(&run, entry) && run.only_found && row->cfa != CFA_NONE;
 }
 
 // ---- the whole ----

@@ -114,6 +114,14 @@ static const char *state_name(uint16_t state) {
 	return "?";
 }
 
+static void add_reason(struct describer *describer, unsigned reason) {
+	if (reason < WAIT_REASON_COUNT)
+		add_text(describer, "wait_reason", event_wait_reasons[reason],
+			 strlen(event_wait_reasons[reason]));
+	else
+		add_uint(describer, "wait_reason", reason);
+}
+
 // ---- one function per kind of event, in the order of the kinds ----
 
 static void describe_task(struct describer *describer, const struct event *event) {
@@ -130,7 +138,7 @@ static void describe_switch(struct describer *describer, const struct event *eve
 	add_int(describer, "priority", event->switched.priority);
 	add_int(describer, "next_priority", event->switched.next_priority);
 	if (event->switched.wait_reason)
-		add_uint(describer, "wait_reason", event->switched.wait_reason - 1u);
+		add_reason(describer, event->switched.wait_reason - 1u);
 }
 
 static void describe_waking(struct describer *describer, const struct event *event) {

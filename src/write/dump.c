@@ -42,7 +42,7 @@ void dump_value(struct buffer *out, const struct event_field *field) {
 }
 
 // On a terminal and in a line a value must not begin another line.
-static void append_plain(struct buffer *out, const struct event_field *field) {
+void dump_plain(struct buffer *out, const struct event_field *field) {
 	bool quote = field->type == FIELD_TEXT && (!field->size || memchr(field->text, ' ', field->size));
 	if (quote)
 		buffer_append(out, "\"", 1);
@@ -83,7 +83,7 @@ static void line_text(struct dump *dump, const struct event *event, const struct
 		      described->process, described->provider, described->name);
 	for (uint32_t i = 0; i < described->count; i++) {
 		buffer_printf(line, " %s=", described->fields[i].name);
-		append_plain(line, &described->fields[i]);
+		dump_plain(line, &described->fields[i]);
 	}
 	if (event->kind == EVENT_GENERIC && event->generic.duration)
 		buffer_printf(line, " duration=%" PRIu64 "ns", event->generic.duration);
@@ -103,7 +103,7 @@ static void json_field(struct json *json, const struct event_field *field) {
 		json_string(json, field->name, text);
 		break;
 	case FIELD_DOUBLE:
-		json_double(json, field->name, field->real);
+		json_exact(json, field->name, field->real);
 		break;
 	case FIELD_BOOL:
 		json_bool(json, field->name, field->uint);
@@ -112,6 +112,54 @@ static void json_field(struct json *json, const struct event_field *field) {
 		json_text(json, field->name, field->text, field->size);
 		break;
 	}
+}
+
+static void json_numbers(struct json *json, const struct event_numbers *numbers) {
+	char keywords[24];
+	if (numbers->provider)
+		json_string(json, "provider_guid", numbers->provider);
+	if (numbers->has_id)
+		json_uint(json, "id", numbers->id);
+	json_uint(json, "version", numbers->version);
+	json_uint(json, "opcode", numbers->opcode);
+	if (numbers->instance) {
+		json_uint(json, "instance", numbers->instance);
+		json_uint(json, "parent_instance", numbers->parent_instance);
+	}
+	if (!numbers->has_id)
+		return;
+	snprintf(keywords, sizeof(keywords), "0x%" PRIx64, numbers->keywords);
+	json_uint(json, "task", numbers->task);
+	json_uint(json, "level", numbers->level);
+	json_string(json, "keywords", keywords);
+	if (numbers->activity)
+		json_string(json, "activity", numbers->activity);
+	if (numbers->related_activity)
+		json_string(json, "related_activity", numbers->related_activity);
+}
+
+// The innermost frame first: its name, or where it has none its address, or its module.
+static void json_stack(const struct dump *dump, struct json *json, const struct event *event) {
+	enum { MOST_FRAMES = 1024 };
+	uint32_t id = event->kind == EVENT_GENERIC  ? event->generic.stack
+		      : event->kind == EVENT_SAMPLE ? event->sample.stack
+						    : 0;
+	const struct tables *tables = dump->describer.tables;
+	const struct stack *stack = stacks_get(tables->stacks, id);
+	if (!stack)
+		return;
+	json_array(json, "stack");
+	for (unsigned i = 0; stack && i < MOST_FRAMES;
+	     i++, stack = stacks_get(tables->stacks, stack->caller)) {
+		const struct frame *frame = stacks_frame(tables->stacks, stack->frame);
+		uint32_t name = frame->symbol ? frame->symbol : frame->module;
+		char address[24] = "?";
+		if (frame->address)
+			snprintf(address, sizeof(address), "0x%" PRIx64, frame->address);
+		bool bare = !frame->symbol && (frame->address || !name);
+		json_string(json, NULL, bare ? address : strings_get(tables->strings, name));
+	}
+	json_close_array(json);
 }
 
 static void line_json(struct dump *dump, const struct event *event, const struct described *described,
@@ -126,12 +174,15 @@ static void line_json(struct dump *dump, const struct event *event, const struct
 	json_string(&json, "process", described->process);
 	json_string(&json, "provider", described->provider);
 	json_string(&json, "event", described->name);
+	if (event->kind == EVENT_GENERIC && event->generic.numbers)
+		json_numbers(&json, event->generic.numbers);
 	if (event->kind == EVENT_GENERIC && event->generic.duration)
 		json_uint(&json, "duration_ns", event->generic.duration);
 	json_object(&json, "fields");
 	for (uint32_t i = 0; i < described->count; i++)
 		json_field(&json, &described->fields[i]);
 	json_close_object(&json);
+	json_stack(dump, &json, event);
 	json_close_object(&json);
 }
 
@@ -149,7 +200,7 @@ static void line_csv(struct dump *dump, const struct event *event, const struct 
 	dump_csv_text(line, described->name, strlen(described->name));
 	for (uint32_t i = 0; i < described->count; i++) {
 		buffer_printf(&fields, "%s%s=", i ? " " : "", described->fields[i].name);
-		append_plain(&fields, &described->fields[i]);
+		dump_plain(&fields, &described->fields[i]);
 	}
 	buffer_append(line, ",", 1);
 	dump_csv_text(line, (char *)fields.data, fields.size);
@@ -172,11 +223,38 @@ static bool holds(const char *text, const char *part) {
 	return false;
 }
 
-static bool wanted(const struct dump *dump, const struct described *described, uint64_t time) {
+// A provider goes by its name or by its GUID.
+static bool is_provider(const struct dump *dump, const struct event *event, const char *name) {
+	const char *wanted = dump->options.provider;
+	const char *guid = event->kind == EVENT_GENERIC && event->generic.numbers
+				   ? event->generic.numbers->provider
+				   : NULL;
+	return holds(name, wanted) || (guid && holds(guid, wanted + (*wanted == '{')));
+}
+
+// A number is the id of an event that has one, or stands in the name like other text.
+static bool is_event(const struct dump *dump, const struct event *event, const char *name) {
+	const char *wanted = dump->options.event;
+	bool number = wanted && *wanted && !wanted[strspn(wanted, "0123456789")];
+	if (number && event->kind == EVENT_GENERIC && event->generic.numbers &&
+	    event->generic.numbers->has_id)
+		return strtoul(wanted, NULL, 10) == event->generic.numbers->id;
+	return holds(name, wanted);
+}
+
+static bool wanted(const struct dump *dump, const struct event *event, const struct described *described,
+		   uint64_t time) {
 	const struct dump_options *options = &dump->options;
-	return time >= options->from && (!options->to || time < options->to) &&
+	return time >= options->from && (!options->has_to || time < options->to) &&
 	       (!options->has_pid || described->pid == options->pid) &&
-	       holds(described->provider, options->provider) && holds(described->name, options->event);
+	       is_provider(dump, event, described->provider) && is_event(dump, event, described->name);
+}
+
+static void write_heading(struct dump *dump) {
+	static const char heading[] = "time_ns,cpu,pid,tid,process,provider,event,fields\n";
+	if (dump->options.format == DUMP_CSV && !dump->heading_written)
+		output_write(dump->output, heading, sizeof(heading) - 1);
+	dump->heading_written = true;
 }
 
 static int push(struct sink *sink, const struct event *event) {
@@ -188,12 +266,10 @@ static int push(struct sink *sink, const struct event *event) {
 	describer_learn(&dump->describer, event);
 	uint64_t time = describer_since(&dump->describer, event->time);
 	if ((dump->options.only_generic && event->kind != EVENT_GENERIC && event->kind != EVENT_LOST) ||
-	    !describe(&dump->describer, event, &described) || !wanted(dump, &described, time))
+	    !describe(&dump->describer, event, &described) || !wanted(dump, event, &described, time))
 		return 0;
 	dump->line.size = 0;
-	if (dump->options.format == DUMP_CSV && !dump->heading_written)
-		buffer_printf(&dump->line, "time_ns,cpu,pid,tid,process,provider,event,fields\n");
-	dump->heading_written = true;
+	write_heading(dump);
 	lines[dump->options.format](dump, event, &described, time);
 	buffer_append(&dump->line, "\n", 1);
 	dump->shown++;
@@ -201,6 +277,7 @@ static int push(struct sink *sink, const struct event *event) {
 }
 
 static int finish(struct sink *sink) {
+	write_heading(CONTAINER_OF(sink, struct dump, sink));
 	return 0;
 }
 

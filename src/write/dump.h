@@ -8,10 +8,12 @@ enum dump_format { DUMP_TEXT, DUMP_JSON, DUMP_CSV };
 
 struct dump_options {
 	enum dump_format format;
-	const char *provider, *event; // shown are those whose names hold this, in any case; NULL: all
+	const char *provider, *event; // shown are those whose names hold this, in any case; NULL: all. An
+				      // event may also be named by its id.
 	bool has_pid;
 	uint32_t pid;
-	uint64_t from, to; // nanoseconds since the trace began; `to` 0: up to its end
+	bool has_to;
+	uint64_t from, to; // nanoseconds since the trace began
 	bool only_generic; // all events come as generic ones: others only tell who is who
 };
 
@@ -20,4 +22,6 @@ uint64_t dump_shown(const struct sink *sink);
 
 // A field's value as text, without quotes.
 void dump_value(struct buffer *out, const struct event_field *field);
+// The same in a line among others: quoted where it has spaces, without line ends.
+void dump_plain(struct buffer *out, const struct event_field *field);
 void dump_csv_text(struct buffer *out, const char *text, size_t size); // quoted where it must be

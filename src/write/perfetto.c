@@ -12,6 +12,7 @@
 #include "write/perfetto.h"
 #include "write/writer.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -288,22 +289,54 @@ static int task_left_cpu(struct perfetto *perfetto, const struct event *event) {
 	return error ? error : task_end_if_over(perfetto, event, pid);
 }
 
+// Behind the name of the program in a command line of Windows, which is one text; all of it where
+// the name is not in there.
+static const char *arguments_of(const char *line, const char *name) {
+	size_t length = strlen(name);
+	for (const char *at = line; *at && length; at++) {
+		size_t same = 0;
+		while (same < length &&
+		       tolower((unsigned char)at[same]) == tolower((unsigned char)name[same]))
+			same++;
+		if (same == length)
+			return at + length + strspn(at + length, "\" ");
+	}
+	return line;
+}
+
+// The importer calls a process by the first word.
+static void write_command_line(struct perfetto *perfetto, const struct task *task, uint32_t command_line) {
+	struct buffer *packet = &perfetto->packet;
+	const char *word = strings_get(perfetto->strings, command_line);
+	const char *end = word + strings_length(perfetto->strings, command_line);
+	const char *name = strings_get(perfetto->strings, task->name);
+	if (word == end || (perfetto->windows && *name))
+		proto_string(packet, PROCESS_CMDLINE, name);
+	if (perfetto->windows && *name) {
+		word = arguments_of(word, name);
+		if (*word)
+			proto_string(packet, PROCESS_CMDLINE, word);
+		return;
+	}
+	for (; word < end; word += strlen(word) + 1)
+		proto_string(packet, PROCESS_CMDLINE, word);
+}
+
 static int write_process(struct perfetto *perfetto, uint64_t time, const struct task *task,
-			 uint32_t command_line) {
+			 uint32_t command_line, uint64_t start) {
 	size_t mark = perfetto_begin(perfetto, SEQUENCE_KERNEL, time);
 	size_t tree = proto_begin(&perfetto->packet, PACKET_PROCESS_TREE);
 	if (task->tid == task->pid) {
 		size_t process = proto_begin(&perfetto->packet, TREE_PROCESSES);
 		proto_uint(&perfetto->packet, PROCESS_PID, task->pid);
-		proto_uint(&perfetto->packet, PROCESS_PPID, task->parent_pid);
-		const char *word = strings_get(perfetto->strings, command_line);
-		const char *end = word + strings_length(perfetto->strings, command_line);
-		if (word == end)
-			proto_string(&perfetto->packet, PROCESS_CMDLINE,
-				     strings_get(perfetto->strings, task->name));
-		for (; word < end; word += strlen(word) + 1)
-			proto_string(&perfetto->packet, PROCESS_CMDLINE, word);
+		// On Windows a parent may be long gone, its id may be another's; the importer would make it
+		// up.
+		if (!perfetto->windows || perfetto_task(perfetto, task->parent_pid))
+			proto_uint(&perfetto->packet, PROCESS_PPID, task->parent_pid);
+		write_command_line(perfetto, task, command_line);
 		proto_string(&perfetto->packet, PROCESS_OWN_NAME, strings_get(perfetto->strings, task->name));
+		if (start)
+			proto_uint(&perfetto->packet, PROCESS_START, start);
 		proto_end(&perfetto->packet, process);
 	} else {
 		size_t thread = proto_begin(&perfetto->packet, TREE_THREADS);
@@ -326,6 +359,8 @@ static int take_start(struct perfetto *perfetto, const struct event *event) {
 }
 
 static int take_meta(struct perfetto *perfetto, const struct event *event) {
+	if (strcmp(strings_get(perfetto->strings, event->meta.key), "system") == 0)
+		perfetto->windows = strcmp(strings_get(perfetto->strings, event->meta.value), "Windows") == 0;
 	if (perfetto->facts.count < MOST_FACTS)
 		array_push(&perfetto->facts, *event);
 	return 0;
@@ -362,7 +397,7 @@ static int take_clock(struct perfetto *perfetto, const struct event *event) {
 static int take_task(struct perfetto *perfetto, const struct event *event) {
 	struct task *task = task_born(perfetto, event->tid, event->pid, event->task.parent_pid,
 				      event->task.name);
-	return write_process(perfetto, event->time, task, event->task.command_line);
+	return write_process(perfetto, event->time, task, event->task.command_line, 0);
 }
 
 static int take_switch(struct perfetto *perfetto, const struct event *event) {
@@ -373,12 +408,18 @@ static int take_switch(struct perfetto *perfetto, const struct event *event) {
 
 static int take_fork(struct perfetto *perfetto, const struct event *event) {
 	uint32_t name = event->fork.name ? event->fork.name : perfetto_task_name(perfetto, event->tid);
+	bool process = perfetto->windows && event->fork.child_tid == event->fork.child_pid;
+	// The threads of a process of Windows end after it: only when its id is used again it is over.
+	const struct task *before = process ? perfetto_task(perfetto, event->fork.child_tid) : NULL;
+	int error = before ? ftrace_free(perfetto, event->cpu, event->time, before->tid, before->name) : 0;
+	if (error)
+		return error;
 	struct task *task = task_born(perfetto, event->fork.child_tid, event->fork.child_pid,
 				      event->fork.parent_pid, name);
 	// A thread that another process makes (Windows) is one of that process' own only in a process tree.
 	bool strange = task->tid != task->pid && event->pid && event->pid != task->pid;
-	if (strange || event->cpu >= CPU_COUNT_MOST)
-		return write_process(perfetto, event->time, task, 0);
+	if (process || strange || event->cpu >= CPU_COUNT_MOST)
+		return write_process(perfetto, event->time, task, 0, event->time);
 	return ftrace_newtask(perfetto, event, name);
 }
 
@@ -423,7 +464,7 @@ static int take_exec(struct perfetto *perfetto, const struct event *event) {
 	if (!error)
 		error = task_track(perfetto, task, event->time);
 	if (!error)
-		error = write_process(perfetto, event->time + 1, task, event->exec.arguments);
+		error = write_process(perfetto, event->time + 1, task, event->exec.arguments, 0);
 	return error || !task->track ? error : write_exec_instant(perfetto, event, task);
 }
 
@@ -435,7 +476,7 @@ int perfetto_rename(struct perfetto *perfetto, const struct event *event) {
 	if (task)
 		task->name = event->rename.name;
 	if (event->cpu >= CPU_COUNT_MOST)
-		return task && task->pid ? write_process(perfetto, event->time, task, 0) : 0;
+		return task && task->pid ? write_process(perfetto, event->time, task, 0, 0) : 0;
 	return ftrace_rename(perfetto, event, old_name);
 }
 
@@ -449,9 +490,13 @@ static int take_exit(struct perfetto *perfetto, const struct event *event) {
 		error = task_track(perfetto, task, event->time);
 	if (error || !task->track)
 		return error;
-	int signal = event->exit.code & 0x7f;
+	int signal = event->exit.has_status ? 0 : event->exit.code & 0x7f;
 	char title[64];
-	if (event->exit.unknown)
+	if (event->exit.has_status)
+		snprintf(title, sizeof(title),
+			 event->exit.status > 65535 ? "exit 0x%" PRIx32 : "exit %" PRIu32,
+			 event->exit.status);
+	else if (event->exit.unknown)
 		snprintf(title, sizeof(title), "exit");
 	else if (signal)
 		snprintf(title, sizeof(title), "killed by signal %d", signal);
@@ -459,7 +504,9 @@ static int take_exit(struct perfetto *perfetto, const struct event *event) {
 		snprintf(title, sizeof(title), "exit %d", event->exit.code >> 8 & 0xff);
 	size_t mark = perfetto_begin(perfetto, SEQUENCE_EVENTS, event->time);
 	size_t instant = track_event_begin(perfetto, TYPE_INSTANT, task->track, title);
-	if (!event->exit.unknown)
+	if (event->exit.has_status)
+		annotate_int(perfetto, "status", (int32_t)event->exit.status);
+	else if (!event->exit.unknown)
 		annotate_int(perfetto, signal ? "signal" : "status",
 			     signal ? signal : event->exit.code >> 8 & 0xff);
 	if (!event->exit.unknown && event->exit.code & CORE_DUMPED)
@@ -474,11 +521,12 @@ static int take_exit(struct perfetto *perfetto, const struct event *event) {
 
 static int take_lost(struct perfetto *perfetto, const struct event *event) {
 	// Of a whole trace the CPU and the kind are not known, of marks no CPU.
-	if (event->lost.source != SOURCE_TRACE && event->lost.source != SOURCE_MARKER)
+	bool buffers = event->lost.source == SOURCE_BUFFER;
+	if (!buffers && event->lost.source != SOURCE_TRACE && event->lost.source != SOURCE_MARKER)
 		ftrace_lost(perfetto, event);
 	char title[96];
-	snprintf(title, sizeof(title), "%" PRIu64 " %s events lost", event->lost.count,
-		 event_source_names[event->lost.source]);
+	snprintf(title, sizeof(title), buffers ? "%" PRIu64 " %ss lost" : "%" PRIu64 " %s events lost",
+		 event->lost.count, event_source_names[event->lost.source]);
 	size_t mark = perfetto_begin(perfetto, SEQUENCE_EVENTS, MAX(event->time, perfetto->start));
 	size_t instant = track_event_begin(perfetto, TYPE_INSTANT, UUID_TEST, title);
 	if (event->cpu != CPU_NONE)

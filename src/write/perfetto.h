@@ -77,6 +77,7 @@ struct perfetto {
 	bool sequence_begun[SEQUENCE_COUNT];
 	bool preamble_written;
 	bool system_scope;
+	bool windows; // a process is no thread there: it never runs itself
 	uint64_t start, end, wall, monotonic, clock_time;
 	int64_t wall_offset;       // from the trace's clock to the wall clock, in the beginning
 	ARRAY(struct event) facts; // EVENT_META

@@ -376,6 +376,13 @@ static struct lanes *lanes_of(struct more_events *more, uint64_t key) {
 // the end of the last one's slice.
 static int take_lane(struct perfetto *perfetto, const struct event *event, uint64_t *begin, uint64_t *uuid) {
 	uint64_t key = (uint64_t)event->generic.provider << 32 | event->generic.name;
+	const char *name = strings_get(perfetto->strings, event->generic.name);
+	char title[160];
+	snprintf(title, sizeof(title), "%s", name);
+	if (event->generic.on_cpu && event->cpu != CPU_NONE) {
+		key = hash_u64(key ^ (uint64_t)(event->cpu + 1) << 56 ^ (event->cpu + 1));
+		snprintf(title, sizeof(title), "%s cpu %" PRIu32, name, event->cpu);
+	}
 	struct lanes *lanes = lanes_of(perfetto->more, key);
 	uint32_t lane = 0;
 	while (lane < lanes->count && lanes->ends[lane] > *begin && lane + 1 < MOST_LANES)
@@ -386,7 +393,7 @@ static int take_lane(struct perfetto *perfetto, const struct event *event, uint6
 	if (lane < lanes->count)
 		return 0;
 	lanes->count++;
-	return describe_track(perfetto, *uuid, strings_get(perfetto->strings, event->generic.name), false);
+	return describe_track(perfetto, *uuid, title, false);
 }
 
 static int write_slice(struct perfetto *perfetto, const struct event *event) {

@@ -42,17 +42,38 @@ static int parse_columns(const struct table *table, const char *text, const char
 
 // Grouped, a row is the columns of the group, the number of rows in it, the sums.
 static size_t shown_columns(const struct table *table) {
-	return table->group_count ? table->group_count + 1 + table->sum_count : table->column_count;
+	return table->grouped ? table->group_count + 1 + table->sum_count : table->column_count;
 }
 
 static const char *shown_name(const struct table *table, size_t column) {
 	const struct column *columns = table->definition->columns;
-	if (!table->group_count)
+	if (!table->grouped)
 		return columns[column].name;
 	if (column < table->group_count)
 		return columns[table->group[column]].name;
 	return column == table->group_count ? "count"
 					    : columns[table->sums[column - table->group_count - 1]].name;
+}
+
+static enum cell_type shown_type(const struct table *table, size_t column) {
+	const struct column *columns = table->definition->columns;
+	if (!table->grouped)
+		return columns[column].type;
+	if (column < table->group_count)
+		return columns[table->group[column]].type;
+	return column == table->group_count ? CELL_UINT
+					    : columns[table->sums[column - table->group_count - 1]].type;
+}
+
+static bool can_sum(const struct table *table) {
+	for (size_t i = 0; i < table->sum_count; i++) {
+		const struct column *column = &table->definition->columns[table->sums[i]];
+		if (column->type == CELL_TEXT) {
+			log_error("--sum: column '%s' has no numbers", column->name);
+			return false;
+		}
+	}
+	return true;
 }
 
 static bool parse_sort(struct table *table, const char *name) {
@@ -136,7 +157,7 @@ void table_row(struct table *table) {
 		if (cell->type == CELL_UINT && table->definition->columns[i].type == CELL_SECONDS)
 			cell->type = CELL_SECONDS;
 	}
-	if (table->group_count) {
+	if (table->grouped) {
 		fold_row(table);
 	} else {
 		for (size_t i = 0; i < table->column_count; i++)
@@ -247,8 +268,7 @@ static void write_text(struct table *table, const struct sorted_row *rows, size_
 				buffer_printf(text, "%s", shown_name(table, column));
 			size_t width = plain_width(text),
 			       pad = widths[column] > width ? widths[column] - width : 0;
-			bool left = cell ? cell->type == CELL_TEXT || cell->type == CELL_NONE
-					 : !count || row_at(table, rows[0].row)[column].type == CELL_TEXT;
+			bool left = shown_type(table, column) == CELL_TEXT;
 			if (column)
 				buffer_append(&line, "  ", 2);
 			if (!left)
@@ -299,10 +319,10 @@ static void json_cell(const struct table *table, struct json *json, const char *
 		json_string(json, name, text);
 		break;
 	case CELL_REAL:
-		json_double(json, name, cell->real);
+		json_exact(json, name, cell->real);
 		break;
 	case CELL_SECONDS:
-		json_double(json, name, (double)cell->number / 1e9);
+		json_exact(json, name, (double)cell->number / 1e9);
 		break;
 	case CELL_TEXT:
 		json_text(json, name, strings_get(table->tables->strings, cell->text),
@@ -399,11 +419,15 @@ struct sink *table_new(struct output *output, struct tables *tables, const struc
 	// Whoever groups as he likes, sums and sorts as he likes.
 	bool own = options->group_by != NULL;
 	const char *group_by = own ? options->group_by : definition->group_by;
+	if (own && strcmp(group_by, "none") == 0)
+		group_by = NULL;
 	const char *sum = options->sum ? options->sum : definition->sum;
 	const char *sort = options->sort ? options->sort : own ? "count" : definition->sort;
-	if (parse_columns(table, group_by, "--group-by", table->group, &table->group_count) ||
-	    parse_columns(table, sum, "--sum", table->sums, &table->sum_count) ||
-	    !parse_sort(table, sort && table->group_count ? sort : options->sort)) {
+	bool good = !parse_columns(table, group_by, "--group-by", table->group, &table->group_count) &&
+		    !parse_columns(table, sum, "--sum", table->sums, &table->sum_count) && can_sum(table);
+	// Sums without groups are those of all rows.
+	table->grouped = table->group_count || (table->sum_count && options->sum);
+	if (!good || !parse_sort(table, table->group_count ? sort : options->sort)) {
 		destroy(&table->sink);
 		return NULL;
 	}

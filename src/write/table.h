@@ -82,6 +82,7 @@ struct table {
 	size_t row_count;
 	int group[TABLE_MOST_COLUMNS], sums[TABLE_MOST_COLUMNS];
 	size_t group_count, sum_count;
+	bool grouped;      // rows are folded, if only into one
 	int sort;          // a column of what is shown; -1: none
 	struct map groups; // hash to row + 1
 	struct cell row[TABLE_MOST_COLUMNS];

@@ -1,5 +1,6 @@
 // What each table collects: the tables that users of Windows Performance
 // Analyzer know, from whatever recording has the events for them.
+#include "write/dump.h"
 #include "write/table.h"
 
 #include <string.h>
@@ -144,7 +145,8 @@ static void finish_processes(struct table *table) {
 		row[2] = cell_text(task->name);
 		row[3] = task->begin ? since_start(table, task->begin) : (struct cell){0};
 		row[4] = task->end ? since_start(table, task->end) : (struct cell){0};
-		row[5] = task->exited && task->has_status ? cell_uint(task->status) : (struct cell){0};
+		if (task->exited && task->has_status) // what is that large is a code to look up
+			row[5] = task->status > UINT16_MAX ? cell_hex(task->status) : cell_uint(task->status);
 		row[6] = command_cell(table, task->command_line);
 		table_row(table);
 	}
@@ -222,7 +224,7 @@ static void take_images(struct table *table, const struct event *event) {
 	bool unload = strcmp(name, "Image/Unload") == 0, load = strcmp(name, "Image/Load") == 0;
 	uint64_t *known = map_put(&table->images, hash_u64(base) ^ pid);
 	if (*known && !load) {
-		if (unload && !table->group_count)
+		if (unload && !table->grouped)
 			table->cells.items[(*known - 1) * table->column_count + 6] = since_start(table,
 												 event->time);
 		return;
@@ -242,7 +244,7 @@ static void take_images(struct table *table, const struct event *event) {
 }
 
 static void finish_images(struct table *table) {
-	for (size_t i = 0; i < table->row_count && !table->group_count; i++) {
+	for (size_t i = 0; i < table->row_count && !table->grouped; i++) {
 		struct cell *row = &table->cells.items[i * table->column_count];
 		const uint64_t *pdb = map_get(&table->pdbs, hash_u64(row[2].number) ^ row[0].number);
 		if (!pdb)
@@ -317,7 +319,9 @@ static void switch_row(struct table *table, const struct event *event, const str
 	if (task->woken)
 		row[8] = cell_uint(task->waker);
 	if (task->wait_reason)
-		row[9] = cell_uint(task->wait_reason - 1u);
+		row[9] = task->wait_reason <= WAIT_REASON_COUNT
+				 ? text_of(table, event_wait_reasons[task->wait_reason - 1])
+				 : cell_uint(task->wait_reason - 1u);
 	row[10] = cell_uint(event->switched.next_tid);
 	table_row(table);
 }
@@ -352,6 +356,12 @@ static void interrupt_row(struct table *table, uint64_t time, uint32_t cpu, cons
 	table_row(table);
 }
 
+static struct cell softirq_cell(struct table *table, uint32_t vector) {
+	static const char *const names[] = {"HI",       "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
+					    "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU"};
+	return vector < ARRAY_SIZE(names) ? text_of(table, names[vector]) : cell_uint(vector);
+}
+
 static void take_interrupts(struct table *table, const struct event *event) {
 	bool soft = event->kind == EVENT_SOFTIRQ_ENTRY || event->kind == EVENT_SOFTIRQ_EXIT;
 	if (is_generic(table, event, "PerfInfo/") && event->generic.duration && field(event, "Routine")) {
@@ -374,7 +384,9 @@ static void take_interrupts(struct table *table, const struct event *event) {
 	}
 	if (*begin)
 		interrupt_row(table, *begin, event->cpu, soft ? "softirq" : "irq",
-			      event->irq.name ? cell_text(event->irq.name) : cell_uint(event->irq.number),
+			      event->irq.name ? cell_text(event->irq.name)
+			      : soft          ? softirq_cell(table, event->irq.number)
+					      : cell_uint(event->irq.number),
 			      event->time - *begin);
 	*begin = 0;
 }
@@ -446,6 +458,23 @@ static void take_virtual_alloc(struct table *table, const struct event *event) {
 
 // ---- everything ----
 
+// Not folded away into a group.
+static bool is_shown(const struct table *table, int column) {
+	for (size_t i = 0; i < table->group_count; i++)
+		if (table->group[i] == column)
+			return true;
+	return !table->grouped;
+}
+
+static struct cell fields_cell(struct table *table, const struct event *event) {
+	table->text.size = 0;
+	for (uint32_t i = 0; i < event->generic.field_count; i++) {
+		buffer_printf(&table->text, "%s%s=", i ? " " : "", event->generic.fields[i].name);
+		dump_plain(&table->text, &event->generic.fields[i]);
+	}
+	return cell_text(strings_add_bytes(table->tables->strings, table->text.data, table->text.size));
+}
+
 static void take_generic(struct table *table, const struct event *event) {
 	if (event->kind != EVENT_GENERIC)
 		return;
@@ -459,6 +488,8 @@ static void take_generic(struct table *table, const struct event *event) {
 	row[5] = cell_text(event->generic.provider);
 	row[6] = cell_text(event->generic.name);
 	row[7] = microseconds(event->generic.duration);
+	if (is_shown(table, 8))
+		row[8] = fields_cell(table, event);
 	table_row(table);
 }
 
@@ -510,7 +541,7 @@ static void take_pmu_driver(struct table *table, const struct event *event) {
 	{                                                                                                    \
 		TIME, {"cpu", CELL_UINT}, {"tid", CELL_UINT}, {"process", CELL_TEXT}, {"thread", CELL_TEXT}, \
 			{"run_us", CELL_REAL}, {"ready_us", CELL_REAL}, {"wait_us", CELL_REAL},              \
-			{"readied_by", CELL_UINT}, {"wait_reason", CELL_UINT}, {                             \
+			{"readied_by", CELL_UINT}, {"wait_reason", CELL_TEXT}, {                             \
 			"next_tid", CELL_UINT                                                                \
 		}                                                                                            \
 	}
@@ -636,7 +667,7 @@ const struct table_definition table_definitions[] = {
 	  {"operation", CELL_TEXT},
 	  {"address", CELL_HEX},
 	  {"size", CELL_UINT},
-	  {"flags", CELL_HEX}},
+	  {"flags", CELL_TEXT}},
 	 NULL,
 	 NULL,
 	 NULL,
@@ -651,7 +682,8 @@ const struct table_definition table_definitions[] = {
 	  {"tid", CELL_UINT},
 	  {"provider", CELL_TEXT},
 	  {"event", CELL_TEXT},
-	  {"duration_us", CELL_REAL}},
+	  {"duration_us", CELL_REAL},
+	  {"fields", CELL_TEXT}},
 	 "provider,event",
 	 NULL,
 	 "count",

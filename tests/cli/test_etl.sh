@@ -7,6 +7,21 @@ corpus=${TRACELET_CORPUS:-$source/../shared/corpus}/etl
 make_etl=$(dirname "$TRACELET")/tests/etl/make_etl
 tp=$source/tests/perfetto/tp
 
+# check_rows FILE: Perfetto's importer has as many rows as `info` and `table` have switches, samples (idle ones are left
+# out), processes and threads. It makes a thread of each process, which Windows does not, and always has an idle thread.
+check_rows() {
+	"$TRACELET" info --json "$1" >rows.json
+	"$TRACELET" convert --quiet "$1" rows.pb
+	check "$(basename "$1"): the importer finds no trouble" $tp --health rows.pb
+	check_equal "$(basename "$1"): switches, samples, processes and threads as many as the importer's" \
+		"$(jq -r '"\([.events[] | select(.name == "Windows Kernel/Thread/CSwitch").count] | add // 0)|\(
+			(.cpu_samples // {total: 0, idle_thread0_not_dpc_isr: 0}) | .total - .idle_thread0_not_dpc_isr)|\(
+			[.processes[].pid | select(. != 0)] | length)"' rows.json)|$("$TRACELET" table --json "$1" threads | jq length)" \
+		"$($tp rows.pb "select (select count(*) from sched_slice) || '|' || (select count(*) from perf_sample) || '|' ||
+			(select count(*) from process where pid != 0 ${2:-}) || '|' ||
+			(select count(*) from thread where tid != 0 and tid not in (select pid from process))")"
+}
+
 # ---- real files ----
 
 if [ -d "$corpus" ]; then
@@ -21,21 +36,29 @@ if [ -d "$corpus" ]; then
 		"$TRACELET" dump --json "$corpus/perfview__${name#oracle_}.etl" >dump.jsonl
 		check "${name#oracle_}: as Microsoft's library printed it" python3 "$source/tests/etl/oracle" "$expected" dump.jsonl
 	done
+	"$TRACELET" info --json --manifest "$source/tests/etl/clr.man" "$corpus/perfview__gcevents.etl" >ours.json
+	check "events that a user's manifest describes: all as expected" python3 "$source/tests/etl/compare" \
+		"$corpus/expected/perfview__gcevents.json" ours.json
+	check_equal "which are most of them" 13 "$(jq '[.events[] | select(.tiers["man-file"])] | length' ours.json)"
+	check_equal "with names for numbers" '1 true' "$("$TRACELET" dump --json --event GCStart --manifest "$source/tests/etl/clr.man" \
+		"$corpus/perfview__gcevents.etl" | jq -r '"\(.fields.Count) \(.fields.Reason == "Induced")"' | head -1)"
 	net=$corpus/perfview__net.4.5.2.x64.etl
+	shutdown=$corpus/airbus__ShutdownPerfDiagLogger.etl
+	check_equal "times of hours are exact in JSON" "$("$TRACELET" table --csv "$shutdown" images --sort load --limit 1 | tail -1 | cut -d, -f6 | tr -d .)" \
+		"$("$TRACELET" table --json "$shutdown" images --sort load --limit 1 | jq '.[0].load * 1e9 | round')"
 	check_equal "the comparison can fail" 1 "$(jq '.records.total += 1' ours.json >other.json
 		python3 "$source/tests/etl/compare" "$corpus/expected/$name.json" other.json >/dev/null 2>&1; echo $?)"
-	"$TRACELET" info --json "$net" >net.json
+	check_equal "all events that have a stack are dumped with it" "$(jq '.stacks.stats["events with stack"]' "$corpus/expected/perfview__net.4.5.2.x64.json")" \
+		"$("$TRACELET" dump --json --provider "Windows Kernel" "$net" | jq -n '[inputs | select(.stack)] | length')"
 	check_run "a real file converts" 0 "$TRACELET" convert "$net" net.pb
 	check_run "what came out is sound" 0 "$TRACELET" check net.pb
 	if $tp --health net.pb 2>/dev/null; then
-		# Samples that are not idle; those with a .NET name; processes and threads that the file tells about.
-		check_equal "Perfetto's importer counts what info counts" "6320|4494|$(jq '.processes | length - 1' net.json)|$(jq '.threads_seen - 1' net.json)" \
-			"$($tp net.pb "select (select count(*) from perf_sample) || '|' || (select count(*) from perf_sample s
-				join stack_profile_callsite c on s.callsite_id = c.id join stack_profile_frame f on c.frame_id = f.id
-				where f.name not like '%+0x%' and f.name != '') || '|' ||
-				(select count(*) from process where pid != 0 and cmdline is not null) || '|' ||
-				(select count(distinct tid) from thread where tid != 0 and name is not null and
-				tid not in (select pid from process where cmdline is not null))")"
+		check_equal "samples by .NET methods" 4494 "$($tp net.pb "select count(*) from perf_sample s
+			join stack_profile_callsite c on s.callsite_id = c.id join stack_profile_frame f on c.frame_id = f.id
+			where f.name not like '%+0x%' and f.name != ''")"
+		for file in "$net" "$shutdown"; do
+			check_rows "$file"
+		done
 	else
 		skip "Perfetto's importer agrees" "the importer is not to be had, or found trouble"
 	fi
@@ -61,17 +84,66 @@ check "the hand-made file is made" "$make_etl" made.etl
 check_run "info tells about it" 0 "$TRACELET" info made.etl
 check_match "with the session" 'hand-made' "$stdout"
 check_match "and what it lost" '7 events' "$stdout"
+python3 - <<-'END'
+	import struct, zipfile
+	data = open("made.etl", "rb").read()
+	for name, method in ("stored", zipfile.ZIP_STORED), ("deflated", zipfile.ZIP_DEFLATED):
+	    with zipfile.ZipFile(f"{name}.zip", "w", method) as out:
+	        out.writestr("readme.txt", "not this one")
+	        out.writestr("folder/MADE.ETL", data)
+	with zipfile.ZipFile("one.zip", "w", zipfile.ZIP_DEFLATED) as out:
+	    out.writestr("made.etl", data)
+	# The same with numbers of 64 bits, as large ones have them.
+	whole = open("one.zip", "rb").read()
+	end = whole.rindex(b"PK\5\6")
+	at = struct.unpack_from("<I", whole, end + 16)[0]
+	member = bytearray(whole[at : at + 46 + struct.unpack_from("<H", whole, at + 28)[0]])
+	packed, size = struct.unpack_from("<II", member, 20)
+	extra = struct.pack("<HHQQQ", 1, 24, size, packed, 0)
+	struct.pack_into("<II", member, 20, 0xFFFFFFFF, 0xFFFFFFFF)
+	struct.pack_into("<H", member, 30, len(extra))
+	struct.pack_into("<I", member, 42, 0xFFFFFFFF)
+	start = whole[:at] + member + extra
+	wide = struct.pack("<IQHHIIQQQQ", 0x06064B50, 44, 45, 45, 0, 0, 1, 1, len(member) + len(extra), at)
+	locator = struct.pack("<IIQI", 0x07064B50, 0, len(start), 1)
+	last = struct.pack("<IHHHHIIH", 0x06054B50, 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+	open("wide.zip", "wb").write(start + wide + locator + last)
+	damaged = bytearray(open("stored.zip", "rb").read())
+	damaged[damaged.index(data[:100]) + 5000] ^= 1
+	open("damaged.zip", "wb").write(damaged)
+	with zipfile.ZipFile("lzma.zip", "w", zipfile.ZIP_LZMA) as out:
+	    out.writestr("made.etl", data)
+END
+for zip in stored deflated wide; do
+	check_equal "a zip file with a $zip member" 52 "$("$TRACELET" info --json $zip.zip | jq .records.total)"
+done
+check_run "a zip file whose checksum is wrong is refused" 2 "$TRACELET" info damaged.zip
+check_lines "damaged: in one line" 1 "$stderr"
+check_run "so is one that is packed otherwise" 2 timeout 10 "$TRACELET" info lzma.zip
+check_match "which is told" 'neither stored nor deflated' "$stderr"
 check_run "JSON lines" 0 "$TRACELET" dump --json --event CSwitch made.etl
 check_equal "each is one event" 8 "$(jq -s 'map(select(.event == "Thread/CSwitch")) | length' "$stdout")"
 check_equal "only from a time on" 2 "$("$TRACELET" dump --json --event CSwitch --from 200us made.etl | wc -l)"
 check_equal "only up to a time" 6 "$("$TRACELET" dump --json --event CSwitch --to 0.0002 made.etl | wc -l)"
 check_equal "only of a process" 40 "$("$TRACELET" dump --json --pid 40 made.etl | jq -s 'map(.pid) | unique[]')"
 check_equal "only of a provider" 'Hand.Source' "$("$TRACELET" dump --json --provider hand.source made.etl | jq -r .provider)"
+check_equal "only up to the start" 0 "$("$TRACELET" dump --json --to 0 made.etl | wc -l)"
+check_equal "an event by its id" 3 "$("$TRACELET" dump --json --event 3 --provider bbbb made.etl | jq .id)"
+check_equal "its other numbers are there" '0 4 0 true' \
+	"$("$TRACELET" dump --json --event Measured made.etl | jq -r '"\(.version) \(.level) \(.opcode) \(.keywords | startswith("0x"))"')"
+check_equal "an event about an instance" '17 16' "$("$TRACELET" dump --json made.etl | jq -r 'select(.instance) | "\(.instance) \(.parent_instance)"')"
+check_equal "a sample with its stack" 'app.exe+0x500 app.exe+0x900' \
+	"$("$TRACELET" dump --json --event Sample made.etl | jq -r 'select(.fields.InstructionPointer == "0x140000500") | .stack | join(" ")')"
+check_equal "names of numbers" 'UserRequest Waiting' \
+	"$("$TRACELET" dump --json --event CSwitch made.etl | jq -r '"\(.fields.OldThreadWaitReason) \(.fields.OldThreadState)"' | head -1)"
+check_equal "CSV of nothing has its heading" 1 "$("$TRACELET" dump --csv --event nonsense made.etl | wc -l)"
+check_equal "of one that is installed with Windows, by its name" 143 "$("$TRACELET" dump --json --provider DotNETRuntime made.etl | jq .id)"
+check_equal "and by its GUID" 143 "$("$TRACELET" dump --json --provider '{e13c0d23-CCBC-4e12' made.etl | jq .id)"
 check_run "CSV" 0 "$TRACELET" dump --csv made.etl
 check_equal "has a line more than there are events" "$("$TRACELET" dump --json made.etl | wc -l)" "$(($(wc -l <"$stdout") - 1))"
 
 table() { "$TRACELET" table --csv made.etl "$@"; }
-check_equal "context switches with ready and wait time" '0.000080000,0,44,app.exe,main loop,40.000,10.000,30.000,48,6,64' \
+check_equal "context switches with ready and wait time" '0.000080000,0,44,app.exe,main loop,40.000,10.000,30.000,48,UserRequest,64' \
 	"$(table context-switches | sed -n 3p)"
 check_equal "processes" '60,40,child.exe,0.000100000,0.000139500,3,child.exe' "$(table processes | sed -n 3p)"
 check_equal "threads" '44,40,app.exe,main loop,,,40.000' "$(table threads | sed -n 2p)"
@@ -80,7 +152,7 @@ check_equal "images with their PDB" '40,app.exe,0x140000000,65536,\Device\Harddi
 check_equal "interrupts" '0.000059000,1,ISR,ntoskrnl.exe+0x234,1.000' "$(table dpc-isr | sed -n 2p)"
 check_equal "disk" '0.000130000,40,app.exe,Read,0,4096,65536,30.000,\Device\HarddiskVolume1\data.bin' "$(table disk-io | sed -n 2p)"
 check_equal "page faults" '0.000110000,40,app.exe,44,DemandZeroFault,0x7ff00000,0x140000100' "$(table page-faults | sed -n 2p)"
-check_equal "allocations" '0.000112000,40,app.exe,VirtualAlloc,0x20000000,1048576,0x3000' "$(table virtual-alloc | sed -n 2p)"
+check_equal "allocations" '0.000112000,40,app.exe,VirtualAlloc,0x20000000,1048576,Commit|Reserve' "$(table virtual-alloc | sed -n 2p)"
 check_equal "counters of the program, summed" 'ld_spec,3,2,2500' "$(table pmu-app | sed -n 2p)"
 check_equal "counters of the driver, as differences" '0x70,3,2,5000' "$(table pmu-driver | sed -n 2p)"
 check_equal "losses" '0.000350000,,trace,7' "$(table lost | sed -n 2p)"
@@ -88,7 +160,12 @@ check_equal "grouped, summed, sorted" 'app.exe,3,170.000 child.exe,1,20.000' \
 	"$(table context-switches --group-by process --sum run_us --sort run_us | tail -n +2 | xargs)"
 check_equal "the other way round" 'child.exe' \
 	"$(table context-switches --group-by process --sum run_us --sort run_us --reverse | sed -n 2p | cut -d, -f1)"
+check_equal "rows of a table that is grouped" 'ReadGPC Core=3 Event=ld_spec EventIdx=0x70 EventNote=e Value=1000' \
+	"$("$TRACELET" table --json made.etl generic-events --group-by none | jq -r 'map(select(.provider == "WindowsPerf App"))[0] | "\(.event) \(.fields)"')"
 check_equal "JSON" 'child.exe' "$("$TRACELET" table --json made.etl processes | jq -r '.[1].name')"
+check_equal "sums of all rows" '1,65536,30.000' "$(table disk-io --sum size,duration_us | tail -n +2)"
+check_run "sums of text are refused" 2 "$TRACELET" table made.etl disk-io --sum file
+check_lines "sums: told in one line" 1 "$stderr"
 check_run "there is no such table" 2 "$TRACELET" table made.etl nonsense
 check_match "and the others are named" 'context-switches' "$stderr"
 check_run "there is no such column" 2 "$TRACELET" table made.etl processes --group-by nonsense
@@ -97,11 +174,13 @@ check_lines "told in one line" 1 "$stderr"
 check_run "it converts" 0 "$TRACELET" convert made.etl made.pb
 check_run "to a sound trace" 0 "$TRACELET" check made.pb
 if $tp --health made.pb 2>/dev/null; then
-	check_equal "whose switches, samples, tasks and slices Perfetto's importer sees natively" '8|4|2|3|40000|30000' "$($tp made.pb \
-		"select (select count(*) from sched_slice) || '|' || (select count(*) from perf_sample) || '|' ||
-		 (select count(*) from process where pid in (40, 60)) || '|' || (select count(*) from thread where tid in (44, 48, 64)) || '|' ||
-		 (select dur from sched_slice join thread using (utid) where tid = 44 and ts = 180000) || '|' ||
-		 (select dur from slice where name = 'DiskIO/Read')")"
+	check_rows made.etl "and pid != 4" # which has no process of its own in this file
+	check_equal "the length of a stay on a CPU, of a disk request, and on which CPU a DPC was" '40000|30000|PerfInfo/DPC cpu 1' "$($tp made.pb \
+		"select (select dur from sched_slice join thread using (utid) where tid = 44 and ts = 180000) || '|' ||
+		 (select dur from slice where name = 'DiskIO/Read') || '|' ||
+		 (select t.name from slice s join track t on s.track_id = t.id where s.name = 'PerfInfo/DPC')")"
+	check_equal "a process begins, is called by its program, and never runs itself" 'child.exe|200000|0' "$($tp made.pb \
+		"select name || '|' || start_ts || '|' || (select count(*) from thread_state join thread using (utid) where tid = 60) from process where pid = 60")"
 else
 	skip "Perfetto's importer agrees" "the importer is not to be had, or found trouble"
 fi

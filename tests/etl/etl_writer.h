@@ -16,7 +16,7 @@ struct etl_writer {
 	struct buffer out;
 	struct buffer content; // of the buffer that is being filled
 	uint32_t buffer_size;
-	uint16_t cpu;
+	uint16_t cpu, logger;
 	uint64_t time; // that the header of the next buffer bears
 	int compression;
 	uint8_t pointer;
@@ -151,7 +151,7 @@ static void buffer_header(struct etl_writer *writer, uint32_t stored, uint32_t f
 	put64(out, 0); // sequence
 	put64(out, 0);
 	put16(out, writer->cpu);
-	put16(out, 1);
+	put16(out, writer->logger);
 	put32(out, 3);
 	put32(out, writer->unfinished ? UINT32_MAX : filled);
 	put16(out, (uint16_t)(flags | 0x20));
@@ -245,7 +245,12 @@ ETL_UNUSED static void etl_full(struct etl_writer *writer, bool instance, const 
 	put32(out, pid);
 	put64(out, time);
 	put_guid(out, guid);
-	put_zeros(out, instance ? 32 : 8);
+	put64(out, 0); // times in the kernel and out of it
+	if (instance) {
+		put32(out, 17); // itself, its parent
+		put32(out, 16);
+		put_guid(out, guid);
+	}
 	buffer_append(out, payload->data, payload->size);
 	pad(out);
 	payload->size = 0;

@@ -181,6 +181,52 @@ static void test_buffers_of_a_circular_file_are_put_in_order(void **state) {
 	buffer_free(&file);
 }
 
+static void test_sessions_that_were_merged_are_put_in_order(void **state) {
+	struct etl_writer writer;
+	etl_writer_begin(&writer, WRITER_PLAIN, 8);
+	etl_writer_cpu(&writer, 0, 9000);
+	writer.logger = 2; // both for the same CPU and time
+	sample_switch(&writer, 1, 2, 5, 0, 4000);
+	sample_switch(&writer, 3, 4, 5, 0, 8000);
+	etl_writer_cpu(&writer, 0, 9500);
+	writer.logger = 3;
+	sample_switch(&writer, 2, 3, 5, 0, 6000);
+	sample_switch(&writer, 4, 5, 5, 0, 9000);
+	struct buffer file = etl_writer_end(&writer);
+	struct keeper keeper = read_file(&file, &(struct read_options){0});
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(find_kind(&keeper, EVENT_SWITCH, i)->tid, i + 1);
+	keeper_free(&keeper);
+	buffer_free(&file);
+}
+
+static void test_room_that_was_taken_beforehand_is_no_damage(void **state) {
+	struct buffer file = sample_file(WRITER_PLAIN, 8);
+	put_zeros(&file, 100 * 4096);
+	struct stream input;
+	struct etl_info info = gather(&file, &input);
+	assert_int_equal(info.total, 52);
+	assert_int_equal(info.file.unused_bytes, 100 * 4096);
+	assert_int_equal(info.file.damaged_bytes, 0);
+	assert_false(info.file.cut_off);
+	etl_info_free(&info);
+	stream_close(&input);
+	buffer_free(&file);
+}
+
+static void test_damage_in_one_piece_is_one_place(void **state) {
+	struct buffer file = sample_file(WRITER_PLAIN, 8);
+	memset(buffer_room(&file, 100 * 4096), 0xee, 100 * 4096);
+	file.size += 100 * 4096;
+	struct stream input;
+	struct etl_info info = gather(&file, &input);
+	assert_int_equal(info.file.damaged_bytes, 100 * 4096);
+	assert_int_equal(info.file.damaged_places, 1);
+	etl_info_free(&info);
+	stream_close(&input);
+	buffer_free(&file);
+}
+
 static void test_buffers_without_a_length_are_read_to_their_end(void **state) {
 	struct etl_writer writer;
 	etl_writer_begin(&writer, WRITER_PLAIN, 8);
@@ -237,6 +283,54 @@ static void test_a_record_that_cannot_be_one_is_counted(void **state) {
 	etl_info_free(&info);
 	stream_close(&input);
 	buffer_free(&file);
+}
+
+// What the session says about its clock, and what its first record bears.
+static void set_clock(struct buffer *file, uint32_t clock, uint64_t boot, uint64_t time) {
+	enum { RECORD = 0x48, PAYLOAD = RECORD + 32, BOOT = PAYLOAD + 248, CLOCK = PAYLOAD + 272 };
+	memcpy(file->data + RECORD + 16, &time, sizeof(time));
+	memcpy(file->data + BOOT, &boot, sizeof(boot));
+	memcpy(file->data + CLOCK, &clock, sizeof(clock));
+}
+
+static void test_every_clock_gives_nanoseconds(void **state) {
+	const uint64_t start = 132500000000000000u, second = 10000000;
+	const struct {
+		uint32_t clock;
+		uint64_t boot, time; // of the header record
+		uint64_t apart;      // two records that are ten million ticks apart
+		bool system;
+	} cases[] = {
+		{ETL_CLOCK_QPC, start - second, 1000, 1000000000, false},
+		{ETL_CLOCK_SYSTEM, start - second, start, 1000000000, true},
+		{ETL_CLOCK_SYSTEM, 0, start, 1000000000, true},                    // nobody knows the boot
+		{ETL_CLOCK_SYSTEM, start + 100 * second, start, 1000000000, true}, // or it was set wrong
+		{ETL_CLOCK_CYCLES, start - second, 1000, 1000000000 / 300, false}, // 3 GHz
+		{0, start - second, start, 1000000000, true},                      // not told: a FILETIME
+		{0, start - second, 1000, 1000000000, false},                      // not told: a counter
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct etl_writer writer;
+		etl_writer_begin(&writer, WRITER_PLAIN, 8);
+		etl_writer_cpu(&writer, 0, cases[i].time + 3 * second);
+		sample_switch(&writer, 1, 2, 5, 0, cases[i].time + second);
+		sample_switch(&writer, 2, 3, 5, 0, cases[i].time + 2 * second);
+		struct buffer file = etl_writer_end(&writer);
+		set_clock(&file, cases[i].clock, cases[i].boot, cases[i].time);
+		struct keeper keeper = read_file(&file, &(struct read_options){0});
+		uint64_t first = find_kind(&keeper, EVENT_SWITCH, 0)->time,
+			 next = find_kind(&keeper, EVENT_SWITCH, 1)->time;
+		assert_in_range(next - first, cases[i].apart, cases[i].apart + 1);
+		assert_int_not_equal(first, 0);
+		struct stream input;
+		struct etl_info info = gather(&file, &input);
+		assert_int_equal(info.file.header.clock == ETL_CLOCK_SYSTEM, cases[i].system);
+		assert_int_equal(etl_file_filetime(&info.file, cases[i].time), start);
+		etl_info_free(&info);
+		stream_close(&input);
+		keeper_free(&keeper);
+		buffer_free(&file);
+	}
 }
 
 // ---- what becomes of records ----
@@ -357,9 +451,14 @@ static void test_the_drivers_counter_is_told_as_differences(void **state) {
 }
 
 static void test_losses_of_the_session_are_told(void **state) {
-	struct keeper keeper = read_sample();
+	struct buffer file = sample_file(WRITER_PLAIN, 8);
+	file.data[0x48 + 32 + 276] = 3; // buffers
+	struct keeper keeper = read_file(&file, &(struct read_options){0});
 	assert_int_equal(find_kind(&keeper, EVENT_LOST, 0)->lost.count, 7);
+	assert_int_equal(find_kind(&keeper, EVENT_LOST, 1)->lost.count, 3);
+	assert_int_equal(find_kind(&keeper, EVENT_LOST, 1)->lost.source, SOURCE_BUFFER);
 	keeper_free(&keeper);
+	buffer_free(&file);
 }
 
 // ---- schemas ----
@@ -475,10 +574,14 @@ int main(void) {
 		cmocka_unit_test(test_all_compressions_give_the_same_records),
 		cmocka_unit_test(test_records_of_all_cpus_come_in_the_order_of_time),
 		cmocka_unit_test(test_buffers_of_a_circular_file_are_put_in_order),
+		cmocka_unit_test(test_sessions_that_were_merged_are_put_in_order),
+		cmocka_unit_test(test_room_that_was_taken_beforehand_is_no_damage),
+		cmocka_unit_test(test_damage_in_one_piece_is_one_place),
 		cmocka_unit_test(test_buffers_without_a_length_are_read_to_their_end),
 		cmocka_unit_test(test_a_file_that_is_cut_off_is_read_as_far_as_it_goes),
 		cmocka_unit_test(test_a_damaged_buffer_costs_itself_only_and_is_counted),
 		cmocka_unit_test(test_a_record_that_cannot_be_one_is_counted),
+		cmocka_unit_test(test_every_clock_gives_nanoseconds),
 		cmocka_unit_test(test_switches_have_both_threads_and_how_the_old_one_left),
 		cmocka_unit_test(test_who_readies_a_thread_is_who_runs_there),
 		cmocka_unit_test(test_tasks_are_told_with_names_and_ends),

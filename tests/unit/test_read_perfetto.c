@@ -177,6 +177,32 @@ static void test_losses_come_back_and_the_time_without_records(void **state) {
 	keeper_free(&keeper);
 }
 
+// That its switch is missing is found when the next one comes: until then a task seemed to be there.
+static void test_whoever_woke_before_a_gap_is_known(void **state) {
+	struct keeper keeper;
+	trace_begin("system");
+	a_switch(0, 1100, 0, 10, "test", 120);
+	push((struct event){.kind = EVENT_WAKING, .time = 1150, .tid = 10, .waking = {.wakee_tid = 11}});
+	a_switch(0, 1200, 12, 13, "other", 120);
+	back(&keeper);
+	assert_int_equal(nth(&keeper, EVENT_WAKING, 0)->tid, 10);
+	assert_int_equal(nth(&keeper, EVENT_WAKING, 0)->time, 1150);
+	assert_int_equal(count_kind(&keeper, EVENT_SWITCH), 3);
+	keeper_free(&keeper);
+}
+
+static void test_whoever_comes_when_the_test_leaves_is_named_after_a_gap(void **state) {
+	struct keeper keeper;
+	trace_begin("tree");
+	a_task(10, 10, "test", "", 0);
+	cross(1100, 10, 99, "intruder", false, true); // when it had come nobody has seen
+	back(&keeper);
+	const struct event *out = nth(&keeper, EVENT_SWITCH, 0);
+	assert_int_equal(out->switched.next_tid, 99);
+	assert_true(!out->switched.outside && out->switched.next_outside); // so it is written as it was
+	keeper_free(&keeper);
+}
+
 static void test_interrupts_come_back(void **state) {
 	struct keeper keeper;
 	trace_begin("system");
@@ -371,6 +397,41 @@ static void test_a_crash_has_its_stack(void **state) {
 	keeper_free(&keeper);
 }
 
+// Recordings that have no scheduling know no CPUs either.
+static void test_tasks_are_told_without_their_cpu(void **state) {
+	struct keeper keeper;
+	trace_begin("system");
+	a_task(10, 10, "perf-exec", "", 0);
+	push((struct event){.kind = EVENT_RENAME,
+			    .cpu = CPU_NONE,
+			    .time = 1100,
+			    .tid = 10,
+			    .pid = 10,
+			    .rename = {.name = text("renamed")}});
+	push((struct event){.kind = EVENT_EXEC,
+			    .cpu = CPU_NONE,
+			    .time = 1200,
+			    .tid = 10,
+			    .pid = 10,
+			    .exec = {.name = text("sleep")}});
+	push((struct event){.kind = EVENT_FORK,
+			    .cpu = CPU_NONE,
+			    .time = 1300,
+			    .tid = 10,
+			    .pid = 10,
+			    .fork = {.child_tid = 11, .child_pid = 10, .name = text("thread")}});
+	push((struct event){.kind = EVENT_EXIT, .cpu = CPU_NONE, .time = 1400, .tid = 10, .pid = 10});
+	back(&keeper);
+	assert_string_equal(TEXT(&keeper, nth(&keeper, EVENT_RENAME, 0)->rename.name), "renamed");
+	assert_int_equal(nth(&keeper, EVENT_RENAME, 0)->time, 1100);
+	assert_string_equal(TEXT(&keeper, nth(&keeper, EVENT_EXEC, 0)->exec.name), "sleep");
+	assert_int_equal(nth(&keeper, EVENT_EXEC, 0)->cpu, CPU_NONE);
+	assert_int_equal(nth(&keeper, EVENT_TASK, 1)->tid, 11); // who made it is not told
+	assert_string_equal(TEXT(&keeper, nth(&keeper, EVENT_TASK, 1)->task.name), "thread");
+	assert_int_equal(nth(&keeper, EVENT_EXIT, 0)->time, 1400);
+	keeper_free(&keeper);
+}
+
 // ---- marks ----
 
 static void test_marks_come_back(void **state) {
@@ -467,6 +528,34 @@ static void test_samples_have_their_stacks(void **state) {
 	assert_two_frames(&keeper, nth(&keeper, EVENT_SAMPLE, 0)->sample.stack);
 	assert_two_frames(&keeper, nth(&keeper, EVENT_SAMPLE, 1)->sample.stack);
 	assert_int_equal(nth(&keeper, EVENT_SAMPLE, 2)->sample.stack, 0);
+	keeper_free(&keeper);
+}
+
+static void named_sample(uint64_t time, uint32_t tid, uint32_t pid, const char *comm, uint32_t flags) {
+	push((struct event){.kind = EVENT_SAMPLE,
+			    .cpu = CPU_NONE,
+			    .time = time,
+			    .tid = tid,
+			    .pid = pid,
+			    .sample = {.weight = 1, .comm = text(comm), .flags = flags}});
+}
+
+static void test_names_that_only_samples_tell_come_back(void **state) {
+	struct keeper keeper;
+	trace_begin("system");
+	named_sample(1100, 10, 10, "known", 0);
+	named_sample(1200, 11, 0, "no process", SAMPLE_NO_PID);
+	named_sample(1300, 0, 0, "swapper", 0);
+	named_sample(1400, 0, 0, "", SAMPLE_NO_TASK);
+	back(&keeper);
+	assert_int_equal(nth(&keeper, EVENT_TASK, 0)->tid, 10);
+	assert_string_equal(TEXT(&keeper, nth(&keeper, EVENT_TASK, 0)->task.name), "known");
+	assert_int_equal(nth(&keeper, EVENT_RENAME, 0)->tid, 11);
+	assert_string_equal(TEXT(&keeper, nth(&keeper, EVENT_RENAME, 0)->rename.name), "no process");
+	assert_int_equal(nth(&keeper, EVENT_SAMPLE, 1)->sample.flags, SAMPLE_NO_PID);
+	assert_string_equal(TEXT(&keeper, nth(&keeper, EVENT_SAMPLE, 2)->sample.comm), "swapper");
+	assert_int_equal(nth(&keeper, EVENT_SAMPLE, 2)->sample.flags, 0);
+	assert_int_equal(nth(&keeper, EVENT_SAMPLE, 3)->sample.flags, SAMPLE_NO_TASK);
 	keeper_free(&keeper);
 }
 
@@ -658,6 +747,8 @@ int main(void) {
 		cmocka_unit_test(test_a_switch_knows_who_left),
 		cmocka_unit_test(test_time_outside_the_test_is_told_as_such),
 		cmocka_unit_test(test_losses_come_back_and_the_time_without_records),
+		cmocka_unit_test(test_whoever_woke_before_a_gap_is_known),
+		cmocka_unit_test(test_whoever_comes_when_the_test_leaves_is_named_after_a_gap),
 		cmocka_unit_test(test_interrupts_come_back),
 		cmocka_unit_test(test_tasks_have_their_names_and_command_lines),
 		cmocka_unit_test(test_a_fork_tells_process_and_thread_apart),
@@ -665,8 +756,10 @@ int main(void) {
 		cmocka_unit_test(test_a_thread_that_calls_exec_makes_no_switch),
 		cmocka_unit_test(test_an_exit_tells_all_it_did),
 		cmocka_unit_test(test_a_crash_has_its_stack),
+		cmocka_unit_test(test_tasks_are_told_without_their_cpu),
 		cmocka_unit_test(test_marks_come_back),
 		cmocka_unit_test(test_samples_have_their_stacks),
+		cmocka_unit_test(test_names_that_only_samples_tell_come_back),
 		cmocka_unit_test(test_generic_events_have_their_fields),
 		cmocka_unit_test(test_counters_know_their_cpu),
 		cmocka_unit_test(test_a_long_trace_of_many_cpus_comes_back_in_order),

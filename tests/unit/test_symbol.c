@@ -105,6 +105,42 @@ static void test_this_program_s_own_unwind_table(void **state) {
 }
 
 #ifdef __x86_64__
+// Entry by entry, without a table, each function's rows are the same.
+static void test_a_row_without_a_table(void **state) {
+	struct elf_object *object = elf_open("/proc/self/exe", "");
+	const uint8_t *section = object->eh_frame;
+	struct unwind_table *table = unwind_table_new(section, object->eh_frame_size,
+						      object->eh_frame_address);
+	size_t rows = 0;
+	uint32_t head[2];
+	for (size_t at = 0; at + 16 <= object->eh_frame_size; at += 4 + head[0]) {
+		memcpy(head, section + at, sizeof(head));
+		if (!head[0])
+			break;
+		if (!head[1])
+			continue; // not a function
+		int32_t offset;
+		memcpy(&offset, section + at + 8, sizeof(offset));
+		uint64_t begin = object->eh_frame_address + at + 8 + (uint64_t)(int64_t)offset;
+		for (uint64_t pc = begin; pc < begin + 40; pc++) {
+			struct unwind_row row = {0}, same = {0};
+			if (!unwind_row_in_entry(section, object->eh_frame_size, object->eh_frame_address, at,
+						 pc, &same))
+				continue;
+			assert_true(unwind_row_at(table, pc, &row));
+			row.pc = same.pc = 0;
+			assert_memory_equal(&row, &same, sizeof(row));
+			rows++;
+		}
+	}
+	assert_true(rows > 400);
+	struct unwind_row row;
+	assert_false(unwind_row_in_entry(section, object->eh_frame_size, object->eh_frame_address,
+					 object->eh_frame_size + 1, 0, &row));
+	unwind_table_free(table);
+	elf_close(object);
+}
+
 // Two frames by hand: the inner one has pushed the frame pointer, the outer one is the last.
 static const struct unwind_row *two_rows(void *context, uint64_t pc, bool *stop) {
 	static const struct unwind_row inner = {.cfa = CFA_REGISTER,
@@ -188,6 +224,7 @@ int main(void) {
 		cmocka_unit_test(test_another_build_id_is_another_file),
 		cmocka_unit_test(test_this_program_s_own_unwind_table),
 #ifdef __x86_64__
+		cmocka_unit_test(test_a_row_without_a_table),
 		cmocka_unit_test(test_a_stack_is_walked_to_its_end),
 		cmocka_unit_test(test_a_program_s_entry_is_outermost),
 #endif

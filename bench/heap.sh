@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Exact heap profiles: how much slower a program gets, and how much larger; in the same
+# run heaptrack, and valgrind's DHAT once. CPU time, of the program alone and with all
+# that makes the profile.
+. "$(dirname "$0")/lib.sh"
+
+cat >allocate.c <<-'END'
+	#include <stdio.h>
+	#include <stdlib.h>
+	#include <string.h>
+
+	__attribute__((noinline)) static void *make(size_t size) {
+		char *block = malloc(size);
+		block[0] = 1;
+		return block;
+	}
+
+	int main(void) {
+		void *blocks[64] = {0};
+		for (size_t i = 0; i < 5000000; i++) {
+			free(blocks[i % 64]);
+			blocks[i % 64] = make(16 + i % 500);
+		}
+		FILE *status = fopen("/proc/self/status", "r");
+		char line[256];
+		while (status && fgets(line, sizeof(line), status))
+			if (strncmp(line, "VmHWM:", 6) == 0)
+				printf("%ld\n", atol(line + 6));
+		return 0;
+	}
+END
+gcc -O2 -o allocate allocate.c
+
+cat >load.py <<-'END'
+	import json
+	rows = [{"number": i, "names": [str(i)] * 3} for i in range(60000)]
+	assert len(json.loads(json.dumps(rows))) == len(rows)
+	print([line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM:")][0])
+END
+
+cat >load.sql <<-'END'
+	create table numbers (id integer primary key, name text);
+	with recursive count(n) as (select 1 union all select n + 1 from count where n < 300000)
+	insert into numbers select n, 'name ' || n from count;
+	create index names on numbers (name);
+	select count(*), sum(length(name)) from numbers where name like '%7%';
+	select substr(name, 6, 2) as head, group_concat(id) from numbers group by head;
+END
+
+programs=("allocate=./allocate")
+# Not a shim of a version manager: it would be what is measured.
+python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null || true)
+[ -z "$python" ] || programs+=("python=$python load.py")
+[ -z "$(command -v sqlite3)" ] || programs+=("sqlite=sqlite3 :memory: '.read load.sql'")
+
+commands=()
+for program in "${programs[@]}"; do
+	name=${program%%=*} command=${program#*=}
+	commands+=("$name=$command" "$name.heap=$TRACELET run --heap --quiet --output-dir out.$name -- $command")
+	[ -z "$(command -v heaptrack)" ] || commands+=("$name.heaptrack=heaptrack -o track $command")
+done
+table=$("$bench/measure.py" "$ROUNDS" "${commands[@]}")
+echo "medians of $ROUNDS: wall s, CPU s (of all)"
+cut -d' ' -f1-3 <<<"$table" | sed 's/^/  /'
+if command -v valgrind >/dev/null; then
+	begin=$(date +%s.%N)
+	valgrind -q --tool=dhat --dhat-out-file=/dev/null ./allocate 2>/dev/null
+	echo "  allocate, valgrind's DHAT, once: $(calculate "$(date +%s.%N) - $begin") s"
+fi
+
+# of_test PROGRAM FIELD: the median of what the manifest tells of the test alone.
+of_test() {
+	jq -s "map(.$2) | sort | .[length / 2 | floor]" "out.$1/manifest.jsonl"
+}
+
+floor_of() { # PROGRAM TIMES
+	[ -n "$(column "$1" 3)" ] || return 0
+	floor "$1, times as slow" "$(calculate "$(of_test "$1" cpu_seconds) / $(column "$1" 3)")" "<=" "$2"
+	floor "$1, seconds before the test and from its end to its profile" \
+		"$(calculate "$(column "$1.heap" 2) - $(of_test "$1" wall_seconds)")" "<=" 0.5
+	local peer
+	peer=$(column "$1.heaptrack" 2)
+	[ -z "$peer" ] || echo "      heaptrack: $(calculate "$peer / $(column "$1" 2)") times as slow"
+}
+
+floor_of allocate 5
+floor_of sqlite 1.3
+floor_of python 1.6
+# The program's own largest size, in kB.
+more() { # COMMAND...
+	plain=$("$@") with=$("$TRACELET" run --heap --quiet --output-dir out -- "$@" 2>/dev/null)
+}
+more ./allocate
+floor "MB of memory more, allocate" "$(calculate "($with - $plain) / 1024")" "<=" 30
+if [ -n "$python" ]; then
+	more "$python" load.py
+	floor "times the memory, python" "$(calculate "$with / $plain")" "<=" 1.25
+fi
+finish

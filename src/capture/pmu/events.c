@@ -1,0 +1,302 @@
+// From a list of names to events. Names that are the same everywhere are in tables here;
+// those of a machine's own come from sysfs and tracefs.
+#include "capture/pmu/events.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct known {
+	const char *name, *other; // `other` as some say it, or NULL
+	uint32_t type;
+	uint64_t config;
+	const char *description;
+};
+
+static const struct known known[] = {
+	{"task-clock", NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, "nanoseconds on a CPU"},
+	{"cpu-clock", NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, "nanoseconds, by the CPU's clock"},
+	{"context-switches", "cs", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES,
+	 "times that a thread left its CPU"},
+	{"cpu-migrations", "migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS,
+	 "times that a thread went on on another CPU"},
+	{"page-faults", "faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, "pages asked for"},
+	{"minor-faults", NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN,
+	 "pages that were in memory already"},
+	{"major-faults", NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ,
+	 "pages that had to be read from disk"},
+	{"alignment-faults", NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_ALIGNMENT_FAULTS,
+	 "unaligned accesses that the kernel mended"},
+	{"emulation-faults", NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_FAULTS,
+	 "instructions that the kernel emulated"},
+	{"cgroup-switches", NULL, PERF_TYPE_SOFTWARE, 11, "switches to a task of another cgroup"},
+	{"cycles", "cpu-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, "cycles of the CPU"},
+	{"instructions", NULL, PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, "instructions that retired"},
+	{"cache-references", NULL, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES,
+	 "accesses to the last cache, as a rule"},
+	{"cache-misses", NULL, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES,
+	 "accesses that no cache could serve, as a rule"},
+	{"branches", "branch-instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS,
+	 "branches that retired"},
+	{"branch-misses", NULL, PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES,
+	 "branches that were predicted wrongly"},
+	{"bus-cycles", NULL, PERF_TYPE_HARDWARE, PERF_COUNT_HW_BUS_CYCLES, "cycles of the bus"},
+	{"stalled-cycles-frontend", "idle-cycles-frontend", PERF_TYPE_HARDWARE,
+	 PERF_COUNT_HW_STALLED_CYCLES_FRONTEND, "cycles in which nothing came to be executed"},
+	{"stalled-cycles-backend", "idle-cycles-backend", PERF_TYPE_HARDWARE,
+	 PERF_COUNT_HW_STALLED_CYCLES_BACKEND, "cycles in which nothing could be executed"},
+	{"ref-cycles", NULL, PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES,
+	 "cycles at the rate that does not change"},
+};
+
+static const struct {
+	const char *name, *what;
+	uint64_t config;
+} caches[] = {
+	{"L1-dcache", "the first cache, of data", PERF_COUNT_HW_CACHE_L1D},
+	{"L1-icache", "the first cache, of instructions", PERF_COUNT_HW_CACHE_L1I},
+	{"LLC", "the last cache", PERF_COUNT_HW_CACHE_LL},
+	{"dTLB", "the address cache of data", PERF_COUNT_HW_CACHE_DTLB},
+	{"iTLB", "the address cache of instructions", PERF_COUNT_HW_CACHE_ITLB},
+	{"branch", "the branch predictor", PERF_COUNT_HW_CACHE_BPU},
+	{"node", "the node's memory", PERF_COUNT_HW_CACHE_NODE},
+};
+
+static const struct {
+	const char *name;
+	uint64_t operation, result;
+} accesses[] = {
+	{"loads", PERF_COUNT_HW_CACHE_OP_READ, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
+	{"load-misses", PERF_COUNT_HW_CACHE_OP_READ, PERF_COUNT_HW_CACHE_RESULT_MISS},
+	{"stores", PERF_COUNT_HW_CACHE_OP_WRITE, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
+	{"store-misses", PERF_COUNT_HW_CACHE_OP_WRITE, PERF_COUNT_HW_CACHE_RESULT_MISS},
+	{"prefetches", PERF_COUNT_HW_CACHE_OP_PREFETCH, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
+	{"prefetch-misses", PERF_COUNT_HW_CACHE_OP_PREFETCH, PERF_COUNT_HW_CACHE_RESULT_MISS},
+};
+
+void pmu_event_names(pmu_name_taker *take, void *context) {
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		take(known[i].name, known[i].type == PERF_TYPE_SOFTWARE ? "software" : "hardware",
+		     known[i].description, context);
+	for (size_t cache = 0; cache < ARRAY_SIZE(caches); cache++)
+		for (size_t access = 0; access < ARRAY_SIZE(accesses); access++) {
+			CLEANUP_FREE char *name = memory_format("%s-%s", caches[cache].name,
+								accesses[access].name);
+			CLEANUP_FREE char *words = memory_format("%s of %s", accesses[access].name,
+								 caches[cache].what);
+			take(name, "cache", words, context);
+		}
+}
+
+// ---- one name ----
+
+static bool take_known(struct pmu_event *event, const char *name) {
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (strcmp(name, known[i].name) == 0 ||
+		    (known[i].other && strcmp(name, known[i].other) == 0)) {
+			event->type = known[i].type;
+			event->config[0] = known[i].config;
+			return true;
+		}
+	return false;
+}
+
+static bool take_cache(struct pmu_event *event, const char *name) {
+	for (size_t cache = 0; cache < ARRAY_SIZE(caches); cache++) {
+		size_t length = strlen(caches[cache].name);
+		if (strncmp(name, caches[cache].name, length) != 0 || name[length] != '-')
+			continue;
+		for (size_t access = 0; access < ARRAY_SIZE(accesses); access++)
+			if (strcmp(name + length + 1, accesses[access].name) == 0) {
+				event->type = PERF_TYPE_HW_CACHE;
+				event->config[0] = caches[cache].config | accesses[access].operation << 8 |
+						   accesses[access].result << 16;
+				return true;
+			}
+	}
+	return false;
+}
+
+static bool take_raw(struct pmu_event *event, const char *name) {
+	char *end;
+	if (*name != 'r' || !isxdigit((unsigned char)name[1]) || strlen(name) > 17)
+		return false;
+	event->type = PERF_TYPE_RAW;
+	event->config[0] = strtoull(name + 1, &end, 16);
+	return !*end;
+}
+
+static int take_tracepoint(struct pmu_event *event, const char *name, const struct pmu_source *source,
+			   char *why) {
+	CLEANUP_FREE char *path = memory_string(name);
+	*strchr(path, ':') = '/';
+	CLEANUP_FREE char *events = memory_format("%s/events", source->tracing);
+	CLEANUP_FREE char *file = memory_format("%s/id", path);
+	if (strstr(path, "..")) {
+		snprintf(why, PMU_WHY_SIZE, "there is no tracepoint '%.100s'", name);
+		return -EINVAL;
+	}
+	CLEANUP_FREE char *id = pmu_sysfs_line(events, file);
+	if (!id && source->pfm && pmu_pfm_event(event, name) == 0)
+		return 0;
+	event->type = PERF_TYPE_TRACEPOINT;
+	if (access(events, R_OK | X_OK) < 0) {
+		event->missing = memory_format("tracepoints cannot be looked up: %s: %s", events,
+					       strerror(errno));
+		return 0;
+	}
+	if (!id) {
+		snprintf(why, PMU_WHY_SIZE, "there is no tracepoint '%.100s'", name);
+		return -EINVAL;
+	}
+	event->config[0] = strtoull(id, NULL, 10);
+	return 0;
+}
+
+static int take_pmu(struct pmu_event *event, const char *name, const struct pmu_source *source, char *why) {
+	CLEANUP_FREE char *pmu = memory_string(name);
+	char *terms = strchr(pmu, '/'), what[PMU_WHY_SIZE] = "";
+	*terms++ = 0;
+	char *end = strchr(terms, '/');
+	if (!end || end[1]) {
+		snprintf(why, PMU_WHY_SIZE, "'%.100s' is not written as pmu/event/", name);
+		return -EINVAL;
+	}
+	*end = 0;
+	int error = pmu_sysfs_event(event, source->devices, pmu, terms, what);
+	if (error == -ENOENT) {
+		event->missing = memory_format("this machine has no PMU '%s'", pmu);
+		return 0;
+	}
+	if (error)
+		snprintf(why, PMU_WHY_SIZE, "%.100s: %.140s", name, what);
+	return error;
+}
+
+static int take_name(struct pmu_event *event, const char *name, const struct pmu_source *source, char *why,
+		     bool alias) {
+	const char *code = alias && source->alias ? source->alias(name, source->context) : NULL;
+	if (code)
+		return take_name(event, code, source, why, false);
+	if (strchr(name, '/'))
+		return take_pmu(event, name, source, why);
+	if (take_known(event, name) || take_cache(event, name) || take_raw(event, name))
+		return 0;
+	if (strchr(name, ':'))
+		return take_tracepoint(event, name, source, why);
+	CLEANUP_FREE char *owner = pmu_sysfs_owner(source->devices, name);
+	if (owner)
+		return pmu_sysfs_event(event, source->devices, owner, name, why);
+	if (source->pfm && pmu_pfm_event(event, name) == 0)
+		return 0;
+	snprintf(why, PMU_WHY_SIZE, "there is no event '%.100s'; 'tracelet stat list' shows them", name);
+	return -EINVAL;
+}
+
+// ---- lists ----
+
+// ":u" and the like behind a name, which are cut off; sched:u is no tracepoint of that name.
+static void take_modifiers(char *name, struct pmu_event *event) {
+	char *colon = strrchr(name, ':');
+	if (!colon || !colon[1] || strspn(colon + 1, "uk") != strlen(colon + 1))
+		return;
+	event->only_user = !strchr(colon, 'k');
+	event->only_kernel = !strchr(colon, 'u');
+	*colon = 0;
+}
+
+static int add_event(struct pmu_events *events, const char *text, const char *modifiers, unsigned group,
+		     const struct pmu_source *source, char *why) {
+	struct pmu_event event = {.group = group, .scale = 1};
+	CLEANUP_FREE char *name = memory_string(text);
+	take_modifiers(name, &event);
+	if (!event.only_user && !event.only_kernel && *modifiers) {
+		event.name = memory_format("%s:%s", text, modifiers);
+		event.only_user = !strchr(modifiers, 'k');
+		event.only_kernel = !strchr(modifiers, 'u');
+	} else {
+		event.name = memory_string(text);
+	}
+	if (!*name) {
+		snprintf(why, PMU_WHY_SIZE, "a name of an event is missing");
+		free(event.name);
+		return -EINVAL;
+	}
+	int error = take_name(&event, name, source, why, true);
+	array_push(events, event); // also if it failed: the list is freed as a whole
+	return error;
+}
+
+// The length of the next item of a list: to a comma that is not between slashes or braces.
+static size_t item_length(const char *list) {
+	bool in_slashes = false, in_braces = false;
+	size_t length = 0;
+	for (; list[length]; length++) {
+		char letter = list[length];
+		if (letter == '/')
+			in_slashes = !in_slashes;
+		else if (!in_slashes && (letter == '{' || letter == '}'))
+			in_braces = letter == '{';
+		else if (letter == ',' && !in_slashes && !in_braces)
+			break;
+	}
+	return length;
+}
+
+static int add_list(struct pmu_events *events, const char *list, const char *modifiers, bool grouped,
+		    const struct pmu_source *source, char *why);
+
+static int add_group(struct pmu_events *events, char *text, const struct pmu_source *source, char *why) {
+	char *end = strrchr(text, '}');
+	const char *modifiers = end && end[1] == ':' ? end + 2 : "";
+	if (!end || strchr(text + 1, '{') || (end[1] && (end[1] != ':' || !*modifiers)) ||
+	    strspn(modifiers, "uk") != strlen(modifiers)) {
+		snprintf(why, PMU_WHY_SIZE, "'%.100s' is no group like {a,b} or {a,b}:u", text);
+		return -EINVAL;
+	}
+	*end = 0;
+	return add_list(events, text + 1, modifiers, true, source, why);
+}
+
+static int add_list(struct pmu_events *events, const char *list, const char *modifiers, bool grouped,
+		    const struct pmu_source *source, char *why) {
+	int error = 0;
+	unsigned group = grouped ? events->groups++ : 0;
+	for (bool more = true; more && !error;) {
+		size_t length = item_length(list);
+		CLEANUP_FREE char *item = memory_format("%.*s", (int)length, list);
+		if (*item == '{' && !grouped)
+			error = add_group(events, item, source, why);
+		else
+			error = add_event(events, item, modifiers, grouped ? group : events->groups++, source,
+					  why);
+		more = list[length] == ',';
+		list += length + 1;
+	}
+	return error;
+}
+
+int pmu_events_parse(struct pmu_events *events, const char *list, const struct pmu_source *source,
+		     char why[PMU_WHY_SIZE]) {
+	return add_list(events, list, "", false, source, why);
+}
+
+struct pmu_event *pmu_events_find(const struct pmu_events *events, const char *name) {
+	for (size_t i = 0; i < events->count; i++)
+		if (strcmp(events->items[i].name, name) == 0)
+			return &events->items[i];
+	return NULL;
+}
+
+void pmu_events_free(struct pmu_events *events) {
+	for (size_t i = 0; i < events->count; i++) {
+		free(events->items[i].name);
+		free(events->items[i].cpus);
+		free(events->items[i].unit);
+		free(events->items[i].missing);
+	}
+	array_free(events);
+}

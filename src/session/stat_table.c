@@ -1,0 +1,145 @@
+// The report for people: a table, and rows while a timeline grows.
+#include "session/stat.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static void append_note(struct buffer *text, const struct counting *counting, size_t index,
+			const struct count *count) {
+	const struct pmu_event *event = &counting->events.items[index];
+	struct buffer note = {0};
+	const char *comma = "";
+	bool clock = strncmp(event->name, "task-clock", 10) == 0 || strncmp(event->name, "cpu-clock", 9) == 0;
+	if (event->missing) {
+		buffer_printf(text, "  not available: %s", event->missing);
+		return;
+	}
+	if (!stat_was_counted(counting, index, count)) {
+		buffer_printf(text, "  not available: it was never on a counter");
+		return;
+	}
+	if (clock)
+		buffer_printf(&note, "%.4g ms", count->scaled / 1e6), comma = ", ";
+	if (event->unit)
+		buffer_printf(&note, "%s%.6g %s", comma, count->scaled * event->scale, event->unit),
+			comma = ", ";
+	if (event->cpus)
+		buffer_printf(&note, "%swhole machine", comma), comma = ", ";
+	if (count->running < count->enabled)
+		buffer_printf(&note, "%sscaled", comma);
+	buffer_printf(text, "  %-24.*s", (int)note.size, note.data ? (char *)note.data : "");
+	buffer_free(&note);
+}
+
+static void append_event(struct buffer *text, const struct stat_part *part, size_t index) {
+	const struct counting *counting = part->counting;
+	struct count count = stat_count(part, index);
+	double seconds = part->reading->end - part->reading->begin;
+	bool counted = stat_was_counted(counting, index, &count);
+	char number[40];
+	buffer_printf(text, "  %20s  %-28s", counted ? stat_number(round(count.scaled), number) : "-",
+		      counting->events.items[index].name);
+	append_note(text, counting, index, &count);
+	if (counted) {
+		double share = count.enabled ? 100.0 * (double)count.running / (double)count.enabled : 100;
+		buffer_printf(text, " %16s %7.1f%%",
+			      seconds > 0 ? stat_number(round(count.scaled / seconds), number) : "-", share);
+	}
+	buffer_printf(text, "\n");
+}
+
+static void append_metric(struct buffer *text, const struct stat_part *part, const struct metric *metric) {
+	double value = stat_metric_value(part, metric);
+	if (isnan(value) && !part->counting->options->metrics)
+		return; // nobody asked for it
+	if (isnan(value))
+		buffer_printf(text, "  %20s  %-28s  not available: an event of it is not\n", "-",
+			      metric->name);
+	else
+		buffer_printf(text, "  %20.4g  %-28s  %s\n", value, metric->name,
+			      metric->unit ? metric->unit : "");
+}
+
+static void append_part(const struct stat_part *part, void *context) {
+	struct buffer *text = context;
+	char name[64];
+	stat_part_name(part, name);
+	if (*name)
+		buffer_printf(text, "\n%s\n", name);
+	buffer_printf(text, "  %20s  %-28s  %-24s %16s %8s\n", "VALUE", "EVENT", "NOTE", "PER SECOND",
+		      "SHARE");
+	for (size_t i = 0; i < part->counting->events.count; i++)
+		append_event(text, part, i);
+	for (size_t i = 0; i < part->counting->shown.count; i++)
+		append_metric(text, part, part->counting->shown.items[i]);
+}
+
+// ---- a timeline ----
+
+static int column_width(const struct counting *counting, size_t event) {
+	return (int)MAX(strlen(counting->events.items[event].name), 14);
+}
+
+void stat_table_begin(struct counting *counting, struct buffer *text) {
+	if (!counting->options->timeline)
+		return;
+	buffer_printf(text, "  %10s", "SECONDS");
+	if (counting->options->per_core || counting->options->per_thread)
+		buffer_printf(text, "  %-20s", "WHERE");
+	for (size_t i = 0; i < counting->events.count; i++)
+		buffer_printf(text, "  %*s", column_width(counting, i), counting->events.items[i].name);
+	for (size_t i = 0; i < counting->shown.count; i++)
+		if (counting->options->metrics)
+			buffer_printf(text, "  %14s", counting->shown.items[i]->name);
+	buffer_printf(text, "\n");
+}
+
+static void append_row(const struct stat_part *part, void *context) {
+	const struct counting *counting = part->counting;
+	struct buffer *text = context;
+	char name[64], number[40];
+	stat_part_name(part, name);
+	buffer_printf(text, "  %10.3f", part->reading->end);
+	if (*name)
+		buffer_printf(text, "  %-20s", name);
+	for (size_t i = 0; i < counting->events.count; i++) {
+		struct count count = stat_count(part, i);
+		bool counted = stat_was_counted(counting, i, &count);
+		buffer_printf(text, "  %*s", column_width(counting, i),
+			      counted ? stat_number(round(count.scaled), number) : "-");
+	}
+	for (size_t i = 0; i < counting->shown.count; i++)
+		if (counting->options->metrics) {
+			double value = stat_metric_value(part, counting->shown.items[i]);
+			if (isnan(value))
+				buffer_printf(text, "  %14s", "-");
+			else
+				buffer_printf(text, "  %14.4g", value);
+		}
+	buffer_printf(text, "\n");
+}
+
+void stat_table_row(struct counting *counting, const struct stat_reading *reading, struct buffer *text) {
+	if (counting->options->per_core || counting->options->per_thread) {
+		stat_each_part(counting, reading, append_row, text);
+	} else {
+		struct stat_part whole = stat_whole(counting, reading);
+		append_row(&whole, text);
+	}
+}
+
+// ---- the end ----
+
+void stat_table_end(struct counting *counting, struct buffer *text) {
+	struct stat_part whole = stat_whole(counting, &counting->total);
+	char **command = counting->options->command;
+	buffer_printf(text, "%stracelet: counted for %.6f s%s%s%s\n", counting->options->timeline ? "\n" : "",
+		      counting->total.end, command ? ": " : "", command ? command[0] : "",
+		      counting->counters.user_only ? " (without the kernel, which this user may not count)"
+						   : "");
+	stat_each_part(counting, &counting->total, append_part, text);
+	if (counting->options->per_core || counting->options->per_thread)
+		buffer_printf(text, "\nall\n");
+	append_part(&whole, text);
+}

@@ -1,0 +1,218 @@
+// Allocations that are known to the unit, one way for each word of the command line.
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define APART __attribute__((noinline, noclone))
+
+static void *volatile kept; // so that no allocation is left out
+
+APART static void *give(size_t size) {
+	void *block = malloc(size);
+	kept = block;
+	return block;
+}
+
+APART static void take(void *block) {
+	kept = block;
+	free(block);
+}
+
+// 1000 blocks of 10 bytes; all live at once.
+APART static void plain(void) {
+	static void *blocks[1000];
+	for (int i = 0; i < 1000; i++)
+		blocks[i] = give(10);
+	for (int i = 0; i < 1000; i++)
+		take(blocks[i]);
+}
+
+// 24, 24000 and 12 bytes: three blocks, the last of which stays.
+APART static void resized(void) {
+	void *block = give(24);
+	void *other = malloc(40); // so that it has to move
+	block = realloc(block, 24000);
+	kept = realloc(block, 12);
+	take(other);
+}
+
+APART static void all_ways(void) {
+	void *block = NULL;
+	take(calloc(3, 7));
+	take(realloc(NULL, 33));
+	take(reallocarray(NULL, 4, 11));
+	take(memalign(64, 65));
+	take(aligned_alloc(32, 96));
+	take(valloc(130));
+	if (posix_memalign(&block, 128, 257) == 0)
+		take(block);
+	kept = realloc(give(77), 0);
+}
+
+APART static void empty(void) {
+	take(give(0));
+}
+
+// 4 threads with 10,000 blocks of 48 bytes each, freed by the thread after it.
+static void *handed[4][10000];
+static pthread_barrier_t together;
+
+APART static void *in_thread(void *number) {
+	size_t self = (size_t)number;
+	for (int i = 0; i < 10000; i++)
+		handed[self][i] = give(48);
+	pthread_barrier_wait(&together);
+	for (int i = 0; i < 10000; i++)
+		take(handed[(self + 1) % 4][i]);
+	return NULL;
+}
+
+APART static void threads(void) {
+	pthread_t running[4];
+	pthread_barrier_init(&together, NULL, 4);
+	for (size_t i = 0; i < 4; i++)
+		pthread_create(&running[i], NULL, in_thread, (void *)i);
+	for (size_t i = 0; i < 4; i++)
+		pthread_join(running[i], NULL);
+}
+
+// What children allocate is theirs: 5 blocks of 100 bytes are ours.
+APART static void forks(void) {
+	for (int i = 0; i < 5; i++) {
+		void *block = give(100);
+		pid_t child = i == 4 ? (pid_t)syscall(SYS_fork) : fork();
+		if (child == 0) {
+			take(block);
+			for (int k = 0; k < 1000; k++)
+				take(give(1 << 10));
+			_exit(0);
+		}
+		waitpid(child, NULL, 0);
+		take(block);
+	}
+}
+
+// Interrupted at any place: 100,000 blocks of 20 bytes.
+static volatile sig_atomic_t interruptions;
+
+APART static void on_alarm(int signal) {
+	interruptions++;
+}
+
+APART static void signals(void) {
+	struct itimerval often = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
+	signal(SIGALRM, on_alarm);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (int i = 0; i < 100000; i++)
+		take(give(20));
+	setitimer(ITIMER_REAL, &never, NULL);
+}
+
+// On a stack of its own: 300 bytes in a handler.
+APART static void on_signal(int signal) {
+	take(give(300));
+}
+
+APART static void other_stack(void) {
+	static char stack[1 << 16];
+	stack_t other = {.ss_sp = stack, .ss_size = sizeof(stack)};
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
+	sigaltstack(&other, NULL);
+	sigaction(SIGUSR1, &action, NULL);
+	for (int i = 0; i < 10; i++)
+		raise(SIGUSR1);
+}
+
+// 2000 deep: 50 bytes at the bottom of it, 100 times.
+APART static void deeper(int depth) {
+	if (depth)
+		deeper(depth - 1);
+	else
+		take(give(50));
+	kept = NULL; // no tail call
+}
+
+APART static void deep(void) {
+	for (int i = 0; i < 100; i++)
+		deeper(i % 2 ? 2000 : 100);
+}
+
+// In destructors of thread-local data, and before main: 111 and 222 bytes.
+static pthread_key_t key;
+
+static void at_thread_end(void *rounds) {
+	take(give(111));
+	if ((size_t)rounds > 1)
+		pthread_setspecific(key, (void *)((size_t)rounds - 1));
+}
+
+static void *with_destructor(void *nothing) {
+	pthread_setspecific(key, (void *)4);
+	return nothing;
+}
+
+APART static void destructors(void) {
+	pthread_t thread;
+	pthread_key_create(&key, at_thread_end);
+	for (int i = 0; i < 20; i++) {
+		pthread_create(&thread, NULL, with_destructor, NULL);
+		pthread_join(thread, NULL);
+	}
+}
+
+__attribute__((constructor)) static void before_main(void) {
+	if (getenv("HEAP_BEFORE_MAIN"))
+		take(give(222));
+}
+
+APART static void killed(void) {
+	kept = give(4321);
+	raise(SIGKILL);
+}
+
+// A first peak of 1000 bytes from here, a larger one from elsewhere, and a last one from here.
+APART static void peaks(void) {
+	static const size_t sizes[] = {1000, 400, 1200};
+	for (int step = 0; step < 3; step++) {
+		void *others[3] = {NULL};
+		for (int i = 0; i < 3 && step == 1; i++)
+			others[i] = malloc(500);
+		take(give(sizes[step]));
+		for (int i = 0; i < 3; i++)
+			take(others[i]);
+	}
+}
+
+int main(int argc, char **argv) {
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} ways[] = {{"plain", plain},
+		    {"resized", resized},
+		    {"all-ways", all_ways},
+		    {"threads", threads},
+		    {"forks", forks},
+		    {"signals", signals},
+		    {"killed", killed},
+		    {"other-stack", other_stack},
+		    {"deep", deep},
+		    {"peaks", peaks},
+		    {"destructors", destructors},
+		    {"empty", empty}};
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "exec") == 0) {
+			take(give(999));
+			execv("/proc/self/exe", argv + i);
+		}
+		for (size_t k = 0; k < sizeof(ways) / sizeof(*ways); k++)
+			if (strcmp(argv[i], ways[k].name) == 0)
+				ways[k].run();
+	}
+	return 0;
+}

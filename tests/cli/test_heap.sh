@@ -1,0 +1,116 @@
+# Heap profiles: programs whose allocations are known to the unit, counted to the unit.
+. "$(dirname "$0")/lib.sh"
+[ "$(uname -m)" = x86_64 ] || skip_all "stacks are walked on x86-64 only"
+need_command python3
+
+heap=$TRACELET_HELPERS/heap
+
+# profile COMMAND...: leaves the profile in profile.json.
+profile() {
+	rm -rf tracelet-out profile.json
+	run "$TRACELET" run --heap -- "$@"
+	mv tracelet-out/*.dhat.json profile.json 2>/dev/null
+}
+
+# sums FUNCTION [FIELD...]: of all points whose stacks have it.
+sums() {
+	python3 - "$@" <<-'END'
+		import json, sys
+		profile = json.load(open("profile.json"))
+		frames, (function, *fields) = profile["ftbl"], sys.argv[1:]
+		assert profile["dhatFileVersion"] == 2 and frames[0] == "[root]"
+		stacks = [tuple(point["fs"]) for point in profile["pps"]]
+		assert len(set(stacks)) == len(stacks), "two points with the same stack"
+		of = [p for p in profile["pps"] if any(f": {function} " in frames[f] + " " for f in p["fs"])]
+		print(*(sum(p[field] for p in of) for field in fields or ["tbk", "tb"]))
+	END
+}
+
+# ---- what is counted ----
+
+profile "$heap" plain
+check_equal "the test has passed" 0 "$status"
+check_match "the summary names the profile" 'heap +tracelet-out/heap_.*\.dhat\.json' "$stderr"
+check_match "the manifest does" '"kind":"heap","path":"tracelet-out/heap_[^"]*\.dhat\.json"' tracelet-out/manifest.jsonl
+check_equal "every block is counted" "1000 10000" "$(sums plain)"
+check_equal "as most, and at the peak of all" "10000 1000 10000 1000" "$(sums plain mb mbk gb gbk)"
+check_equal "and gone at the end" "0 0" "$(sums plain eb ebk)"
+check_match "frames have lines" '0x[0-9A-F]+: give \(heap\.c:[0-9]+\)' profile.json
+check_equal "a stack is whole" "1000 10000" "$(sums _start)"
+
+profile "$heap" resized
+check_equal "a block that is resized counts again, where it came from" "3 24036 12 1" "$(sums give tbk tb eb ebk)"
+check_equal "its most" "24000 1" "$(sums give mb mbk)"
+
+profile "$heap" all-ways
+check_equal "all ways to allocate" "8 723 0" "$(sums all_ways tbk tb eb)"
+
+profile "$heap" empty
+check_equal "a block without a byte is one" "1 0" "$(sums empty)"
+
+profile "$heap" peaks
+check_equal "peaks of a point: its own, and what it had at that of all" "1200 400" "$(sums give mb gb)"
+
+profile "$heap" threads
+check_equal "threads that free each other's blocks" "40000 1920000 0" "$(sums in_thread tbk tb eb)"
+check_equal "all at once" "1920000 40000" "$(sums in_thread mb mbk)"
+
+profile "$heap" forks
+check_equal "what children allocate is theirs" "5 500 0" "$(sums forks tbk tb eb)"
+
+profile "$heap" exec plain
+check_equal "after an exec it begins anew" "1000 10000" "$(sums main)"
+
+profile "$heap" signals
+check_equal "interrupted by signals" "100000 2000000 0" "$(sums signals tbk tb eb)"
+
+profile "$heap" other-stack
+check_equal "in a handler with a stack of its own" "10 3000" "$(sums on_signal)"
+check_equal "called by whom it interrupted" "10 3000" "$(sums other_stack)"
+
+profile "$heap" deep
+check_equal "deeper than a stack is recorded" "100 5000" "$(sums deeper)"
+check_equal "what is not so deep is whole" "50 2500" "$(sums deep)"
+
+profile "$heap" destructors
+check_equal "in destructors of threads" "80 8880" "$(sums at_thread_end)"
+
+HEAP_BEFORE_MAIN=yes profile "$heap"
+check_equal "before main" "1 222" "$(sums before_main)"
+
+profile "$heap" plain killed
+check_equal "of a test that was killed" 137 "$status"
+check_equal "there is what it had counted" "1001 14321 4321" "$(sums main tbk tb eb)"
+
+# ---- what is not ----
+
+profile "$TRACELET_HELPERS/heap_static" plain
+check_equal "a static program runs" 0 "$status"
+check_match "without a profile, as is said" 'no heap profile: .*static' "$stderr"
+check_equal "once" 1 "$(grep -c 'no heap profile' "$stderr")"
+check_not "there is none" test -e profile.json
+
+profile sh -c "$heap plain; exit 3"
+check_equal "the status is the test's" 3 "$status"
+check_equal "a child is not counted" "0 0" "$(sums plain)"
+
+rm -rf tracelet-out
+run "$TRACELET" run --heap --keep failed -- "$heap" plain
+check_not "not kept where a trace is not" test -e tracelet-out/*.dhat.json
+
+run env LD_PRELOAD= "$TRACELET" run --heap --quiet -- sh -c 'echo $LD_PRELOAD'
+check_match "what was preloaded stays" '^/.*/libtracelet-heap\.so$' "$stdout"
+
+# ---- as valgrind has it ----
+
+if command -v valgrind >/dev/null && [ -z "${ASAN_OPTIONS-}" ]; then
+	for way in plain resized all-ways forks peaks; do
+		run valgrind --tool=dhat --dhat-out-file=valgrind.%p "$heap" $way
+		theirs=$(sed -n 's/.*Total: *\([0-9,]*\) bytes in \([0-9,]*\) blocks.*/\1 \2/p' "$stderr" | tail -n 1)
+		profile "$heap" $way
+		check_equal "valgrind counts the same: $way" "${theirs//,/}" "$(sums _start tb tbk)"
+	done
+else
+	skip "valgrind counts the same" "there is no valgrind"
+fi
+done_testing

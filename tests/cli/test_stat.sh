@@ -1,0 +1,224 @@
+# tracelet stat: counts, with the events that every machine has; what it has not is told.
+. "$(dirname "$0")/lib.sh"
+. "$source/tests/cli/helpers/words.sh"
+need_command jq
+"$TRACELET" stat -e page-faults:u --json -o - -- true 2>/dev/null |
+	jq -e '.core.overall.Systemwide_Overall_Performance_Counters[0].counter_value > 0' >/dev/null ||
+	skip_all "nothing can be counted here"
+
+counted() {
+	"$TRACELET" stat --quiet -- "$@"
+}
+# overall FILE NAME: the value of an event in a report.
+overall() {
+	jq -r --arg name "$2" '.core.overall.Systemwide_Overall_Performance_Counters[] | select(.event_name == $name).counter_value' "$1"
+}
+
+# ---- the command is as without us ----
+
+for code in 0 1 3 42 126 255; do
+	check_run "the status $code is passed on" "$code" counted sh -c "exit $code"
+done
+check_run "killed by SIGTERM: 143" 143 counted sh -c 'kill -TERM $$'
+check_run "a command that is not there: 127" 127 counted no-such-command-here
+check_lines "one line says so" 1 "$stderr"
+touch no-program
+check_run "one that is not executable: 126" 126 counted ./no-program
+check_run "streams" 0 "$TRACELET" stat -- sh -c 'echo out; echo err >&2'
+check_equal "nothing of ours on stdout" out "$(cat "$stdout")"
+check_match "the command's stderr is there" '^err$' "$stderr"
+check_match "and then the table" '^ +VALUE +EVENT +NOTE +PER SECOND +SHARE$' "$stderr"
+check_equal "--quiet leaves stderr to the command" err "$(counted sh -c 'echo err >&2' 2>&1)"
+check_equal "stdin is the command's" "two" "$(printf 'one\ntwo\n' >lines; (counted sh -c 'read -r first'; cat) <lines)"
+mkfifo pipe
+"$TRACELET" stat --quiet -- sh -c 'exec >&-; read -r wait <pipe' | { cat >/dev/null; echo >ended; } &
+check "a pipe ends when the command closes it" wait_until test -e ended
+echo >pipe
+wait
+"$TRACELET" stat --quiet -- sh -c 'trap "echo got >signal; exit 9" USR1; echo >ready; while :; do sleep 0.01; done' &
+check "the command begins" wait_until test -e ready
+kill -USR1 $!
+wait $!
+check_equal "a signal sent to us reaches it" "9 got" "$? $(cat signal)"
+env -i A=1 "$helpers/surroundings" x >found 2>/dev/null </dev/null
+cp found without
+env -i A=1 "$TRACELET" stat --quiet -- "$helpers/surroundings" x >found 2>/dev/null </dev/null
+check "environment, descriptors, signals, limits: as without" diff without found
+
+# ---- what is counted ----
+
+# touches PAGES: asks for at least so many pages, in a child of a child.
+touches() {
+	printf '%s\0' sh -c "sh -c 'head -c $((4096 * $1)) /dev/zero | tail -c $((4096 * $1)) | wc -c >/dev/null'"
+}
+mapfile -d '' -t few < <(touches 10)
+mapfile -d '' -t many < <(touches 5000)
+"$TRACELET" stat -e page-faults,task-clock --json -o few.json -- "${few[@]}"
+"$TRACELET" stat -e page-faults,task-clock --json -o many.json -- "${many[@]}"
+check "children of children are counted too" test "$(overall many.json page-faults)" -gt $(($(overall few.json page-faults) + 2000))
+check "task-clock is in nanoseconds" test "$(overall many.json task-clock)" -gt 100000
+check "the shape is WindowsPerf's" jq -e '.core | (.Multiplexing == false) and (.cores == [])
+	and (.overall.Systemwide_Overall_Performance_Counters | length == 2)
+	and (.ts_metric.Telemetry_Solution_Metrics | type == "array")' many.json
+check "with the time" jq -e '.Time_elapsed > 0' many.json
+
+run "$TRACELET" stat -e '{page-faults:u,context-switches},task-clock' -m fault-rate -- true
+check_match "a group's events" '^ +[0-9,]+  page-faults:u .* 100.0%$' "$stderr"
+check_match "a metric with its unit" '^ +[0-9.e+]+  fault-rate +per second$' "$stderr"
+
+if [ -r /sys/kernel/tracing/events/sched/sched_process_exec/id ]; then
+	"$TRACELET" stat -e sched:sched_process_exec --json -o exec.json -- sh -c 'true; /bin/true; /bin/true; exec /bin/true'
+	check_equal "a tracepoint: each exec, from the first on" 4 "$(overall exec.json sched:sched_process_exec)"
+else
+	skip "a tracepoint" "they cannot be looked up here"
+fi
+if [ -e /sys/bus/event_source/devices/msr/events/tsc ]; then
+	run "$TRACELET" stat -e msr/tsc/,msr/event=0/ -- true
+	check_match "an event of a PMU in sysfs" '^ +([0-9]{1,3},)+[0-9]+  msr/tsc/ ' "$stderr"
+	check_match "and by its terms" '^ +([0-9]{1,3},)+[0-9]+  msr/event=0/ ' "$stderr"
+else
+	skip "a PMU in sysfs" "there is none that could be tried"
+fi
+
+if ldconfig -p 2>/dev/null | grep -q 'libpfm\.so\.4'; then
+	run env LIBPFM_FORCE_PMU=skl "$TRACELET" stat man INST_RETIRED:ANY_P
+	check_match "an event of a CPU, by libpfm4's name" 'config 0xc0$' "$stdout"
+	check_run "a name that it does not know either" 2 env LIBPFM_FORCE_PMU=skl "$TRACELET" stat -e INST_RETIRED:NONSENSE -- true
+else
+	skip "libpfm4's names" "it is not installed"
+fi
+
+# ---- CPUs, threads, processes, all ----
+
+"$TRACELET" stat --per-core -e task-clock --json -o cores.json -- sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done'
+check_equal "--per-core: each CPU" "$(nproc --all)" "$(jq '.core.cores | length' cores.json)"
+check "together they are the whole" jq -e '([.core.cores[].Performance_counter[0].counter_value] | add)
+	== .core.overall.Systemwide_Overall_Performance_Counters[0].counter_value' cores.json
+check "time on another CPU is no multiplexing" jq -e '.core.Multiplexing == false' cores.json
+sleep 60 &
+sleeper=$!
+run "$TRACELET" stat -p $sleeper --per-thread -t -n 1 -i 10ms --json
+check_equal "-p: its thread" $sleeper "$(jq '.core.threads[0].thread_id' "$stdout")"
+(sleep 0.1; kill $sleeper) &
+check_run "-p ends with the process" 0 "$TRACELET" stat -p $sleeper -e task-clock
+wait
+check_run "a process that is not there is bad usage" 2 "$TRACELET" stat -p 4194304
+check_lines "one line" 1 "$stderr"
+if [ "$(id -u)" = 0 ]; then
+	check_run "-a without a command: to the last row" 0 "$TRACELET" stat -a -e context-switches -t -n 2 -i 20ms --csv
+	check_equal "on stdout" 3 "$(wc -l <"$stdout")"
+	check_run "-a with one: until its end" 5 "$TRACELET" stat -a -e context-switches -- sh -c 'exit 5'
+else
+	skip "-a" "this needs root"
+fi
+
+# ---- timelines ----
+
+"$TRACELET" stat -t -i 50ms -e page-faults --json -o line.json -- sh -c 'sleep 0.12; ls / >/dev/null; sleep 0.1'
+check "a timeline has rows" jq -e '(.timeline | length) >= 2 and .count_timeline == (.timeline | length)' line.json
+check "whose sum is the whole" jq -e '([.timeline[].core.overall.Systemwide_Overall_Performance_Counters[0].counter_value] | add)
+	== .core.overall.Systemwide_Overall_Performance_Counters[0].counter_value' line.json
+"$TRACELET" stat -t -n 1 -i 20ms -e page-faults --json -o one.json -- sh -c 'sleep 1; ls / >/dev/null'
+check "-n: no more rows, and the whole goes on" jq -e '(.timeline | length) == 1 and
+	.timeline[0].core.overall.Systemwide_Overall_Performance_Counters[0].counter_value
+	< .core.overall.Systemwide_Overall_Performance_Counters[0].counter_value' one.json
+run "$TRACELET" stat -t -i 20ms -e page-faults,cs -- sleep 0.1
+check_match "as rows of a table" '^ +SECONDS +page-faults +cs$' "$stderr"
+run "$TRACELET" stat --csv -e page-faults -o out.csv -- true
+check_equal "CSV has a line of names" "seconds,core,thread,name,value,scaled_value,share,per_second,note" "$(head -n 1 out.csv)"
+check_match "and a line for each event" '^[0-9.]+,,,page-faults,[0-9]+,[0-9]+,1\.0000,[0-9.e+]+,$' out.csv
+
+# ---- what is not there ----
+
+check_run "an event of a PMU that is not there does not fail" 0 "$TRACELET" stat -e no_such_pmu/event=1/,page-faults -- true
+check_match "and is told" "^ +-  no_such_pmu/event=1/ +not available: this machine has no PMU 'no_such_pmu'" "$stderr"
+run "$TRACELET" stat -e instructions -m ipc --json -o hardware.json -- true
+check_equal "hardware events: the status is the command's" 0 "$status"
+if "$TRACELET" stat man instructions | grep -q 'available  yes'; then
+	check "they are counted" test "$(overall hardware.json instructions)" -gt 1000
+else
+	check "or are told to be not available" jq -e '.core.overall.Systemwide_Overall_Performance_Counters[0]
+		| .counter_value == null and (.event_note | startswith("not available: "))' hardware.json
+	check_run "an assertion on them is not checked" 0 "$TRACELET" stat --quiet --assert 'ipc>1' -- true
+	check_match "which is said" "'ipc>1' was not checked: instructions is not available" "$stderr"
+fi
+
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" = 2 ]; then
+	chmod 755 "$work_root" "$work"
+	cp "$TRACELET" ./tracelet
+	run setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all ./tracelet stat -e page-faults,cs -- true
+	check_equal "an ordinary user: the status is the command's" 0 "$status"
+	check_match "it is said that the kernel is left out" '^tracelet: counted .*without the kernel' "$stderr"
+	check_match "what programs do is counted" '^ +[1-9][0-9,]*  page-faults ' "$stderr"
+	check_match "switches are not told to be 0" '^ +-  cs +not available: not permitted' "$stderr"
+else
+	skip "an ordinary user" "this needs root, and a kernel that lets users count"
+fi
+if [ -e /dev/full ]; then
+	check_run "a report that cannot be written: the status is still the command's" 0 "$TRACELET" stat -o /dev/full -- true
+	check_lines "and it is said" 1 "$stderr"
+fi
+
+# ---- checks ----
+
+check_run "an assertion that holds" 0 "$TRACELET" stat -q --assert 'page-faults>0' --assert 'page-faults<1e9' -- true
+check_lines "is silent" 0 "$stderr"
+check_run "one that does not: 3" 3 "$TRACELET" stat -q --assert 'page-faults<2' --assert 'page-faults>0' -- true
+check_lines "one line" 1 "$stderr"
+check_match "with the value" "'page-faults<2': it is [0-9]+, compared with 2" "$stderr"
+check_run "on a metric" 3 "$TRACELET" stat -q --assert 'fault-rate<0.5' -- true
+check_run "the command's own failure comes first" 7 "$TRACELET" stat -q --assert 'page-faults<2' -- sh -c 'exit 7'
+for bad in 'page-faults' 'page-faults<' 'nonsense<1' '<1'; do
+	check_run "--assert '$bad' is bad usage" 2 "$TRACELET" stat --assert "$bad" -- touch was-run
+	check_lines "one line" 1 "$stderr"
+done
+check_run "few against few" 0 "$TRACELET" stat -q --baseline few.json --tolerance 1000 -- "${few[@]}"
+check_run "a baseline that is exceeded: 3" 3 "$TRACELET" stat -q -e page-faults --baseline few.json --tolerance 50% -- "${many[@]}"
+check_match "with the difference" '^tracelet: page-faults: [0-9,]+, in the baseline [0-9,]+ \(\+[0-9.]+%, tolerance 50%\)$' "$stderr"
+check_run "less than the baseline is no failure" 0 "$TRACELET" stat -q -e page-faults --baseline many.json --tolerance 2% -- "${few[@]}"
+check_match "but is told" 'page-faults: .*\(-[0-9.]+%' "$stderr"
+echo '{"core":1}' >bad.json
+for file in bad.json no-such-file lines; do
+	check_run "a baseline that is none ($file)" 2 "$TRACELET" stat --baseline $file -- touch was-run
+	check_lines "one line" 1 "$stderr"
+done
+
+# ---- bad usage ----
+
+while read -r words; do
+	# shellcheck disable=SC2086
+	check_run "stat $words: bad usage" 2 "$TRACELET" stat $words
+	check_lines "nothing on stdout" 0 "$stdout"
+done <<'END'
+
+-e nonsense -- touch was-run
+-e {page-faults -- touch was-run
+-m nonsense -- touch was-run
+-c x -- touch was-run
+-i x -t -- touch was-run
+-n 0 -t -- touch was-run
+-n 3 -- touch was-run
+-p 1 -a -- touch was-run
+--per-thread -- touch was-run
+--tolerance x -- touch was-run
+-o no/such/folder/file -- touch was-run
+man nonsense
+END
+check_not "and the command was not run" test -e was-run
+
+# ---- what there is ----
+
+check_run "list" 0 "$TRACELET" stat list
+check_match "events" '^page-faults +software +yes ' "$stdout"
+check_match "metrics" '^ipc +metric +(yes|no) ' "$stdout"
+check_run "detect" 0 "$TRACELET" stat detect
+check_match "the PMUs" '^software +1 ' "$stdout"
+check_run "man of an event" 0 "$TRACELET" stat man page-faults
+check_match "is it available" '^  available  yes$' "$stdout"
+check_run "man of a metric" 0 "$TRACELET" stat man ipc
+check_match "has its formula" '^  formula    instructions / cycles$' "$stdout"
+printf '#!/bin/sh\nexit 6\n' >list
+chmod +x list
+check_run "behind -- it is a command" 6 env PATH=".:$PATH" "$TRACELET" stat -q -- list
+
+done_testing

@@ -1,0 +1,202 @@
+#include "unit.h"
+
+#include "preload/heap.h"
+#include "session/heap.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+// ---- live blocks ----
+
+static struct heap_block block_at(uint64_t address, uint64_t size) {
+	return (struct heap_block){.address = address, .size = size};
+}
+
+static void test_blocks_come_and_go(void **state) {
+	enum { COUNT = 50000 };
+	struct heap_block block, before;
+	for (uint64_t i = 1; i <= COUNT; i++) {
+		block = block_at(i * 32, i);
+		assert_true(heap_block_put(&block, &before));
+		assert_int_equal(0, before.address);
+	}
+	// Every other one goes, and does so once.
+	for (uint64_t i = 1; i <= COUNT; i += 2) {
+		assert_true(heap_block_take(i * 32, &block));
+		assert_int_equal(i, block.size);
+		assert_false(heap_block_take(i * 32, &block));
+	}
+	for (uint64_t i = 2; i <= COUNT; i += 2) {
+		assert_true(heap_block_take(i * 32, &block));
+		assert_int_equal(i, block.size);
+	}
+	assert_false(heap_block_take(64, &block));
+}
+
+static void test_a_block_in_the_place_of_another_tells_of_it(void **state) {
+	struct heap_block first = block_at(0x1000, 7), second = block_at(0x1000, 9), before, taken;
+	assert_true(heap_block_put(&first, &before));
+	assert_true(heap_block_put(&second, &before));
+	assert_int_equal(0x1000, before.address);
+	assert_int_equal(7, before.size);
+	assert_true(heap_block_take(0x1000, &taken));
+	assert_int_equal(9, taken.size);
+	assert_false(heap_block_take(0x1000, &taken));
+}
+
+// ---- profiles ----
+
+static char folder[] = "/tmp/tracelet-heap-XXXXXX";
+
+static char *text_of(const char *path) {
+	FILE *file = fopen(path, "re");
+	assert_non_null(file);
+	char *text = memory_alloc(1 << 16);
+	assert_true(fread(text, 1, (1 << 16) - 1, file) > 0);
+	fclose(file);
+	return text;
+}
+
+static struct heap_area *area_of(int fd) {
+	struct heap_area *area = mmap(NULL, sizeof(*area), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(MAP_FAILED, area);
+	return area;
+}
+
+// The profile as text, the caller's to free.
+static char *saved(int fd) {
+	char *command[] = {(char[]){"./a test"}, (char[]){"-x"}, NULL};
+	struct heap_time end = heap_time_now();
+	char *stem = memory_format("%s/x", folder), *path = heap_save(fd, stem, command, &end);
+	free(stem);
+	assert_non_null(path);
+	char *text = text_of(path);
+	unlink(path);
+	free(path);
+	return text;
+}
+
+// root, 0x10 and two calls from there: one has been at the newest peak, one has not changed since.
+static void test_a_profile(void **state) {
+	int fd = heap_create();
+	assert_true(fd >= 0);
+	struct heap_area *area = area_of(fd);
+	area->owner = 77;
+	area->peak = 5;
+	area->frame_count = 3;
+	area->node_count = 4;
+	area->point_count = 3;
+	for (uint32_t i = 0; i < 3; i++) {
+		area->frames[i].address = 0x10 * (i + 1);
+		area->nodes[i + 1] = (struct heap_node){.parent = i ? 1 : 0, .frame = i};
+	}
+	area->points[1] = (struct heap_point){.node = 2,
+					      .total_bytes = 100,
+					      .total_blocks = 10,
+					      .bytes = 20,
+					      .blocks = 2,
+					      .most_bytes = 60,
+					      .most_blocks = 6,
+					      .peak_bytes = 50,
+					      .peak_blocks = 5,
+					      .peak = 5};
+	area->points[2] = (struct heap_point){.node = 3,
+					      .total_bytes = 8,
+					      .total_blocks = 1,
+					      .bytes = 8,
+					      .blocks = 1,
+					      .most_bytes = 8,
+					      .most_blocks = 1,
+					      .peak = 4};
+	char *text = saved(fd);
+	assert_non_null(strstr(
+		text, "{\"dhatFileVersion\":2,\"mode\":\"heap\",\"verb\":\"Allocated\",\"bklt\":true,"));
+	assert_non_null(strstr(text, "\"cmd\":\"./a test -x\",\"pid\":77,"));
+	assert_non_null(
+		strstr(text, "\"mb\":60,\"mbk\":6,\"gb\":50,\"gbk\":5,\"eb\":20,\"ebk\":2,\"fs\":[2,1]}"));
+	assert_non_null(
+		strstr(text, "\"mb\":8,\"mbk\":1,\"gb\":8,\"gbk\":1,\"eb\":8,\"ebk\":1,\"fs\":[3,1]}"));
+	assert_non_null(strstr(text, "\"ftbl\":[\"[root]\",\"0x10: ???\",\"0x20: ???\",\"0x30: ???\"]"));
+	free(text);
+	munmap(area, sizeof(*area));
+	close(fd);
+}
+
+// Two frames that read the same make one point: the viewer refuses two.
+static void test_stacks_that_read_the_same_are_one(void **state) {
+	int fd = heap_create();
+	struct heap_area *area = area_of(fd);
+	area->owner = 1;
+	area->frame_count = 2;
+	area->node_count = area->point_count = 3;
+	for (uint32_t i = 0; i < 2; i++) {
+		area->frames[i].address = 0x10;
+		area->nodes[i + 1].frame = i;
+		area->points[i + 1] = (struct heap_point){
+			.node = i + 1, .total_bytes = 10, .total_blocks = 1};
+	}
+	char *text = saved(fd);
+	assert_non_null(strstr(text, "\"pps\":[{\"tb\":20,\"tbk\":2,"));
+	assert_null(strstr(text, "\"tb\":10"));
+	free(text);
+	munmap(area, sizeof(*area));
+	close(fd);
+}
+
+// The test may have written anything into it.
+static void test_an_area_full_of_nonsense(void **state) {
+	uint32_t seed = 1;
+	for (int round = 0; round < 20; round++) {
+		int fd = heap_create();
+		struct heap_area *area = area_of(fd);
+		struct {
+			void *begin;
+			size_t size;
+		} parts[] = {{area->modules, 1 << 14},
+			     {area->frames, 1 << 12},
+			     {area->nodes, 1 << 12},
+			     {area->points, 1 << 12}};
+		for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+			for (size_t k = 0; k < parts[i].size / 4; k++) {
+				seed = seed * 1664525 + 1013904223;
+				// Small numbers lead further.
+				((uint32_t *)parts[i].begin)[k] = round % 2 ? seed : seed >> 24;
+			}
+		for (size_t i = 0; i < 32 && round % 3; i++)
+			memcpy(area->modules[i].path, "/proc/self/exe", 15);
+		area->owner = 1;
+		area->module_count = 40;
+		area->frame_count = 200;
+		area->node_count = 500;
+		area->point_count = 100;
+		free(saved(fd));
+		munmap(area, sizeof(*area));
+		close(fd);
+	}
+}
+
+static void test_nobody_came(void **state) {
+	char *command[] = {(char[]){"true"}, NULL};
+	int fd = heap_create();
+	assert_null(heap_save(fd, "/nowhere/x", command, &(struct heap_time){0}));
+	close(fd);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_blocks_come_and_go),
+		cmocka_unit_test(test_a_block_in_the_place_of_another_tells_of_it),
+		cmocka_unit_test(test_a_profile),
+		cmocka_unit_test(test_stacks_that_read_the_same_are_one),
+		cmocka_unit_test(test_an_area_full_of_nonsense),
+		cmocka_unit_test(test_nobody_came),
+	};
+	if (!mkdtemp(folder))
+		return 1;
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	rmdir(folder);
+	return failed;
+}

@@ -1,0 +1,372 @@
+// Names of events, formulas and metrics, without a PMU: sysfs is a folder of the test's own.
+#include "aside.h"
+
+#include "capture/pmu/counters.h"
+#include "capture/pmu/metrics.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <math.h>
+#include <sys/stat.h>
+
+// ---- formulas ----
+
+static double known_value(const char *name, void *context) {
+	static const struct {
+		const char *name;
+		double value;
+	} values[] = {
+		{"instructions", 3000}, {"cycles", 1500}, {"branch-misses", 6}, {"a:u", 7}, {"zero", 0}};
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
+		if (strcmp(name, values[i].name) == 0)
+			return values[i].value;
+	return (double)NAN;
+}
+
+static double value_of(const char *text) {
+	struct formula formula;
+	char why[FORMULA_WHY_SIZE] = "";
+	assert_int_equal(formula_parse(&formula, text, why), 0);
+	double value = formula_value(&formula, known_value, NULL);
+	formula_free(&formula);
+	return value;
+}
+
+static void test_formulas_are_calculated(void **state) {
+	assert_true(value_of("1 + 2 * 3") == 7);
+	assert_true(value_of("(1 + 2) * 3") == 9);
+	assert_true(value_of("10 - 4 - 3") == 3);
+	assert_true(value_of("16 / 4 / 2") == 2);
+	assert_true(value_of("-2 * --3") == -6);
+	assert_true(value_of("5e6") == 5e6);
+	assert_true(value_of("instructions/cycles") == 2);
+	assert_true(value_of("1000 * branch-misses / instructions") == 2);
+	assert_true(value_of("cycles - branch-misses") == 1494);
+	assert_true(value_of("a:u * 2") == 14);
+	assert_true(value_of("min(3, max(1, 2))") == 2);
+}
+
+static void test_what_is_not_known_stays_so(void **state) {
+	assert_true(isnan(value_of("nobody + 1")));
+	assert_true(isnan(value_of("min(nobody, 1)")));
+	assert_true(isnan(value_of("max(1, nobody)")));
+	assert_true(isnan(value_of("cycles / zero")));
+}
+
+static void test_bad_formulas_are_refused(void **state) {
+	static const char *const bad[] = {"",          "1 +", "(1",           "1)",        "a b",  "min(1)",
+					  "f(1)",      "1 2", "* 2",          "5e6x",      "<",    "1 <",
+					  "1 < 2 < 3", "a,b", "min(1, 2, 3)", "1 +\x01 2", "a $ b"};
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct formula formula;
+		char why[FORMULA_WHY_SIZE] = "";
+		assert_int_equal(formula_parse(&formula, bad[i], why), -EINVAL);
+		assert_true(*why);
+	}
+}
+
+static void test_formulas_have_a_depth(void **state) {
+	char text[4096];
+	struct formula formula;
+	char why[FORMULA_WHY_SIZE];
+	memset(text, '(', 2000);
+	text[2000] = 0;
+	assert_int_equal(formula_parse(&formula, text, why), -EINVAL);
+	assert_non_null(strstr(why, "too deep"));
+	memset(text, '-', 4000);
+	strcpy(text + 4000, "1");
+	assert_true(value_of(text) == 1);
+}
+
+static void test_comparisons_hold_or_not(void **state) {
+	static const struct {
+		const char *text;
+		bool holds;
+	} cases[] = {{"instructions<5e6", true},   {"instructions < 3000", false},
+		     {"instructions<=3000", true}, {"cycles>=1501", false},
+		     {"cycles > 1499", true},      {"cycles==1500", true},
+		     {"cycles != 1500", false},    {"nobody < 1", false},
+		     {"nobody >= 1", false},       {"instructions / cycles > 1 + 0.5", true}};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct formula formula;
+		char why[FORMULA_WHY_SIZE];
+		double left, right;
+		assert_int_equal(formula_parse(&formula, cases[i].text, why), 0);
+		assert_true(formula.comparison);
+		assert_int_equal(formula_holds(&formula, known_value, NULL, &left, &right), cases[i].holds);
+		formula_free(&formula);
+	}
+}
+
+// ---- events ----
+
+static struct pmu_source source;
+static char why[PMU_WHY_SIZE];
+
+static void put_line(const char *name, const char *text) {
+	put_file(in_folder(name), text, strlen(text));
+}
+
+static int events_setup(void **state) {
+	static char tracing[160];
+	if (folder_setup(state))
+		return -1;
+	static const char *const folders[] = {"cpu",    "cpu/events",    "cpu/format",
+					      "uncore", "uncore/events", "uncore/format",
+					      "events", "events/sched",  "events/sched/sched_switch"};
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
+		assert_int_equal(mkdir(in_folder(folders[i]), 0777), 0);
+	put_line("cpu/type", "4\n");
+	put_line("cpu/format/event", "config:0-7,32-35\n");
+	put_line("cpu/format/umask", "config:8-15\n");
+	put_line("cpu/format/any", "config1:21\n");
+	put_line("cpu/events/slots", "event=0x00,umask=0x4\n");
+	put_line("uncore/type", "12\n");
+	put_line("uncore/cpumask", "0,2-3\n");
+	put_line("uncore/format/event", "config:0-7\n");
+	put_line("uncore/events/reads", "event=0x04\n");
+	put_line("uncore/events/reads.scale", "6.4e-05\n");
+	put_line("uncore/events/reads.unit", "MiB\n");
+	put_line("events/sched/sched_switch/id", "372\n");
+	snprintf(tracing, sizeof(tracing), "%s", aside_folder);
+	source = (struct pmu_source){.devices = tracing, .tracing = tracing};
+	*why = 0;
+	return 0;
+}
+
+#define WITH_SYSFS(test) cmocka_unit_test_setup_teardown(test, events_setup, folder_teardown)
+
+static struct pmu_events parse(const char *list) {
+	struct pmu_events events = {0};
+	assert_int_equal(pmu_events_parse(&events, list, &source, why), 0);
+	return events;
+}
+
+static void assert_event(const char *name, uint32_t type, uint64_t config) {
+	struct pmu_events events = parse(name);
+	assert_int_equal(events.count, 1);
+	assert_string_equal(events.items[0].name, name);
+	assert_int_equal(events.items[0].type, type);
+	assert_int_equal(events.items[0].config[0], config);
+	assert_null(events.items[0].missing);
+	pmu_events_free(&events);
+}
+
+static void test_names_of_all_kinds(void **state) {
+	assert_event("page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
+	assert_event("cs", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES);
+	assert_event("instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
+	assert_event("L1-dcache-load-misses", PERF_TYPE_HW_CACHE, 0x10000);
+	assert_event("dTLB-stores", PERF_TYPE_HW_CACHE, 0x00103);
+	assert_event("r1a0", PERF_TYPE_RAW, 0x1a0);
+	assert_event("sched:sched_switch", PERF_TYPE_TRACEPOINT, 372);
+	assert_event("cpu/event=0x1a0,umask=0x7/", 4, 0x1000007a0);
+	assert_event("cpu/config=0x123/", 4, 0x123);
+	assert_event("cpu/slots/", 4, 0x400);
+	assert_event("slots", 4, 0x400);
+	assert_event("cpu/slots,event=1/", 4, 0x401);
+}
+
+static void test_bits_go_where_the_format_says(void **state) {
+	struct pmu_events events = parse("cpu/any/,uncore/reads/");
+	assert_int_equal(events.items[0].config[1], 1 << 21);
+	assert_string_equal(events.items[1].cpus, "0,2-3");
+	assert_string_equal(events.items[1].unit, "MiB");
+	assert_true(events.items[1].scale == 6.4e-05);
+	pmu_events_free(&events);
+}
+
+static void test_modifiers(void **state) {
+	struct pmu_events events = parse("cycles:u,cycles:k,cycles:uk,sched:sched_switch:u,cpu/slots/:k");
+	static const bool user[] = {true, false, false, true, false};
+	static const bool kernel[] = {false, true, false, false, true};
+	for (size_t i = 0; i < events.count; i++) {
+		assert_int_equal(events.items[i].only_user, user[i]);
+		assert_int_equal(events.items[i].only_kernel, kernel[i]);
+	}
+	assert_int_equal(events.count, 5);
+	assert_string_equal(events.items[0].name, "cycles:u");
+	pmu_events_free(&events);
+}
+
+static void test_groups_stay_together(void **state) {
+	struct pmu_events events = parse("cycles,{instructions,cpu/event=1,umask=2/}:u,branches");
+	assert_int_equal(events.count, 4);
+	assert_int_equal(events.items[1].group, events.items[2].group);
+	assert_int_not_equal(events.items[0].group, events.items[1].group);
+	assert_int_not_equal(events.items[3].group, events.items[2].group);
+	assert_true(events.items[1].only_user && events.items[2].only_user);
+	assert_string_equal(events.items[2].name, "cpu/event=1,umask=2/:u");
+	pmu_events_free(&events);
+}
+
+static void test_a_pmu_that_is_not_there_is_no_mistake(void **state) {
+	struct pmu_events events = parse("cpu_atom/event=1/,cycles");
+	assert_non_null(strstr(events.items[0].missing, "no PMU 'cpu_atom'"));
+	assert_null(events.items[1].missing);
+	pmu_events_free(&events);
+}
+
+static void test_mistakes_are_told(void **state) {
+	static const struct {
+		const char *list, *told;
+	} cases[] = {
+		{"nonsense", "no event 'nonsense'"},
+		{"", "missing"},
+		{"cycles,", "missing"},
+		{"{cycles", "no group"},
+		{"{a,{b}}", "no group"},
+		{"{cycles}:x", "no group"},
+		{"cpu/nonsense/", "no event or term"},
+		{"cpu/event=0x1000/", "bits"},
+		{"cpu/event=x/", "no number"},
+		{"cpu/nonsense=1/", "no term"},
+		{"cpu/slots", "pmu/event/"},
+		{"sched:nonsense", "no tracepoint"},
+		{"sched:..", "no tracepoint"},
+		{"rxyz", "no event"},
+		{"r11112222333344445", "no event"},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct pmu_events events = {0};
+		assert_int_equal(pmu_events_parse(&events, cases[i].list, &source, why), -EINVAL);
+		if (!strstr(why, cases[i].told))
+			fail_msg("'%s': %s", cases[i].list, why);
+		pmu_events_free(&events);
+	}
+}
+
+static void test_lists_of_cpus(void **state) {
+	static const char *const bad[] = {"", "x", "1-", "3-1", "1,", "1,,2", "-1", "99999", "1 2"};
+	struct cpu_list cpus = {0};
+	assert_int_equal(cpu_list_parse(&cpus, "0,3-5"), 0);
+	assert_int_equal(cpus.count, 4);
+	assert_int_equal(cpus.items[0], 0);
+	assert_int_equal(cpus.items[3], 5);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(cpu_list_parse(&cpus, bad[i]), -EINVAL);
+	array_free(&cpus);
+}
+
+// ---- metrics ----
+
+static void test_built_in_files_are_right(void **state) {
+	static const char *const cpus[] = {"AuthenticAMD-25-17", "GenuineIntel-6-143", "arm-0x41-0xd49",
+					   "arm-0x41-0xd4f", "something-else"};
+	static const char *const families[] = {"AMD Zen 4", "Intel", "Neoverse N2", "Neoverse V2", "generic"};
+	for (size_t i = 0; i < ARRAY_SIZE(cpus); i++) {
+		struct metrics metrics = {.cpu = memory_string(cpus[i])};
+		for (size_t file = 0; metrics_built_in(file); file++)
+			assert_int_equal(metrics_read(&metrics, metrics_built_in(file)), 0);
+		assert_string_equal(metrics.family, families[i]);
+		assert_non_null(metrics_find(&metrics, "ipc"));
+		assert_int_equal(metrics_find(&metrics, "retiring") != NULL, i < 4);
+		for (size_t metric = 0; metric < metrics.metrics.count; metric++) {
+			assert_true(metrics.metrics.items[metric].formula.steps.count > 0);
+			assert_non_null(metrics.metrics.items[metric].unit);
+			assert_non_null(metrics.metrics.items[metric].description);
+		}
+		for (size_t alias = 0; alias < metrics.aliases.count; alias++)
+			assert_non_null(metrics.aliases.items[alias].code);
+		metrics_free(&metrics);
+	}
+}
+
+static void test_other_cores_do_not_get_the_slots_of_zen_4(void **state) {
+	static const struct {
+		const char *cpu;
+		bool zen_4;
+	} cases[] = {{"AuthenticAMD-25-17", true},  {"AuthenticAMD-25-97", true},
+		     {"AuthenticAMD-25-116", true}, {"AuthenticAMD-25-33", false},
+		     {"AuthenticAMD-25-80", false}, {"AuthenticAMD-26-2", false}};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct metrics metrics;
+		metrics_load(&metrics, cases[i].cpu);
+		assert_int_equal(metrics_find(&metrics, "retiring") != NULL, cases[i].zen_4);
+		metrics_free(&metrics);
+	}
+}
+
+static void test_bad_lines_of_a_file_are_found(void **state) {
+	static const struct {
+		const char *text;
+		int line;
+	} cases[] = {{"[metric a]\nformula = b /\n", 2},
+		     {"[metric a]\nformula = b < 1\n", 2},
+		     {"[metric a]\nunit = x\nnonsense = 1\n", 3},
+		     {"[event a]\nnonsense = 1\n", 2},
+		     {"[nonsense]\na = 1\n", 2}};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct metrics metrics = {.cpu = memory_string("x")};
+		assert_int_equal(metrics_read(&metrics, cases[i].text), cases[i].line);
+		metrics_free(&metrics);
+	}
+}
+
+static void test_aliases_are_events(void **state) {
+	struct metrics metrics = {.cpu = memory_string("x")};
+	assert_int_equal(metrics_read(&metrics, "[event mine]\ncode = cpu/event=0x1a0/\n"), 0);
+	source.alias = metrics_alias;
+	source.context = &metrics;
+	assert_event("mine", 4, 0x1000000a0);
+	metrics_free(&metrics);
+}
+
+// ---- counting ----
+
+static void test_own_page_faults_are_counted(void **state) {
+	struct pmu_source here = PMU_SOURCE_HERE;
+	struct pmu_events events = {0};
+	struct counter_place own = {.pid = 0, .cpu = -1};
+	struct counters counters;
+	struct count counts[3] = {0}, more[3] = {0};
+	enum { PAGES = 64, PAGE = 4096 };
+	assert_int_equal(
+		pmu_events_parse(&events, "{page-faults:u,task-clock:u},nothing_here/x=1/", &here, why), 0);
+	counters_open(&counters, &events, &own, 1);
+	if (events.items[0].missing) { // not permitted here
+		counters_close(&counters);
+		pmu_events_free(&events);
+		skip();
+	}
+	counters_enable(&counters);
+	volatile char *memory = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				     -1, 0);
+	assert_true(memory != MAP_FAILED);
+	madvise((void *)memory, PAGES * PAGE, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < PAGES; i++)
+		memory[i * PAGE] = 1;
+	counters_read(&counters, counts);
+	assert_in_range(counts[0].value, PAGES, PAGES + 32);
+	assert_true(counts[0].scaled == (double)counts[0].value);
+	assert_true(counts[1].value > 0);
+	assert_int_equal(counts[2].enabled, 0);
+	counters_read(&counters, more); // since then
+	assert_in_range(more[0].value, 0, 16);
+	munmap((void *)memory, PAGES * PAGE);
+	counters_close(&counters);
+	pmu_events_free(&events);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_formulas_are_calculated),
+		cmocka_unit_test(test_what_is_not_known_stays_so),
+		cmocka_unit_test(test_bad_formulas_are_refused),
+		cmocka_unit_test(test_formulas_have_a_depth),
+		cmocka_unit_test(test_comparisons_hold_or_not),
+		WITH_SYSFS(test_names_of_all_kinds),
+		WITH_SYSFS(test_bits_go_where_the_format_says),
+		WITH_SYSFS(test_modifiers),
+		WITH_SYSFS(test_groups_stay_together),
+		WITH_SYSFS(test_a_pmu_that_is_not_there_is_no_mistake),
+		WITH_SYSFS(test_mistakes_are_told),
+		cmocka_unit_test(test_lists_of_cpus),
+		cmocka_unit_test(test_built_in_files_are_right),
+		cmocka_unit_test(test_other_cores_do_not_get_the_slots_of_zen_4),
+		cmocka_unit_test(test_bad_lines_of_a_file_are_found),
+		WITH_SYSFS(test_aliases_are_events),
+		cmocka_unit_test(test_own_page_faults_are_counted),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
