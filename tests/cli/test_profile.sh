@@ -110,7 +110,7 @@ fi
 # traced PROFILE: leaves $stderr, and the trace's events in the file "events".
 traced() {
 	rm -rf tracelet-out
-	run "$TRACELET" run --quiet --profile "$1" --output-dir tracelet-out -- sh -c 'sleep 0.01; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 3'
+	run "$TRACELET" run --quiet --profile "$1" --output-dir tracelet-out -- sh -c 'sleep 0.01; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; exit 3'
 	"$TRACELET" dump tracelet-out/*.pb >events
 }
 traced nothing
@@ -124,13 +124,14 @@ check_equal "standard input stays the test's" "for the test" \
 traced embedded
 check_lines "the default says nothing" 0 "$stderr"
 check_not "has no flame graph" ls tracelet-out/*.svg
+check_match "and has interrupts" ' (irq|softirq)/(entry|exit) ' events
 traced cpu
 check_lines "cpu says nothing" 0 "$stderr"
 check "and has one" ls tracelet-out/*.svg
 traced light
 check_lines "light says nothing" 0 "$stderr"
 check_match "has switches" 'sched' events
-check_not "no interrupts" grep -Eq ' irq/' events
+check_not "no interrupts" grep -Eq ' (irq|softirq)/(entry|exit) ' events
 traced mine.wprp
 check_match "a file's missing words are listed in one warning" \
 	"profile mine.wprp: not recorded here: Pool, Registry" "$stderr"
