@@ -165,7 +165,7 @@ static void survey_data(struct perfetto_reader *reader, struct packet *packet) {
 	switch (packet->data_field) {
 	case PACKET_CLOCK_SNAPSHOT:
 		sequence_clocks(reader, packet, &clock);
-		if (clock.time && !reader->clocks++)
+		if (clock.time && clock.clock.wall && !reader->clocks++)
 			array_push(&reader->facts, clock);
 		break;
 	case PACKET_SYSTEM_INFO:
@@ -266,7 +266,8 @@ static int take_stats(struct perfetto_reader *reader, struct cursor stats) {
 static int take_clocks(struct perfetto_reader *reader, struct packet *packet) {
 	struct event event;
 	sequence_clocks(reader, packet, &event);
-	return event.time && reader->clocks++ ? reader_push(reader, &event) : 0; // the first has been told
+	return event.time && event.clock.wall && reader->clocks++ ? reader_push(reader, &event)
+								  : 0; // the first has been told
 }
 
 // What is not about anything that events tell.

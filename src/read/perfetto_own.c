@@ -134,16 +134,24 @@ static int take_exec(struct perfetto_reader *reader, const struct track_event *e
 	return error ? error : reader_push(reader, &exec);
 }
 
+#define NO_STATUS INT64_MAX
+
 static int take_exit(struct perfetto_reader *reader, const struct track_event *event) {
-	uint64_t signal = number_of(reader, "signal", 0), status = number_of(reader, "status", UINT64_MAX);
+	uint64_t signal = number_of(reader, "signal", 0), status = number_of(reader, "status", NO_STATUS);
 	struct event exit = {.kind = EVENT_EXIT,
 			     .time = event->time,
 			     .cpu = cpu_of(reader),
 			     .tid = event->track->tid,
 			     .pid = event->track->pid,
 			     .exit = {.last = number_of(reader, "last_thread", 0),
-				      .unknown = !signal && status == UINT64_MAX}};
+				      .unknown = !signal && status == NO_STATUS}};
 	exit.exit.code = (int32_t)(signal ? signal & 0x7f : exit.exit.unknown ? 0 : (status & 0xff) << 8);
+	// Only Windows has more than a byte.
+	if (!signal && !exit.exit.unknown && status > 0xff) {
+		exit.exit.has_status = true;
+		exit.exit.status = (uint32_t)status;
+		exit.exit.code = 0;
+	}
 	if (number_of(reader, "core_dumped", 0))
 		exit.exit.code |= 0x80;
 	return reader_push(reader, &exit);
@@ -178,8 +186,9 @@ static int take_lost(struct perfetto_reader *reader, const struct track_event *e
 	struct event lost = {.kind = EVENT_LOST, .time = event->time, .cpu = cpu_of(reader)};
 	for (uint16_t source = 0; word && source < SOURCE_COUNT; source++) {
 		size_t length = strlen(event_source_names[source]);
+		const char *rest = source == SOURCE_BUFFER ? "s lost" : " events lost";
 		if (strncmp(word + 1, event_source_names[source], length) == 0 &&
-		    strcmp(word + 1 + length, " events lost") == 0) {
+		    strcmp(word + 1 + length, rest) == 0) {
 			lost.lost.source = source;
 			lost.lost.count = number_of(reader, "count", 0);
 			*taken = true;
