@@ -251,7 +251,7 @@ static int read_perf_script(struct stream *input, const char *name, struct table
 	int error = read_lines(&script, input);
 	if (!error && script.bad_lines)
 		log_warning("%s: %" PRIu64 " lines are not what perf script prints and were left out, the "
-					   "first is line %" PRIu64,
+			    "first is line %" PRIu64,
 			    name, script.bad_lines, script.first_bad_line);
 	script_lines_free(script.lines);
 	array_free(&script.frames);
