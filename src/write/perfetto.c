@@ -371,7 +371,7 @@ static int take_meta(struct perfetto *perfetto, const struct event *event) {
 static int tell_of_set_clock(struct perfetto *perfetto, const struct event *event, int64_t jump) {
 	char title[96];
 	snprintf(title, sizeof(title), "wall clock set %s by %.3f s", jump < 0 ? "back" : "forward",
-		 (double)(jump < 0 ? -jump : jump) / 1e9);
+		 (jump < 0 ? -(double)jump : (double)jump) / 1e9);
 	size_t mark = perfetto_begin(perfetto, SEQUENCE_EVENTS, MAX(event->time, perfetto->start));
 	size_t instant = track_event_begin(perfetto, TYPE_INSTANT, UUID_TEST, title);
 	proto_end(&perfetto->packet, instant);
@@ -380,10 +380,10 @@ static int tell_of_set_clock(struct perfetto *perfetto, const struct event *even
 
 static int take_clock(struct perfetto *perfetto, const struct event *event) {
 	enum { SECOND = 1000000000 };
-	int64_t offset = (int64_t)(event->clock.wall - event->time);
+	uint64_t offset = event->clock.wall - event->time;
 	if (!perfetto->clock_time)
 		perfetto->wall_offset = offset;
-	int64_t jump = offset - perfetto->wall_offset;
+	int64_t jump = (int64_t)(offset - perfetto->wall_offset);
 	bool was_set = jump > SECOND || jump < -SECOND;
 	perfetto->clock_time = event->time;
 	perfetto->wall = was_set ? 0 : event->clock.wall;
