@@ -7,8 +7,8 @@ need_root
 
 last=$(($(nproc) - 1))
 pipe="taskset -c $last perf bench sched pipe -l 200000"
-# Short and often: a long one wanders by more than tracing costs.
-messaging="perf bench sched messaging -g 10 -l 200"
+# Not too long, and often: a long one wanders by more than tracing costs.
+messaging="perf bench sched messaging -g 10 -l 500"
 
 # compare NAME COMMAND: leaves $table
 compare() {

@@ -1,6 +1,6 @@
 #include "event/lives.h"
 
-enum { MOST_STRINGS = 1 << 16 };
+enum { FEW_STRINGS = 1 << 12 };
 
 static uint32_t copied(struct strings *to, const struct strings *from, uint32_t id) {
 	return strings_add_bytes(to, strings_get(from, id), strings_length(from, id));
@@ -64,7 +64,7 @@ static void learn_mapping(struct lives *lives, const struct strings *strings, co
 
 // Names and command lines add up over hours: from time to time the table begins anew.
 static void renew_strings(struct lives *lives) {
-	if (lives->strings->texts.count < MOST_STRINGS)
+	if (lives->strings->texts.count < FEW_STRINGS + 2 * lives->strings_kept)
 		return;
 	struct strings *old = lives->strings, *new = strings_new();
 	for (size_t i = 0; i < lives->tasks.capacity; i++) {
@@ -82,6 +82,7 @@ static void renew_strings(struct lives *lives) {
 		}
 	}
 	lives->strings = new;
+	lives->strings_kept = new->texts.count;
 	strings_free(old);
 }
 

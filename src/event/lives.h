@@ -13,7 +13,8 @@ struct life {
 
 struct lives {
 	struct strings *strings;
-	struct map tasks; // tid → struct life *
+	size_t strings_kept; // of them were of the living when the table began anew
+	struct map tasks;    // tid → struct life *
 	struct spaces spaces;
 };
 

@@ -52,10 +52,12 @@ static int nothing(struct sink *sink) {
 static void nothing_to_free(struct sink *sink) {
 }
 
-// Names add up over hours: from time to time the table begins anew.
+// Names and stacks add up over hours: from time to time the tables begin anew.
 static void renew_tables(struct flight *flight) {
-	enum { MOST_STRINGS = 1 << 16 };
-	if (flight->order && flight->tables.strings->texts.count < MOST_STRINGS)
+	enum { MOST = 1 << 13 };
+	const struct tables *tables = &flight->tables;
+	if (flight->order && tables->strings->texts.count < MOST && tables->stacks->stacks.count < MOST &&
+	    tables->stacks->frames.count < MOST)
 		return;
 	if (flight->order) {
 		sink_finish(flight->order);
@@ -131,8 +133,8 @@ static int take_piece(void *context, const void *bytes, size_t size) {
 struct flight *flight_new(size_t size, double seconds) {
 	struct flight *flight = memory_alloc(sizeof(*flight));
 	flight->sink = (struct sink){.push = learn, .finish = nothing, .destroy = nothing_to_free};
-	// Large blocks always go back to the system: malloc() would keep them after a while.
-	mallopt(M_MMAP_THRESHOLD, 128 << 10);
+	// Pieces always go back to the system: malloc() would keep their room after a while.
+	mallopt(M_MMAP_THRESHOLD, 32 << 10);
 	lives_init(&flight->lives);
 	flight->limit = size;
 	flight->longest = seconds > 0 ? (uint64_t)(seconds * 1e9) : UINT64_MAX;

@@ -294,9 +294,12 @@ static bool is_member(struct sampling *sampling, uint32_t pid) {
 
 // Perf tells of all processes: is this change of interest?
 static bool admit(struct sampling *sampling, const struct change *change) {
-	if (change->type != PERF_RECORD_FORK || sampling->all)
-		return is_member(sampling, change->pid);
-	bool wanted = is_member(sampling, change->other);
+	bool fork = change->type == PERF_RECORD_FORK && !sampling->all;
+	bool wanted = is_member(sampling, fork ? change->other : change->pid);
+	if (change->type == PERF_RECORD_EXIT)
+		map_delete(&sampling->members, change->pid);
+	if (!fork)
+		return wanted;
 	if (wanted)
 		*map_put(&sampling->members, change->pid) = 1;
 	return wanted;
