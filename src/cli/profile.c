@@ -80,7 +80,7 @@ static int check_file(const char *path) {
 	struct findings findings = {0};
 	struct input input;
 	struct wprp file;
-	int error = input_open(&input, path);
+	int error = profile_open(&input, path);
 	if (error) {
 		log_error("%s: cannot be read: %s", path, strerror(-error));
 		return EXIT_USAGE;

@@ -1,9 +1,9 @@
 #include "profile/find.h"
-#include "base/file.h"
 #include "profile/builtin.h"
 #include "profile/wprp.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 
 // A word alone, as a built-in profile would be called.
 static bool looks_like_name(const char *text) {
@@ -20,6 +20,13 @@ static bool find_in(const struct input *input, const char *selection, enum plan_
 	return found;
 }
 
+int profile_open(struct input *input, const char *path) {
+	struct stat file;
+	if (stat(path, &file) == 0 && S_ISCHR(file.st_mode))
+		return -EINVAL; // it may have no end
+	return input_open(input, path);
+}
+
 bool profile_find(const char *text, enum plan_mode wanted, struct plan *plan, struct findings *findings,
 		  char **path) {
 	const struct builtin *builtin = builtin_find(text);
@@ -32,7 +39,7 @@ bool profile_find(const char *text, enum plan_mode wanted, struct plan *plan, st
 	const char *mark = strrchr(text, '!');
 	*path = memory_format("%.*s", mark ? (int)(mark - text) : (int)strlen(text), text);
 	// Standard input is the test's.
-	int error = strcmp(*path, "-") == 0 ? -ENOENT : input_open(&input, *path);
+	int error = strcmp(*path, "-") == 0 ? -ENOENT : profile_open(&input, *path);
 	if (error) {
 		if (error == -ENOENT && !mark && looks_like_name(text))
 			findings_add(findings, 0, 0,

@@ -52,7 +52,7 @@ refused "a folder" "cannot be read: Is a directory" . refused.pb
 : >empty
 refused "an empty file" "empty: is empty" empty refused.pb
 refused "an empty file said to be a spool" "empty: not a tracelet spool" --from spool empty refused.pb
-head -c 100000 /dev/urandom >noise
+python3 -c 'import random, sys; sys.stdout.buffer.write(random.Random(1).randbytes(100000))' >noise
 refused "noise" "noise: of no format that tracelet reads" noise refused.pb
 refused "noise said to be a spool" "noise: not a tracelet spool" --from spool noise refused.pb
 (head -c 8 t.spool; printf '\377\377\377\377'; tail -c +13 t.spool) >other-version

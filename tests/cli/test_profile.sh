@@ -121,6 +121,8 @@ check_equal "as in the manifest" embedded "$(jq -r .profile tracelet-out/manifes
 check_match "and it is" 'sched' events
 check_equal "standard input stays the test's" "for the test" \
 	"$(echo for the test | "$TRACELET" run --quiet --profile - -- cat 2>/dev/null)"
+traced /dev/zero
+check_equal "a profile without end holds up no test" 3 "$status"
 traced embedded
 check_lines "the default says nothing" 0 "$stderr"
 check_not "has no flame graph" ls tracelet-out/*.svg
