@@ -5,6 +5,7 @@
 
 #include "symbol/demangle.h"
 #include "symbol/elf.h"
+#include "symbol/elf_unwind.h"
 #include "symbol/inlined.h"
 #include "symbol/jit.h"
 #include "symbol/kernel.h"
@@ -268,8 +269,7 @@ static bool find_row(struct own_symbolizer *self, struct tables *tables, const s
 		return false;
 	if (!object->unwind_tried) {
 		object->unwind_tried = true;
-		object->unwind = unwind_table_new(object->eh_frame, object->eh_frame_size,
-						  object->eh_frame_address);
+		object->unwind = elf_unwind_table(object);
 	}
 	if (object->unwind && unwind_row_at(object->unwind, address, row))
 		return true;

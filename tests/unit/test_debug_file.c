@@ -4,6 +4,8 @@
 #include "base/memory.h"
 #include "symbol/debug_file.h"
 #include "symbol/elf.h"
+#include "symbol/elf_unwind.h"
+#include "symbol/section.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -161,20 +163,34 @@ static void test_symbols_that_are_compressed_inside(void **state) {
 	input_close(&symbols);
 	shell("objcopy --add-section .gnu_debugdata=symbols.xz stripped mini");
 	assert_name("function_with_a_name", "./mini");
-	// Those for the dynamic linker stay: a library may have left out the rest of what it exports.
-	struct elf_object *object;
-	name_in("./mini", &object);
-	bool exported = false;
-	for (size_t i = 0; i < object->symbol_count; i++)
-		exported |= strcmp(object->symbols[i].name, "_init") == 0 || object->symbols[i].size > 0;
-	assert_true(exported);
-	elf_close(object);
 	shell("head -c 1000 symbols.xz >cut.xz && objcopy --add-section .gnu_debugdata=cut.xz stripped "
 	      "mini_cut");
 	assert_name("", "./mini_cut");
 	shell("printf 'not compressed' >not.xz && objcopy --add-section .gnu_debugdata=not.xz stripped "
 	      "mini_not");
 	assert_name("", "./mini_not");
+}
+
+// Those that a library exports are not said twice.
+static void test_symbols_inside_add_to_those_of_the_dynamic_linker(void **state) {
+	struct input symbols;
+	shell("printf '__attribute__((noinline)) static int hidden(int a) { return a * 3; }"
+	      "int exported(int a) { return hidden(a) + 1; }' >library.c");
+	shell("gcc -shared -fPIC -O0 -o library.so library.c && strip -o library library.so");
+	shell("objcopy -S --keep-symbol=hidden library.so some");
+	assert_int_equal(0, input_open(&symbols, "some"));
+	write_compressed("some.xz", symbols.data, symbols.size);
+	input_close(&symbols);
+	shell("objcopy --add-section .gnu_debugdata=some.xz library library_mini");
+	struct elf_object *object = elf_open("./library_mini", "");
+	unsigned hidden = 0, exported = 0;
+	for (size_t i = 0; i < object->symbol_count; i++) {
+		hidden += strcmp(object->symbols[i].name, "hidden") == 0;
+		exported += strcmp(object->symbols[i].name, "exported") == 0;
+	}
+	assert_int_equal(1, hidden);
+	assert_int_equal(1, exported);
+	elf_close(object);
 }
 
 static void test_a_bomb_is_not_inflated(void **state) {
@@ -188,6 +204,78 @@ static void test_a_bomb_is_not_inflated(void **state) {
 	assert_name("", "./small");
 }
 
+// ---- unwinding ----
+
+static uint64_t address_of(struct elf_object *object, const char *name, uint64_t *size) {
+	for (size_t i = 0; i < object->symbol_count; i++)
+		if (strcmp(object->symbols[i].name, name) == 0) {
+			*size = object->symbols[i].size;
+			return object->symbols[i].address;
+		}
+	return 0;
+}
+
+// The rows of `function` of the file that has all, and the same from another.
+static void assert_same_rows(const char *path, bool expected) {
+	struct elf_object *whole = elf_open("./framed", ""), *code = elf_open_code(path);
+	struct unwind_table *wanted = elf_unwind_table(whole), *table = elf_unwind_table(code);
+	uint64_t size = 0, begin = address_of(whole, "function", &size);
+	unsigned rules = 0;
+	assert_non_null(wanted);
+	assert_true(size > 8);
+	for (uint64_t pc = begin; pc < begin + size; pc++) {
+		struct unwind_row row = {0}, other = {0};
+		assert_true(unwind_row_at(wanted, pc, &row));
+		assert_int_equal(expected, table && unwind_row_at(table, pc, &other));
+		if (expected)
+			assert_memory_equal(&row, &other, sizeof(row));
+		rules |= 1u << (row.cfa_offset / 8 & 31);
+	}
+	assert_true(rules & (rules - 1)); // it does push something
+	unwind_table_free(wanted);
+	unwind_table_free(table);
+	elf_close(whole);
+	elf_close(code);
+}
+
+static void test_debug_frame_where_there_is_no_eh_frame(void **state) {
+	shell("printf 'int other(int *);"
+	      "__attribute__((noinline)) int function(int a) { int b[40]; return other(b) + b[a]; }"
+	      "int other(int *a) { return *a = 1; } int main(int c, char **v) { return function(c); }' "
+	      ">framed.c");
+	shell("gcc -O1 -g -fno-asynchronous-unwind-tables -fno-unwind-tables -fomit-frame-pointer "
+	      "-o framed framed.c");
+	shell("objcopy -R .eh_frame -R .eh_frame_hdr framed alone");
+	assert_same_rows("./framed", true);
+	assert_same_rows("./alone", true);
+	shell("strip -o bare framed");
+	assert_same_rows("./bare", false);
+	shell("objcopy --compress-debug-sections=zlib framed framed_zlib");
+	assert_same_rows("./framed_zlib", true);
+	shell("objcopy --only-keep-debug framed framed.debug && objcopy --add-gnu-debuglink=framed.debug "
+	      "bare "
+	      "bare_linked");
+	assert_same_rows("./bare_linked", true);
+	shell("rm framed.debug");
+	assert_same_rows("./bare_linked", false);
+}
+
+// The size it would have is told in its first bytes: 0x7fffffffffffffff here.
+static void test_a_compressed_section_that_is_too_large_is_left_alone(void **state) {
+	shell("printf '\\001\\0\\0\\0\\0\\0\\0\\0\\377\\377\\377\\377\\377\\377\\377\\177"
+	      "\\001\\0\\0\\0\\0\\0\\0\\0' >huge && head -c 3000 /dev/zero >>huge");
+	shell("objcopy -R .debug_frame --add-section .debug_frame=huge framed framed_huge");
+	// objcopy has no word for the flag SHF_COMPRESSED.
+	struct elf_object *object = elf_open_code("./framed_huge");
+	GElf_Shdr header;
+	Elf_Scn *section = section_by_name(object->handles[0], ".debug_frame", &header);
+	size_t size;
+	header.sh_flags |= SHF_COMPRESSED;
+	assert_true(gelf_update_shdr(section, &header));
+	assert_null(section_content(object->handles[0], ".debug_frame", 256 << 20, &size));
+	elf_close(object);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_stripped_file_has_no_names),
@@ -197,7 +285,10 @@ int main(void) {
 		cmocka_unit_test(test_links_that_lead_out_or_have_no_end_are_refused),
 		cmocka_unit_test(test_what_debuginfod_has_fetched),
 		cmocka_unit_test(test_symbols_that_are_compressed_inside),
+		cmocka_unit_test(test_symbols_inside_add_to_those_of_the_dynamic_linker),
 		cmocka_unit_test(test_a_bomb_is_not_inflated),
+		cmocka_unit_test(test_debug_frame_where_there_is_no_eh_frame),
+		cmocka_unit_test(test_a_compressed_section_that_is_too_large_is_left_alone),
 	};
 	return cmocka_run_group_tests(tests, make_files, folder_teardown);
 }
