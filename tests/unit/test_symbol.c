@@ -104,6 +104,99 @@ static void test_this_program_s_own_unwind_table(void **state) {
 	elf_close(object);
 }
 
+// ---- .debug_frame by hand ----
+
+struct bytes {
+	uint8_t data[256];
+	size_t size;
+};
+
+static void put(struct bytes *out, uint64_t value, size_t size) {
+	memcpy(out->data + out->size, &value, size);
+	out->size += size;
+}
+
+// A CIE of x86-64 and a function of 32 bytes at 0x1100, which pushes the frame pointer with its first byte.
+static struct bytes debug_frame(bool wide, uint8_t version, uint8_t address_size) {
+	struct bytes out = {0};
+	size_t field = wide ? 8 : 4;
+	if (wide)
+		put(&out, UINT32_MAX, 4);
+	put(&out, field + 16, field);
+	put(&out, UINT64_MAX, field);
+	put(&out, version, 2); // no augmentation
+	if (version == 4)
+		put(&out, address_size, 2);
+	static const uint8_t rules[] = {1, 0x78, 16, 12, 7, 8, 0x90, 1};
+	memcpy(out.data + out.size, rules, sizeof(rules));
+	out.size = (wide ? 12 : 4) + field + 16; // the rest does nothing
+	if (wide)
+		put(&out, UINT32_MAX, 4);
+	put(&out, field + 24, field);
+	put(&out, 0, field); // the CIE is at the section's beginning
+	put(&out, 0x1100, 8);
+	put(&out, 32, 8);
+	static const uint8_t code[8] = {0x41, 14, 16, 0x86, 2};
+	memcpy(out.data + out.size, code, sizeof(code));
+	out.size += sizeof(code);
+	return out;
+}
+
+static void test_debug_frame_in_its_forms(void **state) {
+	for (int wide = 0; wide < 2; wide++)
+		for (uint8_t version = 1; version <= 4; version += version == 1 ? 2 : 1) {
+			struct bytes section = debug_frame(wide, version, 8);
+			struct unwind_table *table = unwind_table_of_both(NULL, 0, 0, section.data,
+									  section.size);
+			struct unwind_row row;
+			assert_non_null(table);
+			assert_int_equal(1, unwind_table_functions(table));
+			assert_true(unwind_row_at(table, 0x1100, &row));
+			assert_int_equal(8, row.cfa_offset);
+			assert_true(unwind_row_at(table, 0x111f, &row));
+			assert_int_equal(16, row.cfa_offset);
+			assert_int_equal(-2, row.frame_offset);
+			assert_int_equal(-1, row.return_offset);
+			assert_false(unwind_row_at(table, 0x1120, &row));
+			unwind_table_free(table);
+			// Cut off anywhere it has no such function.
+			for (size_t size = 0; size + 1 < section.size; size += 3)
+				assert_null(unwind_table_of_both(NULL, 0, 0, section.data, size));
+		}
+	struct bytes section = debug_frame(false, 4, 4); // addresses of 32 bits
+	assert_null(unwind_table_of_both(NULL, 0, 0, section.data, section.size));
+	section = debug_frame(false, 2, 8);
+	assert_null(unwind_table_of_both(NULL, 0, 0, section.data, section.size));
+}
+
+// A function at 0x1110 in .eh_frame: .debug_frame's, which overlaps it, is not taken.
+static void test_eh_frame_goes_first(void **state) {
+	struct bytes debug = debug_frame(false, 3, 8), section = {0};
+	static const uint8_t cie[] = {20, 0,    0,  0, 0,    0,  0, 0, 1,    'z', 'R', 0,
+				      1,  0x78, 16, 1, 0x1b, 12, 7, 8, 0x90, 1,   0,   0};
+	memcpy(section.data, cie, sizeof(cie));
+	section.size = sizeof(cie);
+	put(&section, 16, 4);
+	put(&section, 28, 4);
+	put(&section, 0x1110 - 0x2000 - section.size, 4);
+	put(&section, 32, 4);
+	put(&section, 0x100e00, 4); // no augmentation, a CFA 16 bytes above
+	put(&section, 0, 4);        // the end
+	for (uint64_t begin = 0x1100; begin <= 0x1130; begin += 0x30) {
+		struct unwind_row row;
+		memcpy(debug.data + 24 + 4 + 4, &begin, sizeof(begin));
+		struct unwind_table *table = unwind_table_of_both(section.data, section.size, 0x2000,
+								  debug.data, debug.size);
+		assert_non_null(table);
+		assert_int_equal(begin == 0x1100 ? 1 : 2, unwind_table_functions(table));
+		assert_true(unwind_row_at(table, 0x1110, &row));
+		assert_int_equal(16, row.cfa_offset);
+		assert_int_equal(begin != 0x1100, unwind_row_at(table, 0x1130, &row));
+		assert_int_equal(0x1110, unwind_table_base(table));
+		unwind_table_free(table);
+	}
+}
+
 #ifdef __x86_64__
 // Entry by entry, without a table, each function's rows are the same.
 static void test_a_row_without_a_table(void **state) {
@@ -223,6 +316,8 @@ int main(void) {
 		cmocka_unit_test(test_this_program_s_own_symbols),
 		cmocka_unit_test(test_another_build_id_is_another_file),
 		cmocka_unit_test(test_this_program_s_own_unwind_table),
+		cmocka_unit_test(test_debug_frame_in_its_forms),
+		cmocka_unit_test(test_eh_frame_goes_first),
 #ifdef __x86_64__
 		cmocka_unit_test(test_a_row_without_a_table),
 		cmocka_unit_test(test_a_stack_is_walked_to_its_end),
