@@ -5,20 +5,27 @@
 
 #include "event/strings.h"
 
+// What a symbol is, for those who tidy it up.
+enum name_form {
+	NAME_OF_TEXT,   // somebody's output, who may have put arguments behind it
+	NAME_EXACT,     // shown as it is
+	NAME_OF_SYMBOL, // from a file's symbols: "operator()" is what it is called
+};
+
 enum frame_kind { FRAME_USER, FRAME_KERNEL, FRAME_INLINED, FRAME_JIT };
 
 struct frame {
-	uint64_t address; // 0 where only a name is known
-	uint32_t symbol;  // strings; 0: no name is known
-	uint32_t module;  // file or module that holds the code
-	uint32_t file;    // source file
-	uint32_t line;
+	uint64_t address;  // 0 where only a name is known
+	uint32_t symbol;   // strings; 0: no name is known
+	uint32_t module;   // file or module that holds the code
+	uint32_t file;     // source file: its path
+	uint32_t line;     // there, where the function is declared
 	uint32_t offset;   // of the address in the symbol
 	uint32_t kind;     // enum frame_kind
 	uint64_t position; // of the address in the module's file
 	uint32_t build_id; // strings: the module's, in hexadecimal; a kernel's may be "release:6.1.0"; 0: not
 			   // known
-	uint32_t exact;    // 1: the symbol is shown as it is, and not tidied up
+	uint32_t exact;    // enum name_form
 };
 
 struct stack {

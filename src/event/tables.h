@@ -12,6 +12,7 @@ struct tables {
 	struct strings *strings;
 	struct stacks *stacks;
 	enum frame_addresses addresses; // what the writer asks the reader for; a reader may give more
+	bool sources;                   // frames are to have source files and lines, where they can be found
 	struct symbolizer *symbolizer;  // names for addresses; NULL: there is none. Not the tables' own.
 };
 

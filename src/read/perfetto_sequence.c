@@ -319,7 +319,7 @@ static void tell_module(struct perfetto_reader *reader, struct frame *frame) {
 }
 
 static void take_frame(struct perfetto_reader *reader, struct sequence *sequence, struct cursor entry) {
-	struct frame frame = {0};
+	struct frame frame = {.exact = NAME_OF_SYMBOL};
 	struct wire_field field;
 	uint64_t id = 0;
 	while (wire_each(&entry, &field)) {
