@@ -133,7 +133,7 @@ static int top(const struct top_arguments *arguments, const char *path) {
 	struct tables tables = profile_tables_new(&arguments->input.options);
 	struct profile profile;
 	profile_init(&profile, &tables, &arguments->input.options);
-	tables.sources = arguments->sources || arguments->json;
+	tables.details = true;
 	int status = profile_read(path, arguments->input.reader, &tables, &profile.sink) ? EXIT_USAGE : 0;
 	if (!status) {
 		profile_finish(&profile);

@@ -22,7 +22,8 @@ struct frame {
 	uint32_t line;     // there, where the function is declared
 	uint32_t offset;   // of the address in the symbol
 	uint32_t kind;     // enum frame_kind
-	uint64_t position; // of the address in the module's file
+	uint64_t position; // of the address in the module's file; in a frame that has been looked up in
+			   // vain, the address as the file has it, or where its function begins
 	uint32_t build_id; // strings: the module's, in hexadecimal; a kernel's may be "release:6.1.0"; 0: not
 			   // known
 	uint32_t exact;    // enum name_form
@@ -47,6 +48,8 @@ struct stacks *stacks_new(void);
 void stacks_free(struct stacks *stacks);
 
 uint32_t stacks_add_frame(struct stacks *stacks, const struct frame *frame);
-uint32_t stacks_add(struct stacks *stacks, uint32_t caller, uint32_t frame);   // a frame on top of a stack
+uint32_t stacks_add(struct stacks *stacks, uint32_t caller, uint32_t frame); // a frame on top of a stack
+// What stands for the name of a function that has none: "[libx.so+0x1130]"; to be freed.
+char *frame_place(const char *module, uint64_t position);
 const struct frame *stacks_frame(const struct stacks *stacks, uint32_t frame); // NULL: no such one
 const struct stack *stacks_get(const struct stacks *stacks, uint32_t stack);   // NULL for the empty one

@@ -149,7 +149,7 @@ static struct inlined_table *debug_information(struct own_symbolizer *self, stru
 static size_t sources_of(struct own_symbolizer *self, struct tables *tables, const struct frame *frame,
 			 struct declaration *found) {
 	uint64_t address;
-	struct inlined_table *table = tables->sources ? debug_information(self, tables, frame, &address)
+	struct inlined_table *table = tables->details ? debug_information(self, tables, frame, &address)
 						      : NULL;
 	return table ? declarations_at(table, address, found, DEEPEST_INLINED + 1) : 0;
 }
@@ -159,6 +159,29 @@ static void set_source(struct tables *tables, struct frame *frame, const struct 
 		return;
 	frame->file = strings_add(tables->strings, declaration->file);
 	frame->line = declaration->line;
+}
+
+static struct unwind_table *unwind_information(struct elf_object *object) {
+	if (!object->unwind_tried) {
+		object->unwind_tried = true;
+		object->unwind = elf_unwind_table(object);
+	}
+	return object->unwind;
+}
+
+// A function without a name is known by where it begins, or else each address is one.
+static void set_place(struct own_symbolizer *self, struct tables *tables, const struct frame *frame,
+		      struct frame *named) {
+	struct elf_object *object = frame->kind == FRAME_USER && frame->module
+					    ? module_object(self, tables, frame->module, frame->build_id)
+					    : NULL;
+	uint64_t address;
+	if (!object || !elf_address_of(object, frame->position, &address))
+		return;
+	named->position = address;
+	if (unwind_information(object) && unwind_function_at(object->unwind, address, &named->position) &&
+	    tables->addresses != ADDRESSES_ALL)
+		named->address = 0;
 }
 
 static uint32_t symbol_frame(struct own_symbolizer *self, struct tables *tables, const struct frame *frame,
@@ -181,6 +204,8 @@ static uint32_t symbol_frame(struct own_symbolizer *self, struct tables *tables,
 		named.address = frame->address;
 		named.position = frame->position;
 	}
+	if (!symbol && (tables->details || tables->addresses != ADDRESSES_NONE))
+		set_place(self, tables, frame, &named);
 	return stacks_add_frame(tables->stacks, &named);
 }
 
@@ -301,11 +326,7 @@ static bool find_row(struct own_symbolizer *self, struct tables *tables, const s
 	uint64_t address;
 	if (!object || !elf_address_of(object, frame->position, &address))
 		return false;
-	if (!object->unwind_tried) {
-		object->unwind_tried = true;
-		object->unwind = elf_unwind_table(object);
-	}
-	if (object->unwind && unwind_row_at(object->unwind, address, row))
+	if (unwind_information(object) && unwind_row_at(object->unwind, address, row))
 		return true;
 	// Where a program begins nobody has called it, even if .eh_frame does not say so (as that of the
 	// dynamic linker).

@@ -47,6 +47,8 @@ bool unwind_row_at(struct unwind_table *table, uint64_t address,
 // function's entry is.
 bool unwind_row_in_entry(const uint8_t *eh_frame, size_t size, uint64_t address, size_t entry, uint64_t pc,
 			 struct unwind_row *row);
+// Where the function at an address begins. False: there is none.
+bool unwind_function_at(struct unwind_table *table, uint64_t address, uint64_t *begin);
 size_t unwind_table_functions(const struct unwind_table *table);
 
 // All rows of the file in order, with their `pc` counted from the table's base, for those who want

@@ -677,6 +677,13 @@ static struct function *function_at(struct unwind_table *table, uint64_t address
 	return function && address - function->begin < function->size ? function : NULL;
 }
 
+bool unwind_function_at(struct unwind_table *table, uint64_t address, uint64_t *begin) {
+	const struct function *function = function_at(table, address);
+	if (function)
+		*begin = function->begin;
+	return function;
+}
+
 bool unwind_row_at(struct unwind_table *table, uint64_t address, struct unwind_row *found) {
 	struct function *function = function_at(table, address);
 	if (!function)

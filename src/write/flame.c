@@ -141,7 +141,7 @@ struct sink *flame_open(struct output *output, struct tables *tables, const stru
 	struct flame *flame = memory_alloc(sizeof(*flame));
 	flame->sink = (struct sink){.push = flame_push, .finish = flame_finish, .destroy = flame_destroy};
 	flame->output = output;
-	tables->sources = true;
+	tables->details = true;
 	flame->options = *options;
 	profile_init(&flame->profile, tables, &options->profile);
 	return &flame->sink;

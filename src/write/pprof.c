@@ -175,7 +175,7 @@ static struct sink *pprof_open(struct output *output, struct tables *tables) {
 	struct pprof *pprof = memory_alloc(sizeof(*pprof));
 	pprof->sink = (struct sink){.push = pprof_push, .finish = pprof_finish, .destroy = pprof_destroy};
 	pprof->output = output;
-	tables->sources = true;
+	tables->details = true;
 	pprof->texts = strings_new();
 	profile_init(&pprof->profile, tables, &(struct profile_options){0});
 	return &pprof->sink;

@@ -295,7 +295,7 @@ void profile_init(struct profile *profile, struct tables *tables, const struct p
 	array_push(&profile->nodes, (struct profile_node){0});
 	if (options->addresses && tables->addresses == ADDRESSES_NONE)
 		tables->addresses = ADDRESSES_OF_UNNAMED;
-	tables->sources |= options->source;
+	tables->details |= options->source;
 }
 
 void profile_free(struct profile *profile) {

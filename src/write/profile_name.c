@@ -90,6 +90,11 @@ static void append_tidy(struct buffer *out, const char *name, size_t size, bool 
 }
 
 static void append_unnamed(struct buffer *out, const char *module, const struct frame *frame, bool address) {
+	if (frame->exact == NAME_OF_SYMBOL && frame->position && frame->kind == FRAME_USER) {
+		CLEANUP_FREE char *place = frame_place(module, frame->position);
+		append_tidy(out, place, strlen(place), false);
+		return;
+	}
 	const char *slash = strrchr(module, '/');
 	module = slash ? slash + 1 : module;
 	buffer_append(out, "[", 1);

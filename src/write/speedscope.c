@@ -117,7 +117,7 @@ static struct sink *speedscope_open(struct output *output, struct tables *tables
 	speedscope->sink = (struct sink){
 		.push = speedscope_push, .finish = speedscope_finish, .destroy = speedscope_destroy};
 	speedscope->output = output;
-	tables->sources = true;
+	tables->details = true;
 	profile_init(&speedscope->profile, tables, &(struct profile_options){0});
 	return &speedscope->sink;
 }
