@@ -22,8 +22,8 @@ struct frame {
 	uint32_t line;     // there, where the function is declared
 	uint32_t offset;   // of the address in the symbol
 	uint32_t kind;     // enum frame_kind
-	uint64_t position; // of the address in the module's file; in a frame that has been looked up in
-			   // vain, the address as the file has it, or where its function begins
+	uint64_t position; // of the address in the module's file; of a function that has no name, its first
+			   // address as the file has it, or 0
 	uint32_t build_id; // strings: the module's, in hexadecimal; a kernel's may be "release:6.1.0"; 0: not
 			   // known
 	uint32_t exact;    // enum name_form

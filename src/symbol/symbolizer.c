@@ -202,7 +202,7 @@ static uint32_t symbol_frame(struct own_symbolizer *self, struct tables *tables,
 	free(readable);
 	if (tables->addresses == ADDRESSES_ALL || (tables->addresses == ADDRESSES_OF_UNNAMED && !symbol)) {
 		named.address = frame->address;
-		named.position = frame->position;
+		named.position = symbol ? frame->position : 0;
 	}
 	if (!symbol && (tables->details || tables->addresses != ADDRESSES_NONE))
 		set_place(self, tables, frame, &named);
