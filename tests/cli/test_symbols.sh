@@ -48,7 +48,7 @@ check_match "if it is asked to" "helper_\[i\] \($PWD/prog\)\$" top
 check_equal "and as JSON" "$PWD/prog.cc 11" \
 	"$("$TRACELET" top --json whole.data | jq -r '.functions[] | select(.name == "plain") | "\(.file) \(.line)"')"
 "$TRACELET" top --function plain --srcline whole.data >top
-check_match "a function is asked for by its bare name" 'Adder::operator\(\)\$' top
+check_match "a function is asked for by its bare name" 'Adder::operator\(\)$' top
 "$TRACELET" flame whole.data -o out.svg
 check_match "in a picture without scripts" "<title>plain \(.*\) — $PWD/prog.cc:11</title>" out.svg
 check_match "and for its script" '"sources":{"[^}]*prog.cc:11"' out.svg
