@@ -11,11 +11,14 @@
 #include "capture/perf/ring.h"
 #include "capture/tasks.h"
 #include "symbol/elf.h"
+#include "symbol/kept.h"
 #include "tracelet.skel.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -81,18 +84,43 @@ struct sampling {
 
 // ---- files ----
 
-static struct elf_object *open_code(uint32_t pid, const char *path) {
+// As the process sees it, which may be in a container; if it is gone already, as we do; if the file is
+// gone, by what is mapped.
+static int open_mapped(const struct spool_mapping *mapping, const char *path) {
+	if (*path != '/' || path[1] == '/')
+		return -1;
+	CLEANUP_FREE char *theirs = memory_format("/proc/%u/root%s", mapping->pid, path);
+	CLEANUP_FREE char *mapped = memory_format("/proc/%u/map_files/%" PRIx64 "-%" PRIx64, mapping->pid,
+						  mapping->start, mapping->start + mapping->size);
+	const char *const places[] = {theirs, path, mapped};
+	int file = -1;
+	for (size_t i = 0; i < ARRAY_SIZE(places) && file < 0; i++)
+		file = open(places[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return file;
+}
+
+// Held open until names are looked for.
+static void keep_file(const struct spool_mapping *mapping, const char *path, int file) {
+	char build_id[2 * sizeof(mapping->build_id) + 1] = "";
+	for (size_t i = 0; i < mapping->build_id_size; i++)
+		snprintf(build_id + 2 * i, 3, "%02x", mapping->build_id[i]);
+	kept_files_add(path, build_id, file);
+}
+
+// `file` is the caller's then; -1: there is none.
+static struct elf_object *open_code(const struct spool_mapping *mapping, const char *path, int *file) {
+	*file = -1;
 	enum { VDSO_SIZE = 8192 };
 	if (strcmp(path, "[vdso]") == 0) {
 		const void *image = (const void *)getauxval(AT_SYSINFO_EHDR);
 		return image ? elf_open_code_memory(image, VDSO_SIZE) : NULL;
 	}
-	if (*path != '/')
+	*file = open_mapped(mapping, path);
+	if (*file < 0)
 		return NULL;
-	// As the process sees it, which may be in a container; if it is gone already, as we do.
-	CLEANUP_FREE char *theirs = memory_format("/proc/%u/root%s", pid, path);
-	struct elf_object *object = elf_open_code(theirs);
-	return object ? object : elf_open_code(path);
+	char name[64];
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", *file);
+	return elf_open_code(name);
 }
 
 // Addresses in tables are counted from the file's first one.
@@ -111,8 +139,13 @@ static uint32_t code_file(struct sampling *sampling, const struct spool_mapping 
 	if (*known)
 		return (uint32_t)*known - 1;
 	uint32_t number = (uint32_t)sampling->files.count;
-	struct code_file file = {.object = number < UNWIND_MOST_FILES ? open_code(mapping->pid, path) : NULL};
-	if (!file.object || !file.object->eh_frame || !file.object->segment_count) {
+	struct code_file file = {0};
+	int descriptor;
+	file.object = open_code(mapping, path, &descriptor);
+	if (descriptor >= 0)
+		keep_file(mapping, path, descriptor);
+	if (!sampling->maker || number >= UNWIND_MOST_FILES || !file.object || !file.object->eh_frame ||
+	    !file.object->segment_count) {
 		elf_close(file.object);
 		*known = NO_FILE + 1;
 		return NO_FILE;
@@ -122,6 +155,11 @@ static uint32_t code_file(struct sampling *sampling, const struct spool_mapping 
 	array_push(&sampling->files, file);
 	table_maker_add(sampling->maker, number, file.object, file.base);
 	return number;
+}
+
+// Of code that needs no table: its file, for its names.
+static void hold_file(struct sampling *sampling, const struct seen_mapping *seen) {
+	code_file(sampling, &seen->head, (const char *)sampling->texts.data + seen->path);
 }
 
 // ---- address spaces ----
@@ -324,9 +362,13 @@ static void hand_over(struct sampling *sampling, size_t count, uint64_t until) {
 
 // ---- processes that were there before ----
 
-static struct build read_build(pid_t pid, const char *path) {
+static struct build read_build(pid_t pid, const struct task_mapping *mapping) {
 	struct build build = {0};
-	struct elf_object *object = open_code((uint32_t)pid, path);
+	struct spool_mapping head = {.pid = (uint32_t)pid, .start = mapping->start, .size = mapping->size};
+	int file;
+	struct elf_object *object = open_code(&head, mapping->path, &file);
+	if (file >= 0)
+		close(file);
 	for (const char *digits = object ? object->build_id : ""; digits[0] && digits[1] && build.size < 20;
 	     digits += 2)
 		sscanf(digits, "%2hhx", &build.id[build.size++]);
@@ -334,10 +376,11 @@ static struct build read_build(pid_t pid, const char *path) {
 	return build;
 }
 
-static const struct build *build_of(struct sampling *sampling, pid_t pid, const char *path) {
-	uint64_t *known = map_put(&sampling->builds, hash_bytes(path, strlen(path)));
+static const struct build *build_of(struct sampling *sampling, pid_t pid,
+				    const struct task_mapping *mapping) {
+	uint64_t *known = map_put(&sampling->builds, hash_bytes(mapping->path, strlen(mapping->path)));
 	if (!*known) {
-		array_push(&sampling->build_ids, read_build(pid, path));
+		array_push(&sampling->build_ids, read_build(pid, mapping));
 		*known = sampling->build_ids.count;
 	}
 	return &sampling->build_ids.items[*known - 1];
@@ -352,7 +395,7 @@ struct looking {
 static void take_known_mapping(void *context, const struct task_mapping *mapping) {
 	struct looking *looking = context;
 	struct sampling *sampling = looking->sampling;
-	const struct build *build = build_of(sampling, looking->pid, mapping->path);
+	const struct build *build = build_of(sampling, looking->pid, mapping);
 	struct seen_mapping seen = {.head = {.time = looking->time,
 					     .pid = (uint32_t)looking->pid,
 					     .start = mapping->start,
@@ -409,9 +452,11 @@ static bool take_changes(struct sampling *sampling) {
 	for (; ready < count && changes[ready].time < until; ready++)
 		changes[ready].admitted = admit(sampling, &changes[ready]);
 	hand_over(sampling, ready, until);
-	for (size_t i = 0; sampling->maker && i < ready; i++)
-		if (changes[i].admitted)
+	for (size_t i = 0; i < ready; i++)
+		if (changes[i].admitted && sampling->maker)
 			apply(sampling, &changes[i]);
+		else if (changes[i].admitted && changes[i].mapping)
+			hold_file(sampling, &sampling->mappings.items[changes[i].mapping - 1]);
 	sampling->changes.count = count - ready;
 	if (count > ready)
 		memmove(changes, changes + ready, (count - ready) * sizeof(*changes));
