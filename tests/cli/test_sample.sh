@@ -39,7 +39,10 @@ chain tail_call "${bottom}tail_target;burn"
 chain never_returns "${bottom}ends_with_a_call;never_returns;burn"
 chain in_vdso "${bottom}in_vdso;.*(clock_gettime|\\[vdso\\])" 60
 chain through_plt "${bottom}through_plt" 95
-chain short_threads '((clone3?|start_thread);.*in_short_thread|_start;)' 90
+sampled short_threads "$chains" short_threads
+check "threads that end at once have whole stacks" test "$(jq -s 'last.broken_stacks * 20 <= last.samples' tracelet-out/manifest.jsonl)" = true
+check_match "of both sides" ';start_thread;.*in_short_thread' samples.folded
+check_match "of their parent's, too" ';main;short_threads;.*clone' samples.folded
 cp "$TRACELET_HELPERS/libchains_library.so" gone.so
 sampled deleted_library "$chains" deleted_library "$PWD/gone.so"
 "$TRACELET" fold "${spool%.spool}.pb" >samples.folded

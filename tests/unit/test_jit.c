@@ -139,9 +139,9 @@ static const char *module_at(struct spaces *spaces, struct strings *strings, uin
 static void test_memory_without_a_file(void **state) {
 	struct strings *strings = strings_new();
 	struct spaces spaces = {0};
-	struct event events[] = {mapping(strings, 7, 0x1000, "/usr/bin/node"),
-				 mapping(strings, 7, 0x8000, "//anon"),
-				 mapping(strings, 7, 0xa000, "/tmp/perf-7.map")}; // as a flight recorder has it
+	struct event events[] = {
+		mapping(strings, 7, 0x1000, "/usr/bin/node"), mapping(strings, 7, 0x8000, "//anon"),
+		mapping(strings, 7, 0xa000, "/tmp/perf-7.map")}; // as a flight recorder has it
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++)
 		spaces_learn(&spaces, strings, &events[i]);
 	assert_string_equal("/usr/bin/node", module_at(&spaces, strings, 7, 0x1010, FRAME_USER));

@@ -90,7 +90,7 @@ static const struct {
 	{"on_irq_entry", RECORD_SOURCE_IRQ},      {"on_irq_exit", RECORD_SOURCE_IRQ},
 	{"on_softirq_entry", RECORD_SOURCE_IRQ},  {"on_softirq_exit", RECORD_SOURCE_IRQ},
 	{"on_timer_entry", RECORD_SOURCE_IRQ},    {"on_timer_exit", RECORD_SOURCE_IRQ},
-	{"sample_newtask", RECORD_SOURCE_SAMPLE},
+	{"sample_newtask", RECORD_SOURCE_SAMPLE}, {"sample_exec", RECORD_SOURCE_SAMPLE},
 };
 
 static bool kernel_at_least(unsigned major, unsigned minor) {
@@ -141,7 +141,8 @@ static int load(struct capture *capture, const struct capture_options *options, 
 	// Maps that only samples need take their time to be made, too.
 	struct bpf_map *sampling_maps[] = {programs->maps.space_ids,    programs->maps.spaces,
 					   programs->maps.unwind_files, programs->maps.unwind_sizes,
-					   programs->maps.walks,        programs->maps.memories};
+					   programs->maps.walks,        programs->maps.memories,
+					   programs->maps.looks};
 	for (size_t i = 0; i < ARRAY_SIZE(sampling_maps); i++)
 		bpf_map__set_autocreate(sampling_maps[i], options->sources[RECORD_SOURCE_SAMPLE]);
 	bpf_program__set_autoload(programs->progs.on_sample, options->sample_frequency);

@@ -74,8 +74,10 @@ struct sampling {
 	struct table_maker *maker; // NULL: tables are not needed
 	pthread_t thread;
 	bool running;
-	uint64_t begun; // when
-	int wake;       // an eventfd: the thread is to look
+	uint64_t begun;            // when
+	int wake;                  // an eventfd: the thread is to look
+	struct ring_buffer *looks; // the programs ask it to, too
+	bool asked;                // by them
 	bool ending;
 	pthread_mutex_t lock;
 	struct buffer collected; // spool blocks, under the lock
@@ -220,7 +222,8 @@ static void insert_mapping(struct space *space, struct mapping mapping) {
 	space->count++;
 }
 
-static void apply_mapping(struct sampling *sampling, const struct seen_mapping *seen) {
+// `more`: of the same process will follow at once.
+static void apply_mapping(struct sampling *sampling, const struct seen_mapping *seen, bool more) {
 	const struct spool_mapping *head = &seen->head;
 	const char *path = (const char *)sampling->texts.data + seen->path;
 	uint32_t file = code_file(sampling, head, path);
@@ -235,14 +238,15 @@ static void apply_mapping(struct sampling *sampling, const struct seen_mapping *
 						       .end = head->start + head->size,
 						       .bias = head->start - (address - code->base),
 						       .file = file});
-	tell_kernel(sampling, head->pid, space);
+	if (!more)
+		tell_kernel(sampling, head->pid, space);
 }
 
-static void apply(struct sampling *sampling, const struct change *change) {
+static void apply(struct sampling *sampling, const struct change *change, bool more) {
 	struct address_space *space;
 	switch (change->type) {
 	case PERF_RECORD_MMAP2:
-		apply_mapping(sampling, &sampling->mappings.items[change->mapping - 1]);
+		apply_mapping(sampling, &sampling->mappings.items[change->mapping - 1], more);
 		break;
 	case PERF_RECORD_FORK:
 		space = change->pid == change->other ? NULL : space_of(sampling, change->other);
@@ -439,6 +443,11 @@ static void look_around(struct sampling *sampling, uint64_t time) {
 
 // ---- the thread ----
 
+static bool is_next_mapping(const struct change *change) {
+	const struct change *next = change + 1;
+	return next->admitted && next->type == PERF_RECORD_MMAP2 && next->pid == change->pid;
+}
+
 // What is later than our first look at the clock waits: another ring, read before, may have got what
 // comes before it. True: there is some.
 static bool take_changes(struct sampling *sampling) {
@@ -454,7 +463,7 @@ static bool take_changes(struct sampling *sampling) {
 	hand_over(sampling, ready, until);
 	for (size_t i = 0; i < ready; i++)
 		if (changes[i].admitted && sampling->maker)
-			apply(sampling, &changes[i]);
+			apply(sampling, &changes[i], i + 1 < ready && is_next_mapping(&changes[i]));
 		else if (changes[i].admitted && changes[i].mapping)
 			hold_file(sampling, &sampling->mappings.items[changes[i].mapping - 1]);
 	sampling->changes.count = count - ready;
@@ -476,21 +485,43 @@ static void be_quick(void) {
 	sched_setscheduler(0, SCHED_RR, &(struct sched_param){.sched_priority = 1});
 }
 
+static int take_look(void *context, void *data, size_t size) {
+	struct sampling *sampling = context;
+	sampling->asked = true;
+	return 0;
+}
+
+// When to look again. A program that has begun maps its libraries in the next milliseconds.
+static struct timespec *again(struct sampling *sampling, struct timespec *time) {
+	enum { FIRST_NS = 200000, LAST_NS = 1500000 };
+	long before = time->tv_nsec;
+	*time = (struct timespec){.tv_nsec = sampling->asked ? FIRST_NS : before + before / 2};
+	sampling->asked = false;
+	if (time->tv_nsec > LAST_NS)
+		time->tv_nsec = 0;
+	return time->tv_nsec ? time : NULL;
+}
+
 static void *watch(void *context) {
 	struct sampling *sampling = context;
-	size_t count = sampling->rings.count + 1;
+	size_t rings = sampling->rings.count, count = rings + 2;
 	struct pollfd *waiting = memory_alloc(count * sizeof(*waiting));
-	for (size_t i = 0; i + 1 < count; i++)
+	for (size_t i = 0; i < rings; i++)
 		waiting[i] = (struct pollfd){.fd = sampling->rings.items[i].fd, .events = POLLIN};
-	waiting[count - 1] = (struct pollfd){.fd = sampling->wake, .events = POLLIN};
+	struct pollfd *wake = &waiting[rings], *look = &waiting[rings + 1];
+	*wake = (struct pollfd){.fd = sampling->wake, .events = POLLIN};
+	*look = (struct pollfd){.fd = ring_buffer__epoll_fd(sampling->looks), .events = POLLIN};
 	look_around(sampling, sampling->begun);
 	take_all_changes(sampling);
 	be_quick();
+	struct timespec time = {0};
 	while (!__atomic_load_n(&sampling->ending, __ATOMIC_ACQUIRE)) {
 		uint64_t asked;
-		poll(waiting, count, -1);
-		if (waiting[count - 1].revents && read(sampling->wake, &asked, sizeof(asked)) < 0)
+		ppoll(waiting, count, again(sampling, &time), NULL);
+		if (wake->revents && read(sampling->wake, &asked, sizeof(asked)) < 0)
 			break;
+		if (look->revents)
+			ring_buffer__consume(sampling->looks);
 		take_all_changes(sampling);
 	}
 	free(waiting);
@@ -517,7 +548,7 @@ static int open_rings(struct sampling *sampling) {
 		.comm_exec = 1,
 		.task = 1,
 		.watermark = 1,
-		.wakeup_watermark = 1,
+		.wakeup_watermark = RING_SIZE / 4,
 		.use_clockid = 1,
 		.clockid = CLOCK_BOOTTIME,
 	};
@@ -593,6 +624,9 @@ int sampling_start(struct sampling **result, struct tracelet *programs,
 		*map_put(&sampling->members, (uint32_t)options->processes[i]) = 1;
 	if (!error)
 		error = open_rings(sampling);
+	sampling->looks = ring_buffer__new(bpf_map__fd(programs->maps.looks), take_look, sampling, NULL);
+	if (!error && !sampling->looks)
+		error = -errno;
 	if (!error && pthread_create(&sampling->thread, NULL, watch, sampling) == 0)
 		sampling->running = true;
 	if (!error && options->frequency)
@@ -645,6 +679,7 @@ void sampling_stop(struct sampling *sampling, struct spool *spool) {
 				free(space);
 		}
 	close(sampling->wake);
+	ring_buffer__free(sampling->looks);
 	map_free(&sampling->processes);
 	map_free(&sampling->by_build);
 	map_free(&sampling->builds);
