@@ -38,6 +38,7 @@ struct perf_reader {
 	ARRAY(struct queued) queue;
 	uint64_t sequence, latest, round_latest; // latest: of this round and those before
 	bool keep;                               // bytes stay where they are until the end
+	bool unfinished; // whoever wrote it was killed, maybe in the midst of a record
 	struct stream *input;
 	struct buffer unpacked; // of compressed records, not yet taken apart
 #ifdef HAVE_ZSTD
@@ -252,6 +253,8 @@ static int take_bytes(struct perf_reader *reader, const uint8_t *bytes, size_t s
 	while (!error && size - *taken >= RECORD_HEADER) {
 		struct cursor head = cursor_of(bytes + *taken + 6, 2);
 		uint16_t record_size = cursor_u16(&head);
+		if (record_size < RECORD_HEADER && reader->unfinished)
+			break;
 		if (record_size < RECORD_HEADER) {
 			log_error("%s: a record has no size: the file is damaged from there on",
 				  reader->data.name);
@@ -363,7 +366,8 @@ static int read_file(struct perf_reader *reader, struct stream *input) {
 	name_tracepoints(reader);
 	struct cursor records = section_of(bytes, size, data);
 	// perf writes the size at its end: a recording that was killed has none, and goes on to the end.
-	if (!data.size && data.offset < size)
+	reader->unfinished = !data.size;
+	if (reader->unfinished && data.offset < size)
 		records = cursor_of(bytes + data.offset, size - (size_t)data.offset);
 	reader->keep = true;
 	error = take_bytes(reader, records.at, cursor_left(&records), &taken);

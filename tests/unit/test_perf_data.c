@@ -97,6 +97,22 @@ static void test_what_is_cut_off_leaves_the_rest(void **state) {
 	forget(&listener);
 }
 
+// The header has no size of the records yet, and the last page is not all there.
+static void test_a_recording_that_was_killed_is_read(void **state) {
+	enum { SIZE_OF_RECORDS = 48 };
+	struct buffer records = {0}, file = {0};
+	struct listener listener;
+	put_records(&records);
+	put_file(&file, &records);
+	memset(file.data + SIZE_OF_RECORDS, 0, 8);
+	for (int i = 0; i < 100; i++)
+		put_u64(&file, 0);
+	assert_int_equal(0, hear(&listener, &file));
+	assert_string_equal(expected, (char *)listener.text.data);
+	forget(&listener);
+	buffer_free(&records);
+}
+
 static void test_the_other_byte_order_is_said_to_be_so(void **state) {
 	struct buffer file = {0};
 	struct listener listener;
@@ -195,6 +211,7 @@ int main(void) {
 		cmocka_unit_test(test_a_file_is_read_in_order_of_time),
 		cmocka_unit_test(test_a_pipe_says_the_same),
 		cmocka_unit_test(test_what_is_cut_off_leaves_the_rest),
+		cmocka_unit_test(test_a_recording_that_was_killed_is_read),
 		cmocka_unit_test(test_the_other_byte_order_is_said_to_be_so),
 		cmocka_unit_test(test_a_record_without_a_size_is_damage),
 		cmocka_unit_test(test_a_new_mapping_covers_the_old_one),
