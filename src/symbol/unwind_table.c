@@ -638,6 +638,19 @@ static void sort_functions(struct unwind_table *table) {
 		      compare_functions);
 }
 
+// A function goes on over a small gap behind it. Mostly nothing runs there; but the C library leaves out
+// the instructions behind the system call that makes a thread, because both threads run them: what held
+// before still holds for the one that made it.
+static void close_gaps(struct unwind_table *table) {
+	enum { SMALL_GAP = 24 };
+	for (size_t i = 1; i < table->functions.count; i++) {
+		struct function *function = &table->functions.items[i - 1];
+		uint64_t gap = function[1].begin - function->begin - function->size;
+		if (gap <= SMALL_GAP && function->size <= UINT32_MAX - SMALL_GAP)
+			function->size += (uint32_t)gap;
+	}
+}
+
 struct unwind_table *unwind_table_of_both(const uint8_t *eh_frame, size_t size, uint64_t address,
 					  const uint8_t *debug_frame, size_t debug_size) {
 	struct unwind_table *table = memory_alloc(sizeof(*table));
@@ -648,6 +661,7 @@ struct unwind_table *unwind_table_of_both(const uint8_t *eh_frame, size_t size, 
 			list_functions(table, &table->sections[i]);
 		sort_functions(table);
 	}
+	close_gaps(table);
 	if (table->functions.count)
 		return table;
 	unwind_table_free(table);
