@@ -6,6 +6,7 @@
 // the one on the CPU, which is known when all CPUs' events are in order: such
 // events have NO_TID until then.
 #include "read/perfetto.h"
+#include "event/points.h"
 
 enum { CLONE_THREAD = 0x10000 };
 
@@ -137,6 +138,81 @@ static const struct {
 	{FTRACE_SOFTIRQ_EXIT, EVENT_SOFTIRQ_EXIT, full_irq},
 };
 
+// ---- points ----
+
+static const struct point_field *point_field(const struct point *point, uint32_t number) {
+	for (size_t i = 0; i < POINT_MOST_FIELDS && point->fields[i].name; i++)
+		if (point->fields[i].number == number)
+			return &point->fields[i];
+	return NULL;
+}
+
+static bool take_point(const struct point *point, struct cursor body, struct event *event) {
+	struct wire_field field;
+	size_t listed = 0;
+	while (wire_each(&body, &field)) {
+		const struct point_field *known = point_field(point, field.number);
+		if (!known || (known->type == POINT_TEXT) != (field.wire == PROTO_BYTES))
+			continue;
+		if (known->type == POINT_TEXT)
+			point_set_text(event, known, (const char *)field.bytes.at, cursor_left(&field.bytes));
+		else if (known->type != POINT_LIST)
+			point_set(event, known, field.value);
+		else if (listed < point_list(event, known))
+			event->point.values[known->place + listed++] = field.value;
+	}
+	return !body.failed;
+}
+
+static bool same_text(struct cursor text, const char *name) {
+	return cursor_left(&text) == strlen(name) && memcmp(text.at, name, strlen(name)) == 0;
+}
+
+static void take_generic_field(const struct point *point, struct cursor body, struct event *event) {
+	struct wire_field field;
+	struct cursor name = {0};
+	uint64_t value = 0;
+	while (wire_each(&body, &field)) {
+		if (field.number == GENERIC_FIELD_NAME && field.wire == PROTO_BYTES)
+			name = field.bytes;
+		else if (field.number == GENERIC_FIELD_INT || field.number == GENERIC_FIELD_UINT)
+			value = field.value;
+	}
+	for (size_t i = 0; name.at && i < POINT_MOST_FIELDS && point->fields[i].name; i++)
+		if (same_text(name, point->fields[i].name))
+			point_set(event, &point->fields[i], value);
+}
+
+// A generic event is one of ours if it is called so; its name is in front of its fields.
+static const struct point *take_generic(struct cursor body, struct event *event) {
+	const struct point *point = NULL;
+	struct wire_field field;
+	while (wire_each(&body, &field)) {
+		if (field.wire != PROTO_BYTES)
+			continue;
+		for (uint16_t i = 0; field.number == GENERIC_NAME && i < POINT_COUNT; i++)
+			if (!points[i].message && same_text(field.bytes, points[i].name)) {
+				point = &points[i];
+				event->point.number = i;
+			}
+		if (field.number == GENERIC_FIELD && point)
+			take_generic_field(point, field.bytes, event);
+	}
+	return body.failed ? NULL : point;
+}
+
+static bool full_point(uint32_t message, struct cursor body, struct event *event) {
+	event->kind = EVENT_POINT;
+	if (message == FTRACE_GENERIC)
+		return take_generic(body, event);
+	for (uint16_t i = 0; i < POINT_COUNT; i++)
+		if (points[i].message == message) {
+			event->point.number = i;
+			return take_point(&points[i], body, event);
+		}
+	return false;
+}
+
 // ---- one CPU's three streams ----
 
 enum column {
@@ -251,6 +327,9 @@ static bool take_message(struct perfetto_reader *reader, struct bundle *bundle, 
 		reader->bad += !good;
 		return good;
 	}
+	if (!message.failed && tid < TID_OUTSIDE && is_time(event->time) &&
+	    full_point(body.number, body.bytes, event))
+		return true;
 	reader->unknown_events++;
 	return false;
 }

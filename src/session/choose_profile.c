@@ -15,8 +15,9 @@ static bool is_default(const struct settings *settings) {
 
 // Processes and marks are in every trace: the rest is about them.
 static void take_plan(struct settings *settings, const struct plan *plan) {
-	settings->without[RECORD_SOURCE_SCHED] = !plan_wants(plan, RECORD_SOURCE_SCHED);
-	settings->without[RECORD_SOURCE_IRQ] = !plan_wants(plan, RECORD_SOURCE_IRQ);
+	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
+		settings->without[source] = source != RECORD_SOURCE_PROCESS &&
+					    source != RECORD_SOURCE_MARKER && !plan_wants(plan, source);
 	if (settings->origins[SETTING_SAMPLE] == FROM_DEFAULT && !plan->samples_on_request &&
 	    plan_wants(plan, RECORD_SOURCE_SAMPLE))
 		settings->sample = USUAL_FREQUENCY;

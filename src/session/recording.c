@@ -1,6 +1,7 @@
 #include "session/recording.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "capture/sources.h"
 #include "capture/tasks.h"
 #include "session/artifact.h"
 #include "session/convert.h"
@@ -42,6 +43,18 @@ static int open_spool(struct recording *recording) {
 	return 0;
 }
 
+// Why less is recorded than could be, and what is left out.
+static char *describe_less(const char *why, const struct capture_options *options,
+			   const struct capture_backend *backend) {
+	struct buffer names = {0};
+	sources_ignored(options, backend, &names);
+	char *text = memory_format("%s; recording less, with perf events%s%.*s", why,
+				   names.size ? ": without " : "", (int)names.size,
+				   names.size ? (const char *)names.data : "");
+	buffer_free(&names);
+	return text;
+}
+
 static int open_capture(struct recording *recording) {
 	struct capture_options options = {.scope = recording->settings->scope,
 					  .buffer_size = recording->settings->buffer_size,
@@ -53,13 +66,18 @@ static int open_capture(struct recording *recording) {
 	options.sample_frequency = (unsigned)recording->settings->sample;
 	options.call_graph = (enum call_graph)recording->settings->call_graph;
 	options.off_cpu = recording->settings->off_cpu;
+	struct buffer missing = {0};
+	sources_limit(&options, &missing);
+	if (missing.size)
+		log_warning("not recorded here: %.*s", (int)missing.size, (const char *)missing.data);
+	buffer_free(&missing);
 	static const struct capture_backend *const backends[] = {&capture_bpf, &capture_perf};
 	char why[ARRAY_SIZE(backends)][256] = {{0}};
 	for (size_t i = 0; i < ARRAY_SIZE(backends); i++) {
 		if (backends[i]->open(&options, &recording->capture, why[i]) == 0) {
 			recording->backend = backends[i];
 			if (i > 0)
-				memcpy(recording->less, why[0], sizeof(why[0]));
+				recording->less = describe_less(why[0], &options, backends[i]);
 			return 0;
 		}
 	}
@@ -189,8 +207,8 @@ bool recording_begin(struct recording *recording, const pid_t *processes, size_t
 		recording->backend = NULL;
 		return false;
 	}
-	if (*recording->less)
-		log_warning("%s; recording less, with perf events", recording->less);
+	if (recording->less)
+		log_warning("%s", recording->less);
 	start_marker(recording);
 	// On disk before the test begins: if we are killed, there is a spool to convert.
 	spool_flush(&recording->spool);
@@ -615,6 +633,7 @@ void recording_close(struct recording *recording) {
 	flight_free(recording->flight);
 	crash_reports_free(&recording->crashes);
 	case_traces_free(&recording->cases);
+	free(recording->less);
 	free(recording->stem);
 	free(recording->spool_path);
 	free(recording->trace);

@@ -338,6 +338,43 @@ int ftrace_irq(struct perfetto *perfetto, const struct event *event) {
 	return flush_if_full(perfetto, event->cpu);
 }
 
+// ---- points ----
+
+static void put_point_field(struct buffer *out, const struct event *event, const struct point_field *field) {
+	if (field->type == POINT_TEXT) {
+		size_t size;
+		const char *text = point_text(event, field, &size);
+		proto_bytes(out, field->number, text, size);
+	} else if (field->type == POINT_LIST) {
+		for (size_t i = 0; i < point_list(event, field); i++)
+			proto_uint(out, field->number, event->point.values[field->place + i]);
+	} else {
+		proto_uint(out, field->number, point_value(event, field));
+	}
+}
+
+// Where Perfetto knows no message, the names come along.
+static void put_generic_field(struct buffer *out, const struct event *event,
+			      const struct point_field *field) {
+	size_t mark = proto_begin(out, GENERIC_FIELD);
+	proto_string(out, GENERIC_FIELD_NAME, field->name);
+	proto_uint(out, GENERIC_FIELD_UINT, point_value(event, field));
+	proto_end(out, mark);
+}
+
+int ftrace_point(struct perfetto *perfetto, const struct event *event) {
+	const struct point *point = &points[event->point.number];
+	struct cpu *cpu = ftrace_cpu(perfetto, event->cpu);
+	uint32_t message = point->message ? point->message : FTRACE_GENERIC;
+	struct full_event full = full_begin(cpu, event->time, event->tid, 0, message);
+	if (!point->message)
+		proto_string(full.out, GENERIC_NAME, point->name);
+	for (size_t i = 0; i < POINT_MOST_FIELDS && point->fields[i].name; i++)
+		(point->message ? put_point_field : put_generic_field)(full.out, event, &point->fields[i]);
+	full_end(&full);
+	return flush_if_full(perfetto, event->cpu);
+}
+
 // ---- losses ----
 
 // Whoever was on the CPU may have left it with the first event that is missing.

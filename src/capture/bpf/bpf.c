@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "capture/bpf/copies.h"
 #include "capture/bpf/lane.h"
+#include "capture/bpf/points.h"
 #include "capture/bpf/sampling.h"
 #include "capture/capture.h"
 #include "capture/tasks.h"
@@ -56,6 +57,7 @@ struct capture {
 	unsigned sample_frequency; // 0: not by time
 	bool sample_cycles;        // by the CPU's cycles, else by its clock
 	struct sampling *sampling;
+	struct point_links points;
 	struct statistics statistics;
 	struct capture_crashes crashes;
 	struct copies copies;
@@ -135,6 +137,7 @@ static int load(struct capture *capture, const struct capture_options *options, 
 			bpf_program__set_autoload(
 				bpf_object__find_program_by_name(programs->obj, program_sources[i].program),
 				false);
+	points_choose(programs, options, SLOT);
 	// Maps that only samples need take their time to be made, too.
 	struct bpf_map *sampling_maps[] = {programs->maps.space_ids,    programs->maps.spaces,
 					   programs->maps.unwind_files, programs->maps.unwind_sizes,
@@ -272,6 +275,7 @@ static void bpf_close(struct capture *capture) {
 	if (capture->placing)
 		pthread_join(capture->ring_placer, NULL);
 	sampling_stop(capture->sampling, NULL);
+	points_detach(&capture->points);
 	array_free(&capture->followed);
 	copies_free(&capture->copies);
 	ring_buffer__free(capture->ring);
@@ -299,6 +303,28 @@ static void explain(int error, char *why) {
 			 strerror(-error));
 }
 
+static int load_either(struct capture *capture, const struct capture_options *options, bool has_state) {
+	int error = load(capture, options, has_state);
+	if (error && error != -EPERM && !kernel_at_least(6, 0))
+		error = load(capture, options, !has_state);
+	return error;
+}
+
+// A kernel whose events are not what they are called costs those events, and not the trace.
+static int load_what_goes(struct capture *capture, const struct capture_options *options, bool has_state) {
+	int error = load_either(capture, options, has_state);
+	if (!error || error == -EPERM || !points_wanted(options))
+		return error;
+	struct capture_options fewer = *options;
+	for (int source = RECORD_SOURCE_FAULT; source < RECORD_SOURCE_COUNT; source++)
+		fewer.sources[source] = false;
+	error = load_either(capture, &fewer, has_state);
+	if (!error)
+		log_warning("this kernel does not take all programs: switches, processes and interrupts are "
+			    "recorded, the rest of the profile is not (--verbose tells more)");
+	return error;
+}
+
 static int bpf_open(const struct capture_options *options, struct capture **result, char *why) {
 	libbpf_set_print(print_libbpf);
 	struct capture *capture = memory_alloc(sizeof(*capture));
@@ -312,11 +338,8 @@ static int bpf_open(const struct capture_options *options, struct capture **resu
 	bool has_state = kernel_at_least(5, 18);
 	size_t ring = ring_size(capture, options);
 	int error = make_ring(capture, ring);
-	if (!error) {
-		error = load(capture, options, has_state);
-		if (error && error != -EPERM && !kernel_at_least(6, 0))
-			error = load(capture, options, !has_state);
-	}
+	if (!error)
+		error = load_what_goes(capture, options, has_state);
 	if (!error)
 		error = finish_ring(capture);
 	if (!error)
@@ -416,6 +439,8 @@ static int bpf_start(struct capture *capture, char *why) {
 	capture->slot->recording = 1;
 	capture->statistics.since = clock_boot_now();
 	int error = tracelet__attach(capture->programs);
+	if (!error)
+		error = points_attach(capture->programs, &capture->points);
 	struct sampling_options options = {.frequency = capture->sample_frequency,
 					   .cycles = capture->sample_cycles,
 					   .by_tables = capture->by_tables,
