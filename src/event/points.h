@@ -6,7 +6,8 @@
 #include "event/event.h"
 #include "event/record.h"
 
-enum point_type { POINT_UINT, POINT_INT, POINT_HEX, POINT_TEXT, POINT_LIST };
+// Code is a function of the kernel: in a spool its address, from locate.h on the string of its name.
+enum point_type { POINT_UINT, POINT_INT, POINT_HEX, POINT_TEXT, POINT_LIST, POINT_CODE };
 
 enum { POINT_SMALL = POINT_VALUES, POINT_MOST_FIELDS = 10 };
 
@@ -24,6 +25,7 @@ struct point {
 	const char *group, *name; // as tracefs has them
 	uint8_t source;           // enum event_source
 	uint8_t values;
+	bool code;        // has a field that is a function
 	uint32_t message; // in Perfetto's FtraceEvent; 0: it has none, the event is a generic one
 	struct point_field fields[POINT_MOST_FIELDS];
 };

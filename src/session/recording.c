@@ -133,6 +133,12 @@ static void write_kernel_facts(struct recording *recording) {
 	spool_meta(&recording->spool, "kernel-build-id", build_id);
 }
 
+// Timers, work and IPIs tell of functions of the kernel.
+static bool names_functions(const struct settings *settings) {
+	return !settings->without[RECORD_SOURCE_TIMER] || !settings->without[RECORD_SOURCE_WORK] ||
+	       !settings->without[RECORD_SOURCE_IPI];
+}
+
 static void write_facts(struct recording *recording) {
 	struct utsname system;
 	uname(&system);
@@ -155,7 +161,7 @@ static void write_facts(struct recording *recording) {
 	for (size_t i = 0; i < ARRAY_SIZE(facts); i++)
 		spool_meta(&recording->spool, facts[i][0], facts[i][1]);
 	buffer_free(&command);
-	if (settings_sampled(recording->settings))
+	if (settings_sampled(recording->settings) || names_functions(recording->settings))
 		write_kernel_facts(recording);
 }
 

@@ -289,7 +289,9 @@ static void describe_point(struct describer *describer, const struct event *even
 		} else if (field->type == POINT_LIST) {
 			for (size_t at = 0; at < point_list(event, field); at++)
 				add_hex(describer, list_names[at], event->point.values[field->place + at]);
-		} else if (field->type == POINT_HEX) {
+		} else if (field->type == POINT_CODE && point_value(event, field) <= UINT32_MAX) {
+			add_string(describer, field->name, (uint32_t)point_value(event, field));
+		} else if (field->type == POINT_HEX || field->type == POINT_CODE) {
 			add_hex(describer, field->name, point_value(event, field));
 		} else if (field->type == POINT_INT) {
 			add_int(describer, field->name, (int64_t)point_value(event, field));

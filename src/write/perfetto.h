@@ -80,14 +80,16 @@ struct perfetto {
 	bool system_scope;
 	bool windows; // a process is no thread there: it never runs itself
 	uint64_t start, end, wall, monotonic, clock_time;
-	uint64_t wall_offset;       // from the trace's clock to the wall clock, in the beginning
+	uint64_t wall_offset;      // from the trace's clock to the wall clock, in the beginning
 	ARRAY(struct event) facts; // EVENT_META
 	struct map tasks;          // tid to index in `pool`
 	ARRAY(struct task) pool;
 	ARRAY(uint32_t) free_tasks;
 	struct map outsiders; // tid to name: tasks outside the test that woke one of it
 	ARRAY(struct cpu *) cpus;
-	uint64_t tracks; // made so far
+	struct map kernel_symbols;     // strings that have been written as such
+	struct buffer pending_symbols; // InternedData for the next bundle
+	uint64_t tracks;               // made so far
 	ARRAY(struct crash) crashes;
 	uint32_t outside_name, lost_name;
 	struct more_events *more;             // perfetto_events.c's own

@@ -280,7 +280,10 @@ int on_block_complete(uint64_t *context) {
 
 static __always_inline int timer_start(void *timer, void *function, uint64_t expires,
 				       enum point_number point) {
-	uint32_t slot = slot_here();
+	struct cpu_state *cpu = this_cpu();
+	// One that goes on by itself, in whose time it may be, stays whose it was.
+	bool goes_on = cpu && cpu->fired == (uint64_t)timer;
+	uint32_t slot = goes_on ? owner_of(timer) : slot_here();
 	if (slot == NO_SLOT) {
 		disown(timer); // somebody else has it now
 		return 0;
@@ -294,7 +297,10 @@ static __always_inline int timer_start(void *timer, void *function, uint64_t exp
 }
 
 static __always_inline int timer_fires(void *timer, void *function, enum point_number point) {
+	struct cpu_state *cpu = this_cpu();
 	uint32_t slot = owner_of(timer);
+	if (cpu)
+		cpu->fired = (uint64_t)timer;
 	if (slot == NO_SLOT)
 		slot = slot_here();
 	if (slot == NO_SLOT)
