@@ -9,28 +9,21 @@
 
 enum { USUAL_FREQUENCY = 999 };
 
-static bool is_default(const struct settings *settings) {
-	return strcasecmp(settings->profile, builtins[0].name) == 0;
-}
-
 // Processes and marks are in every trace: the rest is about them.
 static void take_plan(struct settings *settings, const struct plan *plan) {
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
 		settings->without[source] = source != RECORD_SOURCE_PROCESS &&
 					    source != RECORD_SOURCE_MARKER && !plan_wants(plan, source);
-	if (settings->origins[SETTING_SAMPLE] == FROM_DEFAULT && !plan->samples_on_request &&
-	    plan_wants(plan, RECORD_SOURCE_SAMPLE))
+	if (settings->origins[SETTING_SAMPLE] == FROM_DEFAULT && plan_wants(plan, RECORD_SOURCE_SAMPLE))
 		settings->sample = USUAL_FREQUENCY;
 }
 
 static void say_missing(const struct settings *settings, const struct plan *plan) {
 	struct buffer missing = {0};
 	plan_missing(plan, &missing);
-	// Who did not ask for more than is usual is not told each time.
 	if (missing.size)
-		(is_default(settings) ? log_verbose : log_warning)(
-			"profile %s: not recorded here: %.*s ('tracelet profile show' tells why)",
-			settings->profile, (int)missing.size, (const char *)missing.data);
+		log_warning("profile %s: not recorded here: %.*s ('tracelet profile show' tells why)",
+			    settings->profile, (int)missing.size, (const char *)missing.data);
 	buffer_free(&missing);
 }
 
@@ -44,7 +37,7 @@ static void say_first(const struct settings *settings, const struct findings *fi
 		log_error("profile %s%s; --strict: nothing is run", line, more);
 	else
 		log_warning("profile %s%s%s%s", line, more, found ? "" : "; recording with ",
-			    found ? "" : builtins[0].name);
+			    found ? "" : builtins[BUILTIN_EMBEDDED].name);
 }
 
 // What 'each' starts may be in some other folder.
@@ -69,9 +62,9 @@ bool choose_profile(struct settings *settings) {
 	if (!found && settings->strict)
 		return false;
 	if (!found) {
-		settings->profile = builtins[0].name;
+		settings->profile = builtins[BUILTIN_EMBEDDED].name;
 		settings->origins[SETTING_PROFILE] = FROM_FLAG; // for what 'each' starts, too
-		builtin_plan(&builtins[0], mode, &plan);
+		builtin_plan(&builtins[BUILTIN_EMBEDDED], mode, &plan);
 	}
 	take_plan(settings, &plan);
 	say_missing(settings, &plan);

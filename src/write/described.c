@@ -159,6 +159,9 @@ static void describe_waking(struct describer *describer, const struct event *eve
 	add_uint(describer, "wakee_tid", event->waking.wakee_tid);
 	add_uint(describer, "target_cpu", event->waking.target_cpu);
 	add_int(describer, "priority", event->waking.priority);
+	if (event->waking.context)
+		add_text(describer, "context",
+			 event->waking.context & CONTEXT_HARDIRQ ? "hardirq" : "softirq", 7);
 }
 
 static void describe_fork(struct describer *describer, const struct event *event) {

@@ -85,12 +85,14 @@ static const struct {
 	const char *program;
 	int source;
 } program_sources[] = {
-	{"on_switch", RECORD_SOURCE_SCHED},       {"on_waking", RECORD_SOURCE_SCHED},
-	{"on_irq_entry", RECORD_SOURCE_IRQ},      {"on_irq_exit", RECORD_SOURCE_IRQ},
-	{"on_softirq_entry", RECORD_SOURCE_IRQ},  {"on_softirq_exit", RECORD_SOURCE_IRQ},
-	{"on_timer_entry", RECORD_SOURCE_IRQ},    {"on_timer_exit", RECORD_SOURCE_IRQ},
+	{"on_switch", RECORD_SOURCE_SCHED},
+	{"on_waking", RECORD_SOURCE_SCHED},
 	{"sample_newtask", RECORD_SOURCE_SAMPLE},
 };
+
+// Wakeups tell whether an interrupt has made them: these see that, also if nobody wants interrupts.
+static const char *const irq_programs[] = {"on_irq_entry",    "on_irq_exit",    "on_softirq_entry",
+					   "on_softirq_exit", "on_timer_entry", "on_timer_exit"};
 
 static bool kernel_at_least(unsigned major, unsigned minor) {
 	struct utsname name;
@@ -137,6 +139,11 @@ static int load(struct capture *capture, const struct capture_options *options, 
 			bpf_program__set_autoload(
 				bpf_object__find_program_by_name(programs->obj, program_sources[i].program),
 				false);
+	bool irq = options->sources[RECORD_SOURCE_IRQ], sched = options->sources[RECORD_SOURCE_SCHED];
+	for (size_t i = 0; i < ARRAY_SIZE(irq_programs); i++)
+		bpf_program__set_autoload(bpf_object__find_program_by_name(programs->obj, irq_programs[i]),
+					  irq || sched);
+	programs->rodata->irq_recorded = irq;
 	points_choose(programs, options, SLOT);
 	// Maps that only samples need take their time to be made, too.
 	struct bpf_map *sampling_maps[] = {programs->maps.space_ids,    programs->maps.spaces,
