@@ -27,6 +27,9 @@ static const struct {
 static const char *events_folder(void) {
 	static const char *const folders[] = {"/sys/kernel/tracing/events",
 					      "/sys/kernel/debug/tracing/events"};
+	const char *given = getenv("TRACELET_TRACEFS"); // a kernel that has less, for tests
+	if (given)
+		return given;
 	for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
 		if (access(folders[i], R_OK | X_OK) == 0)
 			return folders[i];
@@ -76,12 +79,12 @@ const char *source_why_not(int source) {
 	return needs[source].why_not;
 }
 
-void sources_limit(struct capture_options *options, struct buffer *missing) {
+void sources_limit(bool without[RECORD_SOURCE_COUNT], struct buffer *missing) {
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++) {
-		const char *why = options->sources[source] ? source_why_not(source) : NULL;
+		const char *why = without[source] ? NULL : source_why_not(source);
 		if (!why)
 			continue;
-		options->sources[source] = false;
+		without[source] = true;
 		buffer_printf(missing, "%s%s (%s)", missing->size ? ", " : "", event_source_names[source],
 			      why);
 	}

@@ -12,8 +12,8 @@ bool source_has_point(const char *point);
 // Where a field of a tracepoint is in what the kernel hands over; 0: there is no such field.
 unsigned source_field_offset(const char *point, const char *field);
 
-// Leaves out what cannot be recorded, and lists it as "fault (why), kvm (why)".
-void sources_limit(struct capture_options *options, struct buffer *missing);
+// Adds what cannot be recorded to what is not wanted, and lists it as "fault (why), kvm (why)".
+void sources_limit(bool without[RECORD_SOURCE_COUNT], struct buffer *missing);
 
 // The names of those that are wanted and that the backend does not know: "irq, fault"; or nothing.
 void sources_ignored(const struct capture_options *options, const struct capture_backend *backend,

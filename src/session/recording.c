@@ -66,11 +66,6 @@ static int open_capture(struct recording *recording) {
 	options.sample_frequency = (unsigned)recording->settings->sample;
 	options.call_graph = (enum call_graph)recording->settings->call_graph;
 	options.off_cpu = recording->settings->off_cpu;
-	struct buffer missing = {0};
-	sources_limit(&options, &missing);
-	if (missing.size)
-		log_warning("not recorded here: %.*s", (int)missing.size, (const char *)missing.data);
-	buffer_free(&missing);
 	static const struct capture_backend *const backends[] = {&capture_bpf, &capture_perf};
 	char why[ARRAY_SIZE(backends)][256] = {{0}};
 	for (size_t i = 0; i < ARRAY_SIZE(backends); i++) {
