@@ -429,6 +429,9 @@ static void say_program_times(const struct capture *capture) {
 			log_verbose("%s: %llu runs measured, %llu ns each", bpf_program__name(program),
 				    (unsigned long long)info.run_cnt,
 				    (unsigned long long)(info.run_time_ns / info.run_cnt));
+		if (fd >= 0 && info.recursion_misses)
+			log_verbose("%s: %llu not run: it was running already", bpf_program__name(program),
+				    (unsigned long long)info.recursion_misses);
 	}
 }
 
