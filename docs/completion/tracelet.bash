@@ -28,7 +28,7 @@ _tracelet_value() {
 	--framework) _tracelet_offer "gtest catch2 catch2-3 doctest cmocka libtest go pytest ctest meson tap" ;;
 	--session) _tracelet_offer "$(tracelet status 2>/dev/null | cut -d ' ' -f 1)" ;;
 	--profile)
-		_tracelet_offer "embedded light cpu memory io system-calls verbose"
+		_tracelet_offer "default embedded light cpu memory io system-calls verbose"
 		[ "${#COMPREPLY[@]}" -gt 0 ] || _tracelet_files -f
 		;;
 	--type) _tracelet_offer "file memory" ;;

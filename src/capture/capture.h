@@ -56,6 +56,7 @@ struct capture_backend {
 	void (*stop)(struct capture *capture, struct spool *spool, struct capture_totals *totals);
 	const struct capture_crashes *(*crashes)(const struct capture *capture); // NULL: it sees none
 	void (*close)(struct capture *capture);
+	const bool *sources; // those it knows; NULL: all
 	const char *missing; // what this backend cannot see, for the summary; NULL: nothing
 };
 

@@ -1,5 +1,6 @@
 #include "base/file.h"
 #include "base/log.h"
+#include "capture/sources.h"
 #include "cli/verb.h"
 #include "profile/builtin.h"
 #include "profile/find.h"
@@ -52,9 +53,9 @@ static bool find(const char *text, struct plan *plan) {
 static int show(const struct options *options, int count, char **words) {
 	struct plan plan;
 	struct buffer text = {0};
-	if (!find(count ? words[0] : builtins[0].name, &plan))
+	if (!find(count ? words[0] : builtins[BUILTIN_DEFAULT].name, &plan))
 		return EXIT_USAGE;
-	(options->json ? plan_json : plan_show)(&plan, &text);
+	(options->json ? plan_json : plan_show)(&plan, source_why_not, &text);
 	plan_free(&plan);
 	return write_out(options, &text);
 }
@@ -62,7 +63,7 @@ static int show(const struct options *options, int count, char **words) {
 static int export(const struct options *options, int count, char **words) {
 	struct plan plan;
 	struct buffer text = {0};
-	if (!find(count ? words[0] : builtins[0].name, &plan))
+	if (!find(count ? words[0] : builtins[BUILTIN_EMBEDDED].name, &plan))
 		return EXIT_USAGE;
 	plan_export(&plan, &text);
 	plan_free(&plan);
@@ -171,8 +172,8 @@ const struct verb verb_profile = {
 		"       tracelet profile show [--json] [NAME | FILE.wprp[!PROFILE]]\n"
 		"       tracelet profile check FILE.wprp...\n"
 		"       tracelet profile export [-o FILE] [NAME]\n\n"
-		"A profile says what is recorded (--profile of 'run'): a built-in one (embedded, if none\n"
-		"is named), or one of Windows Performance Recorder in a .wprp file.\n\n"
+		"A profile says what is recorded (--profile of 'run'): a built-in one, or one of Windows\n"
+		"Performance Recorder in a .wprp file.\n\n"
 		"  list    the built-in profiles\n"
 		"  show    what will be recorded here: keyword by keyword, or why not\n"
 		"  check   whether WPR would take a file; what is wrong, with line and column\n"

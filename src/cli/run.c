@@ -45,7 +45,7 @@ const struct verb verb_run = {
 		"so\n"
 		"  --name NAME         name of the test, and of the artifacts (default: COMMAND's)\n"
 		"  --output-dir DIR    where artifacts go (default: ./tracelet-out)\n"
-		"  --profile NAME      what to record (default: embedded)\n"
+		"  --profile NAME      what to record (see 'tracelet profile list')\n"
 		"  --scope SCOPE       tree: COMMAND and all it starts (default); system: everything\n"
 		"  --type TYPE         file (default), or memory: a flight recorder of the newest events,\n"
 		"                      saved when COMMAND fails or on 'tracelet snapshot'\n"

@@ -47,7 +47,7 @@ const struct verb verb_start = {
 		"now on, until 'tracelet stop NAME'. A recording of that name is stopped and saved\n"
 		"first.\n\n"
 		"  --output-dir DIR    where artifacts go (default: ./tracelet-out)\n"
-		"  --profile NAME      what to record (default: embedded)\n"
+		"  --profile NAME      what to record (see 'tracelet profile list')\n"
 		"  --scope SCOPE       tree: the caller and all it starts (default); system: everything\n"
 		"  --type TYPE         file (default), or memory: a flight recorder of the newest events\n"
 		"  --ring-size SIZE    how much a flight recorder holds (default: 16M)\n"

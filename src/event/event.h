@@ -35,6 +35,7 @@ enum event_kind {
 	EVENT_MARK,        // what the test itself says about its phases
 	EVENT_LOST,        // events that are missing here, and how many
 	EVENT_COUNTER,     // the value of something that is counted or measured
+	EVENT_POINT,       // of the kernel: one of those that event/points.h tells about
 	EVENT_KIND_COUNT
 };
 
@@ -45,6 +46,17 @@ enum event_source {
 	SOURCE_IRQ,
 	SOURCE_MARKER,
 	SOURCE_SAMPLE,
+	SOURCE_FAULT,
+	SOURCE_MEMORY,
+	SOURCE_FILE,
+	SOURCE_SYSTEM_CALL,
+	SOURCE_BLOCK,
+	SOURCE_TIMER,
+	SOURCE_WORK,
+	SOURCE_IPI,
+	SOURCE_NETWORK,
+	SOURCE_POWER,
+	SOURCE_KVM,
 	SOURCE_TRACE,  // of whatever kind
 	SOURCE_BUFFER, // whole buffers, with nobody knows how many events
 	SOURCE_COUNT
@@ -245,6 +257,10 @@ struct event {
 			double value;
 			uint32_t provider, name;
 		} counter;
+		struct {
+			uint16_t number, small;
+			uint64_t values[4]; // as many as the point has; the others are 0
+		} point;
 	};
 };
 

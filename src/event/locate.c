@@ -2,8 +2,11 @@
 // found again by one lookup. An address space is new whenever its process maps
 // something or executes.
 #include "event/locate.h"
+#include "event/points.h"
 #include "event/spaces.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MOST_FRAMES = 512, MOST_INLINED = 32 };
@@ -13,8 +16,9 @@ struct locate {
 	struct sink *next;
 	struct tables *tables;
 	struct spaces spaces;
-	struct map versions; // pid → which of all address spaces it has
-	struct map known;    // version and raw stack, hashed → stack + 1
+	struct map versions;  // pid → which of all address spaces it has
+	struct map known;     // version and raw stack, hashed → stack + 1
+	struct map functions; // of the kernel, by an address in them → the string of the name + 1
 	uint64_t version;
 	uint64_t kernel_text;
 	uint32_t kernel_module, kernel_build;
@@ -136,6 +140,41 @@ static int take_sample(struct locate *locate, const struct event *event) {
 	return sink_push(locate->next, &named);
 }
 
+// Of an address that nobody knows the address itself.
+static uint32_t function_at(struct locate *locate, uint64_t address) {
+	struct tables *tables = locate->tables;
+	uint64_t *known = map_put(&locate->functions, address);
+	if (*known)
+		return (uint32_t)(*known - 1);
+	struct frame frame = code_at(locate, 0, &(struct frame){.address = address, .kind = FRAME_KERNEL},
+				     false);
+	uint32_t ids[MOST_INLINED], name = 0;
+	size_t count = tables->symbolizer && locate->kernel_text
+			       ? tables->symbolizer->resolve(tables->symbolizer, tables, &frame, ids,
+							     MOST_INLINED)
+			       : 0;
+	if (count)
+		name = stacks_frame(tables->stacks, ids[count - 1])->symbol;
+	if (!name) {
+		char text[24];
+		snprintf(text, sizeof(text), "0x%" PRIx64, address);
+		name = strings_add(tables->strings, text);
+	}
+	*known = name + 1ull;
+	return name;
+}
+
+static int take_point(struct locate *locate, const struct event *event) {
+	const struct point *point = &points[event->point.number];
+	struct event named = *event;
+	for (size_t i = 0; i < POINT_MOST_FIELDS && point->fields[i].name; i++) {
+		uint64_t *value = &named.point.values[point->fields[i].place % POINT_VALUES];
+		if (point->fields[i].type == POINT_CODE && *value > UINT32_MAX)
+			*value = function_at(locate, *value);
+	}
+	return sink_push(locate->next, &named);
+}
+
 static void take_fact(struct locate *locate, const struct event *event) {
 	struct strings *strings = locate->tables->strings;
 	const char *key = strings_get(strings, event->meta.key);
@@ -170,6 +209,10 @@ static int push(struct sink *sink, const struct event *event) {
 		if (event->sample.flags & SAMPLE_RAW)
 			return take_sample(locate, event);
 		break;
+	case EVENT_POINT:
+		if (points[event->point.number].code)
+			return take_point(locate, event);
+		break;
 	}
 	return sink_push(locate->next, event);
 }
@@ -184,6 +227,7 @@ static void destroy(struct sink *sink) {
 	spaces_free(&locate->spaces);
 	map_free(&locate->versions);
 	map_free(&locate->known);
+	map_free(&locate->functions);
 	free(locate);
 }
 

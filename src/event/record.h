@@ -34,6 +34,7 @@ enum record_kind {
 	RECORD_MARK,
 	RECORD_SAMPLE,
 	RECORD_CRASH,
+	RECORD_POINT,
 	RECORD_KIND_COUNT
 };
 
@@ -44,6 +45,17 @@ enum {
 	RECORD_SOURCE_IRQ,
 	RECORD_SOURCE_MARKER,
 	RECORD_SOURCE_SAMPLE,
+	RECORD_SOURCE_FAULT,
+	RECORD_SOURCE_MEMORY, // system calls about address space; of SYSTEM_CALL those that it needs
+	RECORD_SOURCE_FILE,   // likewise about files
+	RECORD_SOURCE_SYSTEM_CALL,
+	RECORD_SOURCE_BLOCK,
+	RECORD_SOURCE_TIMER,
+	RECORD_SOURCE_WORK,
+	RECORD_SOURCE_IPI,
+	RECORD_SOURCE_NETWORK,
+	RECORD_SOURCE_POWER,
+	RECORD_SOURCE_KVM,
 	RECORD_SOURCE_COUNT
 };
 
@@ -57,8 +69,9 @@ struct batch {
 	uint32_t size;                      // bytes of records behind this header
 	uint32_t lost[RECORD_SOURCE_COUNT]; // since the batch before, on this CPU
 	uint32_t sequence;                  // of batches of this CPU; nested ones have 0
+	uint32_t unused;
 };
-_Static_assert(sizeof(struct batch) == 20 + 4 * RECORD_SOURCE_COUNT,
+_Static_assert(sizeof(struct batch) == 24 + 4 * RECORD_SOURCE_COUNT,
 	       "an unused word more or less: no hidden padding");
 
 struct record {
@@ -196,6 +209,51 @@ struct record_irq_named {
 	char name[RECORD_NAME_SIZE]; // of the handler
 };
 
+// ---- points: all other events of the kernel ----
+
+// What each has to say is in event/points.c.
+enum point_number {
+	POINT_SYS_ENTER,
+	POINT_SYS_EXIT,
+	POINT_FAULT_MINOR,
+	POINT_FAULT_MAJOR,
+	POINT_BLOCK_ISSUE,
+	POINT_BLOCK_COMPLETE,
+	POINT_HRTIMER_START,
+	POINT_HRTIMER_ENTRY,
+	POINT_HRTIMER_EXIT,
+	POINT_TIMER_START,
+	POINT_TIMER_ENTRY,
+	POINT_TIMER_EXIT,
+	POINT_WORK_QUEUE,
+	POINT_WORK_START,
+	POINT_WORK_END,
+	POINT_IPI_CPU,
+	POINT_IPI_MASK,
+	POINT_IPI_RAISE,
+	POINT_SOCKET_STATE,
+	POINT_PACKET_SENT,
+	POINT_PACKET_RECEIVED,
+	POINT_CPU_IDLE,
+	POINT_CPU_FREQUENCY,
+	POINT_KVM_ENTRY,
+	POINT_KVM_EXIT,
+	POINT_KVM_CREATE_VM,
+	POINT_KVM_CREATE_VCPU,
+	POINT_COUNT
+};
+
+enum { POINT_VALUES = 4 };
+
+// Cut off behind the last value that the point has.
+struct record_point {
+	struct record head;
+	uint32_t tid;   // in which it happened
+	uint16_t point; // enum point_number
+	uint16_t small; // a value that 16 bits are enough for
+	uint64_t values[POINT_VALUES];
+};
+
 // ---- marker: what the test says itself ----
 
 enum { MARK_CUT = 1, MARK_NO_TASK = 2 }; // the text was longer; of the test as a whole
@@ -261,4 +319,5 @@ union any_record {
 	struct record_irq irq;
 	struct record_irq_exit irq_exit;
 	struct record_irq_named irq_named;
+	struct record_point point;
 };

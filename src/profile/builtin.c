@@ -3,22 +3,22 @@
 #include <string.h>
 #include <strings.h>
 
-#define LIGHT "ProcessThread CSwitch ReadyThread"
-#define EMBEDDED                                                                                             \
-	LIGHT " Loader Interrupt DPC HardFaults AllFaults VirtualAllocation Memory HvHypercalls "            \
-	      "SampledProfile"
-#define BLOCK_IO " DiskIO DiskIOInit SplitIO FileIO FileIOInit Filename"
-#define MEMORY   " HardFaults AllFaults VirtualAllocation VAMap Memory MemoryInfo Pool"
-#define THE_OTHER                                                                                            \
-	" SystemCall Timer ClockInterrupt KernelQueue InterProcessorInterrupt NetworkTrace Power IdleStates"
+#define LIGHT     "ProcessThread CSwitch ReadyThread"
+#define USUAL     LIGHT " Loader Interrupt DPC"
+#define MEMORY    " HardFaults AllFaults VirtualAllocation VAMap"
+#define EMBEDDED  USUAL " HardFaults AllFaults VirtualAllocation HvHypercalls SampledProfile"
+#define BLOCK_IO  " DiskIO DiskIOInit FileIO FileIOInit Filename"
+#define THE_OTHER " SystemCall Timer KernelQueue InterProcessorInterrupt NetworkTrace Power IdleStates"
 
 const struct builtin builtins[BUILTIN_COUNT] = {
-	{"embedded", "processes, scheduling, interrupts, memory, faults, KVM; samples with --sample",
-	 EMBEDDED, "SampledProfile", DETAIL_VERBOSE, .providers = true, .samples_on_request = true},
+	[BUILTIN_DEFAULT] = {"default", "processes, scheduling, interrupts: what a plain 'run' records",
+			     USUAL, "", DETAIL_LIGHT},
+	[BUILTIN_EMBEDDED] = {"embedded", "as default, and memory, page faults, KVM, CPU samples with stacks",
+			      EMBEDDED, "SampledProfile", DETAIL_VERBOSE, .providers = true},
 	{"light", "processes and scheduling only", LIGHT, "", DETAIL_LIGHT},
-	{"cpu", "scheduling, interrupts and CPU samples with stacks",
-	 LIGHT " Loader Interrupt DPC SampledProfile", "SampledProfile", DETAIL_VERBOSE},
-	{"memory", "scheduling, faults and virtual memory", LIGHT " Loader" MEMORY, "", DETAIL_VERBOSE},
+	{"cpu", "scheduling, interrupts and CPU samples with stacks", USUAL " SampledProfile",
+	 "SampledProfile", DETAIL_VERBOSE},
+	{"memory", "scheduling, page faults and virtual memory", LIGHT " Loader" MEMORY, "", DETAIL_VERBOSE},
 	{"io", "scheduling, block devices and files", LIGHT BLOCK_IO, "", DETAIL_VERBOSE},
 	{"system-calls", "scheduling and every system call", LIGHT " SystemCall", "", DETAIL_VERBOSE},
 	{"verbose", "all of these, timers, work queues, IPIs, network, power",
@@ -62,10 +62,7 @@ static void add_collector(struct plan *plan, enum plan_collector_kind kind, cons
 }
 
 void builtin_plan(const struct builtin *builtin, enum plan_mode mode, struct plan *plan) {
-	*plan = (struct plan){.name = memory_string(builtin->name),
-			      .detail = builtin->detail,
-			      .mode = mode,
-			      .samples_on_request = builtin->samples_on_request};
+	*plan = (struct plan){.name = memory_string(builtin->name), .detail = builtin->detail, .mode = mode};
 	take_words(builtin->keywords, keyword_find, plan->keywords);
 	take_words(builtin->stacks, stack_find, plan->stacks);
 	add_collector(plan, COLLECTOR_SYSTEM, "SystemCollector_Tracelet", "NT Kernel Logger");

@@ -7,12 +7,13 @@ struct builtin {
 	const char *name, *description;
 	const char *keywords, *stacks; // names of WPR, a blank between
 	enum plan_detail detail;
-	bool providers;          // of Hyper-V, OpenVMM and OpenHCL, too
-	bool samples_on_request; // they cost more than the rest
+	bool providers; // of Hyper-V, OpenVMM and OpenHCL, too
 };
 
-enum { BUILTIN_COUNT = 7 };
-extern const struct builtin builtins[BUILTIN_COUNT]; // the first one is the default
+// The first is what is recorded if nobody asks for anything: it costs next to nothing. The second takes
+// the place of one that is missing or broken.
+enum { BUILTIN_DEFAULT, BUILTIN_EMBEDDED, BUILTIN_COUNT = 8 };
+extern const struct builtin builtins[BUILTIN_COUNT];
 
 const struct builtin *builtin_find(const char *name); // NULL: there is none; case does not matter
 void builtin_plan(const struct builtin *builtin, enum plan_mode mode, struct plan *plan);

@@ -44,18 +44,18 @@ void plan_missing(const struct plan *plan, struct buffer *text) {
 
 // ---- for people ----
 
-// "recorded" is not the whole truth of what is only there on request, or in part.
-static const char *state_here(const struct plan *plan, const struct system_keyword *keyword) {
-	return keyword->source == RECORD_SOURCE_SAMPLE && plan->samples_on_request ? "recorded with --sample"
-										   : keyword_state(keyword);
+// Why this machine does not record what others do; NULL: there is no such reason.
+static const char *reason_here(plan_why_not *why_not, const struct system_keyword *keyword) {
+	return why_not && keyword->source != NOT_RECORDED ? why_not(keyword->source) : NULL;
 }
 
-static void show_keyword(const struct plan *plan, const struct system_keyword *keyword, struct buffer *text) {
-	buffer_printf(text, "  %-24s %s", keyword->name, state_here(plan, keyword));
+static void show_keyword(plan_why_not *why_not, const struct system_keyword *keyword, struct buffer *text) {
+	const char *reason = reason_here(why_not, keyword);
+	buffer_printf(text, "  %-24s %s", keyword->name, reason ? "not available" : keyword_state(keyword));
 	if (keyword->linux_events)
 		buffer_printf(text, ": %s", keyword->linux_events);
-	if (keyword->part)
-		buffer_printf(text, " (%s)", keyword->part);
+	if (reason || keyword->part)
+		buffer_printf(text, " (%s)", reason ? reason : keyword->part);
 	buffer_printf(text, "\n");
 }
 
@@ -77,14 +77,14 @@ static void show_provider(const struct plan_provider *provider, struct buffer *t
 	buffer_printf(text, "%s\n", provider->stack ? ", stacks" : "");
 }
 
-void plan_show(const struct plan *plan, struct buffer *text) {
+void plan_show(const struct plan *plan, plan_why_not *why_not, struct buffer *text) {
 	buffer_printf(text, "%s.%s.%s, %s\n", plan->name, plan_detail_names[plan->detail],
 		      plan_mode_names[plan->mode], plan->file ? plan->file : "built in");
 	buffer_printf(text, "\nrecorded with every profile: processes and threads, marks of the test\n");
 	buffer_printf(text, "\nkeywords\n");
 	for (int i = 0; i < KEYWORD_COUNT; i++)
 		if (plan->keywords[i])
-			show_keyword(plan, &system_keywords[i], text);
+			show_keyword(why_not, &system_keywords[i], text);
 	if (plan->custom_keywords)
 		buffer_printf(text, "  0x%-22" PRIx32 " %s\n", plan->custom_keywords,
 			      "a number means nothing on Linux");
@@ -107,7 +107,7 @@ void plan_show(const struct plan *plan, struct buffer *text) {
 
 // ---- for programs ----
 
-static void json_keywords(const struct plan *plan, struct json *json) {
+static void json_keywords(const struct plan *plan, plan_why_not *why_not, struct json *json) {
 	json_array(json, "keywords");
 	for (int i = 0; i < KEYWORD_COUNT; i++) {
 		const struct system_keyword *keyword = &system_keywords[i];
@@ -116,8 +116,11 @@ static void json_keywords(const struct plan *plan, struct json *json) {
 		json_object(json, NULL);
 		json_string(json, "name", keyword->name);
 		json_string(json, "linux", keyword->linux_events);
-		json_bool(json, "recorded", keyword_recorded(keyword));
-		json_string(json, "state", state_here(plan, keyword));
+		const char *reason = reason_here(why_not, keyword);
+		json_bool(json, "recorded", keyword_recorded(keyword) && !reason);
+		json_string(json, "state", reason ? "not available" : keyword_state(keyword));
+		if (reason)
+			json_string(json, "reason", reason);
 		json_string(json, "part", keyword->part);
 		json_close_object(json);
 	}
@@ -166,14 +169,14 @@ static void json_provider(const struct plan_provider *provider, struct json *jso
 	json_close_object(json);
 }
 
-void plan_json(const struct plan *plan, struct buffer *text) {
+void plan_json(const struct plan *plan, plan_why_not *why_not, struct buffer *text) {
 	struct json json = json_into(text);
 	json_object(&json, NULL);
 	json_string(&json, "name", plan->name);
 	json_string(&json, "detail", plan_detail_names[plan->detail]);
 	json_string(&json, "mode", plan_mode_names[plan->mode]);
 	json_string(&json, "file", plan->file);
-	json_keywords(plan, &json);
+	json_keywords(plan, why_not, &json);
 	json_array(&json, "collectors");
 	for (size_t i = 0; i < plan->collectors.count; i++)
 		json_collector(&plan->collectors.items[i], &json);

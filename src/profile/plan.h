@@ -41,7 +41,6 @@ struct plan {
 	bool keywords[KEYWORD_COUNT];
 	uint32_t custom_keywords;
 	bool stacks[STACK_COUNT];
-	bool samples_on_request; // SampledProfile waits for --sample
 	ARRAY(struct plan_collector) collectors;
 	ARRAY(struct plan_provider) providers;
 };
@@ -51,12 +50,16 @@ void plan_free(struct plan *plan);
 // Whether it wants what this source records, RECORD_SOURCE_*.
 bool plan_wants(const struct plan *plan, int source);
 
+// Why a source cannot be recorded on this machine; NULL: it can. For what is shown: plans know only
+// what could be recorded on some Linux.
+typedef const char *plan_why_not(int source);
+
 // The keywords that it names and nobody records here, as "A, B"; nothing if there are none.
 void plan_missing(const struct plan *plan, struct buffer *text);
 
 // What is recorded here, line by line; the same as JSON.
-void plan_show(const struct plan *plan, struct buffer *text);
-void plan_json(const struct plan *plan, struct buffer *text);
+void plan_show(const struct plan *plan, plan_why_not *why_not, struct buffer *text);
+void plan_json(const struct plan *plan, plan_why_not *why_not, struct buffer *text);
 
 // As a .wprp file that WPR takes, with a profile for each logging mode.
 void plan_export(const struct plan *plan, struct buffer *text);

@@ -206,6 +206,8 @@ static void survey_packet(struct perfetto_reader *reader, struct packet *packet,
 	uint64_t time = packet->time;
 	if (packet->data_field == PACKET_FTRACE_EVENTS && !ftrace_begin(packet->data, &time))
 		time = 0;
+	if (packet->data_field == PACKET_FTRACE_EVENTS && packet->interned.at)
+		ftrace_learn(reader, packet);
 	array_push(&reader->index, (struct indexed){.time = time, .offset = offset});
 	if (time)
 		reader->first = MIN(reader->first, time);
@@ -295,7 +297,7 @@ static int take_data(struct perfetto_reader *reader, struct packet *packet) {
 		return error;
 	switch (packet->data_field) {
 	case PACKET_FTRACE_EVENTS:
-		return ftrace_take(reader, packet->data);
+		return ftrace_take(reader, packet);
 	case PACKET_PROCESS_TREE:
 		return own_process_tree(reader, packet);
 	case PACKET_CLOCK_SNAPSHOT:
@@ -325,7 +327,7 @@ static int take_indexed(struct perfetto_reader *reader, size_t offset) {
 	// One that stands alone needs nothing of its sequence.
 	packet.time = packet.head.time;
 	packet.has_time = packet.head.has_time;
-	return packet.data_field == PACKET_FTRACE_EVENTS ? ftrace_take(reader, packet.data)
+	return packet.data_field == PACKET_FTRACE_EVENTS ? ftrace_take(reader, &packet)
 							 : tracks_take(reader, &packet);
 }
 
@@ -467,6 +469,7 @@ static void reader_free(struct perfetto_reader *reader) {
 	array_free(&reader->names);
 	buffer_free(&reader->words);
 	map_free(&reader->unknown);
+	map_free(&reader->functions);
 }
 
 static int read_surveyed(struct perfetto_reader *reader, size_t walked) {

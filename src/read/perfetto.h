@@ -90,7 +90,9 @@ struct perfetto_reader {
 	const char *name;
 	struct stream *input;
 	const uint8_t *bytes;
-	size_t size, touched; // how much has been looked at since it was last forgotten
+	size_t size, touched;     // how much has been looked at since it was last forgotten
+	struct map functions;     // of the kernel: sequence and id, hashed, to the string of the name + 1
+	uint32_t bundle_sequence; // the id of the sequence of the ftrace bundle at hand
 	struct tables *tables;
 	struct sink *sink;  // the caller's
 	struct sink *order; // ours
@@ -161,7 +163,11 @@ void sequences_free(struct perfetto_reader *reader);
 // ---- perfetto_ftrace.c ----
 
 bool ftrace_begin(struct cursor bundle, uint64_t *time); // its earliest time; false: it has no events
-int ftrace_take(struct perfetto_reader *reader, struct cursor bundle);
+int ftrace_take(struct perfetto_reader *reader, const struct packet *packet);
+
+// The names of functions in a bundle's interned data. All are learned before the first bundle is taken:
+// bundles are taken in the order of their time.
+void ftrace_learn(struct perfetto_reader *reader, const struct packet *packet);
 
 // ---- perfetto_tracks.c ----
 

@@ -6,6 +6,7 @@
 // the one on the CPU, which is known when all CPUs' events are in order: such
 // events have NO_TID until then.
 #include "read/perfetto.h"
+#include "event/points.h"
 
 enum { CLONE_THREAD = 0x10000 };
 
@@ -137,6 +138,116 @@ static const struct {
 	{FTRACE_SOFTIRQ_EXIT, EVENT_SOFTIRQ_EXIT, full_irq},
 };
 
+// ---- points ----
+
+static uint64_t function_key(uint32_t sequence, uint64_t id) {
+	return hash_u64((uint64_t)sequence << 32 ^ id);
+}
+
+static uint32_t function_of(const struct perfetto_reader *reader, uint64_t id) {
+	const uint64_t *name = map_get(&reader->functions, function_key(reader->bundle_sequence, id));
+	return name ? (uint32_t)(*name - 1) : 0;
+}
+
+void ftrace_learn(struct perfetto_reader *reader, const struct packet *packet) {
+	struct cursor entries = packet->interned;
+	struct wire_field entry, field;
+	while (wire_each(&entries, &entry)) {
+		if (entry.number != INTERNED_KERNEL_SYMBOLS || entry.wire != PROTO_BYTES)
+			continue;
+		uint64_t id = 0;
+		uint32_t name = 0;
+		while (wire_each(&entry.bytes, &field)) {
+			if (field.number == INTERNED_IID)
+				id = field.value;
+			else if (field.number == INTERNED_STRING && field.wire == PROTO_BYTES)
+				name = cursor_text(reader, field.bytes);
+		}
+		*map_put(&reader->functions, function_key(packet->head.sequence_id, id)) = name + 1ull;
+	}
+}
+
+static const struct point_field *point_field(const struct point *point, uint32_t number) {
+	for (size_t i = 0; i < POINT_MOST_FIELDS && point->fields[i].name; i++)
+		if (point->fields[i].number == number)
+			return &point->fields[i];
+	return NULL;
+}
+
+static bool take_point(struct perfetto_reader *reader, const struct point *point, struct cursor body,
+		       struct event *event) {
+	struct wire_field field;
+	size_t listed = 0;
+	while (wire_each(&body, &field)) {
+		const struct point_field *known = point_field(point, field.number);
+		if (!known || (known->type == POINT_TEXT) != (field.wire == PROTO_BYTES))
+			continue;
+		if (known->type == POINT_TEXT)
+			point_set_text(event, known, (const char *)field.bytes.at, cursor_left(&field.bytes));
+		else if (known->type == POINT_CODE)
+			point_set(event, known, function_of(reader, field.value));
+		else if (known->type != POINT_LIST)
+			point_set(event, known, field.value);
+		else if (listed < point_list(event, known))
+			event->point.values[known->place + listed++] = field.value;
+	}
+	return !body.failed;
+}
+
+static bool same_text(struct cursor text, const char *name) {
+	return cursor_left(&text) == strlen(name) && memcmp(text.at, name, strlen(name)) == 0;
+}
+
+static void take_generic_field(struct perfetto_reader *reader, const struct point *point, struct cursor body,
+			       struct event *event) {
+	struct wire_field field;
+	struct cursor name = {0};
+	uint64_t value = 0;
+	while (wire_each(&body, &field)) {
+		if (field.number == GENERIC_FIELD_NAME && field.wire == PROTO_BYTES)
+			name = field.bytes;
+		else if (field.number == GENERIC_FIELD_TEXT && field.wire == PROTO_BYTES)
+			value = cursor_text(reader, field.bytes);
+		else if (field.number == GENERIC_FIELD_INT || field.number == GENERIC_FIELD_UINT)
+			value = field.value;
+	}
+	for (size_t i = 0; name.at && i < POINT_MOST_FIELDS && point->fields[i].name; i++)
+		if (same_text(name, point->fields[i].name))
+			point_set(event, &point->fields[i], value);
+}
+
+// A generic event is one of ours if it is called so; its name is in front of its fields.
+static const struct point *take_generic(struct perfetto_reader *reader, struct cursor body,
+					struct event *event) {
+	const struct point *point = NULL;
+	struct wire_field field;
+	while (wire_each(&body, &field)) {
+		if (field.wire != PROTO_BYTES)
+			continue;
+		for (uint16_t i = 0; field.number == GENERIC_NAME && i < POINT_COUNT; i++)
+			if (!points[i].message && same_text(field.bytes, points[i].name)) {
+				point = &points[i];
+				event->point.number = i;
+			}
+		if (field.number == GENERIC_FIELD && point)
+			take_generic_field(reader, point, field.bytes, event);
+	}
+	return body.failed ? NULL : point;
+}
+
+static bool full_point(struct perfetto_reader *reader, uint32_t message, struct cursor body,
+		       struct event *event) {
+	event->kind = EVENT_POINT;
+	if (message == FTRACE_GENERIC)
+		return take_generic(reader, body, event);
+	for (uint16_t i = 0; i < POINT_COUNT; i++)
+		if (points[i].message == message) {
+			event->point.number = i;
+			return take_point(reader, &points[i], body, event);
+		}
+	return false;
+}
+
 // ---- one CPU's three streams ----
 
 enum column {
@@ -251,6 +362,9 @@ static bool take_message(struct perfetto_reader *reader, struct bundle *bundle, 
 		reader->bad += !good;
 		return good;
 	}
+	if (!message.failed && tid < TID_OUTSIDE && is_time(event->time) &&
+	    full_point(reader, body.number, body.bytes, event))
+		return true;
 	reader->unknown_events++;
 	return false;
 }
@@ -333,11 +447,13 @@ static int push_lost(struct perfetto_reader *reader, const struct bundle *bundle
 	return ftrace_begin(message, &event.time) && is_time(event.time) ? reader_push(reader, &event) : 0;
 }
 
-int ftrace_take(struct perfetto_reader *reader, struct cursor message) {
+int ftrace_take(struct perfetto_reader *reader, const struct packet *packet) {
+	struct cursor message = packet->data;
 	struct bundle bundle = {.events = message, .cpu = CPU_NONE};
 	struct cursor walk = message;
 	struct wire_field field;
 	uint64_t cpu = CPU_NONE, clock_time = 0, boot_time = 0, lost = 0;
+	reader->bundle_sequence = packet->head.sequence_id;
 	reader->names.count = 0;
 	while (wire_each(&walk, &field)) {
 		if (field.number == BUNDLE_CPU)

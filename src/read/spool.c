@@ -3,6 +3,7 @@
 // said in a warning, and everything before it counts.
 #include "base/cursor.h"
 #include "base/log.h"
+#include "event/points.h"
 #include "event/spool_format.h"
 #include "read/reader.h"
 
@@ -199,6 +200,21 @@ static bool decode_irq(struct decoder *decoder, struct cursor *in, const struct 
 	return !in->failed && event->tid < TID_OUTSIDE;
 }
 
+// ---- points ----
+
+static bool decode_point(struct decoder *decoder, struct cursor *in, const struct record *head,
+			 struct event *event) {
+	event->kind = EVENT_POINT;
+	event->tid = cursor_u32(in);
+	event->point.number = cursor_u16(in);
+	event->point.small = cursor_u16(in);
+	if (in->failed || event->point.number >= POINT_COUNT)
+		return false;
+	for (uint8_t i = 0; i < points[event->point.number].values; i++)
+		event->point.values[i] = cursor_u64(in);
+	return !in->failed && event->tid < TID_OUTSIDE;
+}
+
 // ---- marker ----
 
 static bool decode_mark(struct decoder *decoder, struct cursor *in, const struct record *head,
@@ -299,7 +315,7 @@ static bool (*const record_decoders[RECORD_KIND_COUNT])(struct decoder *, struct
 	[RECORD_IRQ_ENTRY] = decode_irq,     [RECORD_IRQ_EXIT] = decode_irq,
 	[RECORD_SOFTIRQ_ENTRY] = decode_irq, [RECORD_SOFTIRQ_EXIT] = decode_irq,
 	[RECORD_MARK] = decode_mark,         [RECORD_SAMPLE] = decode_sample,
-	[RECORD_CRASH] = decode_crash,
+	[RECORD_CRASH] = decode_crash,       [RECORD_POINT] = decode_point,
 };
 
 // ---- blocks ----

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "session/artifact.h"
 #include "session/cases.h"
+#include "session/choose_profile.h"
 #include "session/each_report.h"
 #include "session/run.h"
 
@@ -143,6 +144,7 @@ static void become_case(const struct runner *runner, char **words, const char *o
 	close_range(3, ~0u, 0);
 	sigaction(SIGPIPE, &runner->pipe_before, NULL);
 	sigprocmask(SIG_SETMASK, &runner->mask_before, NULL);
+	setenv(CHOICE_TOLD, "1", 1); // we have said it once for all
 	execvp(words[0], words);
 	_exit(127);
 }

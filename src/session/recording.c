@@ -1,6 +1,7 @@
 #include "session/recording.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "capture/sources.h"
 #include "capture/tasks.h"
 #include "session/artifact.h"
 #include "session/convert.h"
@@ -42,6 +43,18 @@ static int open_spool(struct recording *recording) {
 	return 0;
 }
 
+// Why less is recorded than could be, and what is left out.
+static char *describe_less(const char *why, const struct capture_options *options,
+			   const struct capture_backend *backend) {
+	struct buffer names = {0};
+	sources_ignored(options, backend, &names);
+	char *text = memory_format("%s; recording less, with perf events%s%.*s", why,
+				   names.size ? ": without " : "", (int)names.size,
+				   names.size ? (const char *)names.data : "");
+	buffer_free(&names);
+	return text;
+}
+
 static int open_capture(struct recording *recording) {
 	struct capture_options options = {.scope = recording->settings->scope,
 					  .buffer_size = recording->settings->buffer_size,
@@ -59,7 +72,7 @@ static int open_capture(struct recording *recording) {
 		if (backends[i]->open(&options, &recording->capture, why[i]) == 0) {
 			recording->backend = backends[i];
 			if (i > 0)
-				memcpy(recording->less, why[0], sizeof(why[0]));
+				recording->less = describe_less(why[0], &options, backends[i]);
 			return 0;
 		}
 	}
@@ -82,6 +95,10 @@ void recording_open(struct recording *recording) {
 		recording->backend->close(recording->capture);
 		recording->backend = NULL;
 	}
+	// Now that our programs are among them. A flight recorder is on for long, and has no memory to spare.
+	if (recording->backend && settings_sampled(recording->settings) &&
+	    recording->settings->type != RECORD_TO_MEMORY)
+		kernel_symbols_prepare();
 	if (recording->backend && recording->marks >= 0)
 		open_marker(recording);
 }
@@ -115,6 +132,12 @@ static void write_kernel_facts(struct recording *recording) {
 	spool_meta(&recording->spool, "kernel-build-id", build_id);
 }
 
+// Timers, work and IPIs tell of functions of the kernel.
+static bool names_functions(const struct settings *settings) {
+	return !settings->without[RECORD_SOURCE_TIMER] || !settings->without[RECORD_SOURCE_WORK] ||
+	       !settings->without[RECORD_SOURCE_IPI];
+}
+
 static void write_facts(struct recording *recording) {
 	struct utsname system;
 	uname(&system);
@@ -137,7 +160,7 @@ static void write_facts(struct recording *recording) {
 	for (size_t i = 0; i < ARRAY_SIZE(facts); i++)
 		spool_meta(&recording->spool, facts[i][0], facts[i][1]);
 	buffer_free(&command);
-	if (settings_sampled(recording->settings))
+	if (settings_sampled(recording->settings) || names_functions(recording->settings))
 		write_kernel_facts(recording);
 }
 
@@ -189,8 +212,8 @@ bool recording_begin(struct recording *recording, const pid_t *processes, size_t
 		recording->backend = NULL;
 		return false;
 	}
-	if (*recording->less)
-		log_warning("%s; recording less, with perf events", recording->less);
+	if (recording->less)
+		log_warning("%s", recording->less);
 	start_marker(recording);
 	// On disk before the test begins: if we are killed, there is a spool to convert.
 	spool_flush(&recording->spool);
@@ -615,6 +638,7 @@ void recording_close(struct recording *recording) {
 	flight_free(recording->flight);
 	crash_reports_free(&recording->crashes);
 	case_traces_free(&recording->cases);
+	free(recording->less);
 	free(recording->stem);
 	free(recording->spool_path);
 	free(recording->trace);

@@ -50,7 +50,7 @@ struct recording {
 	bool active; // events come in
 	bool told_of_full_disk;
 	bool new_folder; // the one for artifacts was not there before
-	char less[256];  // why less is recorded than could be; "": it is not
+	char *less;      // why less is recorded than could be; NULL: it is not
 };
 
 // Chooses a backend and reserves a name. What cannot be had has been said, and

@@ -360,7 +360,7 @@ static void keep_by_ci(struct settings *settings) {
 
 bool settings_load(struct settings *settings) {
 	*settings = (struct settings){.output_dir = "tracelet-out",
-				      .profile = "embedded",
+				      .profile = "default",
 				      .enabled = ENABLED_YES,
 				      .attachments = ATTACHMENTS_AUTO,
 				      .scope = SCOPE_TREE,

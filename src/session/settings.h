@@ -59,7 +59,7 @@ enum recording_type { RECORD_TO_FILE, RECORD_TO_MEMORY }; // memory: a flight re
 struct settings {
 	const char *name; // NULL: made from the command
 	const char *output_dir;
-	const char *profile;   // "embedded": the built-in one
+	const char *profile;   // a built-in one, or a file
 	const char *json;      // a number: this descriptor; else a file; NULL: no
 	int attachments;       // enum attachments
 	char **command;        // ends with NULL

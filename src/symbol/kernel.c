@@ -5,6 +5,7 @@
 #include "base/file.h"
 
 #include <elf.h>
+#include <pthread.h>
 #include <string.h>
 
 void kernel_build_id(char text[41]) {
@@ -46,7 +47,7 @@ static bool parse_line(char *line, struct elf_symbol *symbol) {
 	return *name != 0;
 }
 
-struct kernel_symbols *kernel_symbols_open(void) {
+static struct kernel_symbols *read_symbols(void) {
 	struct input file;
 	if (input_open(&file, "/proc/kallsyms"))
 		return NULL;
@@ -70,9 +71,35 @@ struct kernel_symbols *kernel_symbols_open(void) {
 		kernel_symbols_close(kernel);
 		return NULL;
 	}
-	qsort(kernel->symbols, kernel->count, sizeof(*kernel->symbols), compare_addresses);
+	// Those of the kernel itself are in order.
+	size_t sorted = 1;
+	while (sorted < kernel->count &&
+	       kernel->symbols[sorted - 1].address <= kernel->symbols[sorted].address)
+		sorted++;
+	if (sorted < kernel->count)
+		qsort(kernel->symbols, kernel->count, sizeof(*kernel->symbols), compare_addresses);
 	kernel_build_id(kernel->build_id);
 	return kernel;
+}
+
+static pthread_t reader;
+static bool reading;
+
+static void *read_ahead(void *unused) {
+	return read_symbols();
+}
+
+void kernel_symbols_prepare(void) {
+	if (!reading)
+		reading = pthread_create(&reader, NULL, read_ahead, NULL) == 0;
+}
+
+struct kernel_symbols *kernel_symbols_open(void) {
+	void *read = NULL;
+	if (!reading)
+		return read_symbols();
+	reading = false;
+	return pthread_join(reader, &read) ? read_symbols() : read;
 }
 
 struct elf_symbol *kernel_symbol_at(const struct kernel_symbols *kernel, uint64_t address) {

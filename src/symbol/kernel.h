@@ -13,6 +13,10 @@ struct kernel_symbols {
 
 // NULL: they cannot be read, or their addresses are hidden from us.
 struct kernel_symbols *kernel_symbols_open(void);
+
+// They will be needed: another thread reads them meanwhile, which takes 15 ms. The next to open gets them,
+// without the programs that have been loaded since.
+void kernel_symbols_prepare(void);
 struct elf_symbol *kernel_symbol_at(const struct kernel_symbols *kernel, uint64_t address);
 // Of the running kernel, in hexadecimal; "": not known.
 void kernel_build_id(char text[41]);

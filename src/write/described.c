@@ -1,4 +1,5 @@
 #include "write/described.h"
+#include "event/points.h"
 
 #include <string.h>
 
@@ -40,6 +41,10 @@ void describer_learn(struct describer *describer, const struct event *event) {
 		describer->started = true;
 	}
 	switch (event->kind) {
+	case EVENT_META:
+		if (strcmp(strings_get(describer->tables->strings, event->meta.key), "machine") == 0)
+			describer->machine = event->meta.value;
+		break;
 	case EVENT_TASK:
 		know(describer, event->tid, event->pid, event->task.name);
 		break;
@@ -79,6 +84,11 @@ uint32_t describer_pid(const struct describer *describer, uint32_t tid) {
 	return task ? task->pid : 0;
 }
 
+const char *describer_call(const struct describer *describer, uint64_t number) {
+	const char *machine = strings_get(describer->tables->strings, describer->machine);
+	return system_call_name(*machine ? machine : "x86_64", number);
+}
+
 // ---- fields ----
 
 static void add_uint(struct describer *describer, const char *name, uint64_t value) {
@@ -87,6 +97,10 @@ static void add_uint(struct describer *describer, const char *name, uint64_t val
 
 static void add_int(struct describer *describer, const char *name, int64_t value) {
 	array_push(&describer->fields, (struct event_field){.name = name, .type = FIELD_INT, .sint = value});
+}
+
+static void add_hex(struct describer *describer, const char *name, uint64_t value) {
+	array_push(&describer->fields, (struct event_field){.name = name, .type = FIELD_HEX, .uint = value});
 }
 
 static void add_text(struct describer *describer, const char *name, const char *text, size_t size) {
@@ -145,6 +159,9 @@ static void describe_waking(struct describer *describer, const struct event *eve
 	add_uint(describer, "wakee_tid", event->waking.wakee_tid);
 	add_uint(describer, "target_cpu", event->waking.target_cpu);
 	add_int(describer, "priority", event->waking.priority);
+	if (event->waking.context)
+		add_text(describer, "context",
+			 event->waking.context & CONTEXT_HARDIRQ ? "hardirq" : "softirq", 7);
 }
 
 static void describe_fork(struct describer *describer, const struct event *event) {
@@ -263,6 +280,34 @@ static const struct {
 	[EVENT_COUNTER] = {"counter", "counter", describe_counter},
 };
 
+static void describe_point(struct describer *describer, const struct event *event) {
+	const struct point *point = &points[event->point.number];
+	static const char *const list_names[POINT_VALUES] = {"arg0", "arg1", "arg2", "arg3"};
+	for (size_t i = 0; i < POINT_MOST_FIELDS && point->fields[i].name; i++) {
+		const struct point_field *field = &point->fields[i];
+		size_t size;
+		if (field->type == POINT_TEXT) {
+			const char *text = point_text(event, field, &size);
+			add_text(describer, field->name, text, size);
+		} else if (field->type == POINT_LIST) {
+			for (size_t at = 0; at < point_list(event, field); at++)
+				add_hex(describer, list_names[at], event->point.values[field->place + at]);
+		} else if (field->type == POINT_CODE && point_value(event, field) <= UINT32_MAX) {
+			add_string(describer, field->name, (uint32_t)point_value(event, field));
+		} else if (field->type == POINT_HEX || field->type == POINT_CODE) {
+			add_hex(describer, field->name, point_value(event, field));
+		} else if (field->type == POINT_INT) {
+			add_int(describer, field->name, (int64_t)point_value(event, field));
+		} else {
+			add_uint(describer, field->name, point_value(event, field));
+		}
+	}
+	bool call = event->point.number == POINT_SYS_ENTER || event->point.number == POINT_SYS_EXIT;
+	const char *name = call ? describer_call(describer, event->point.small) : NULL;
+	if (name)
+		add_text(describer, "call", name, strlen(name));
+}
+
 bool describe(struct describer *describer, const struct event *event, struct described *out) {
 	const struct strings *strings = describer->tables->strings;
 	uint32_t pid = event->pid ? event->pid : describer_pid(describer, event->tid);
@@ -273,6 +318,14 @@ bool describe(struct describer *describer, const struct event *event, struct des
 		out->name = strings_get(strings, event->generic.name);
 		out->fields = event->generic.fields;
 		out->count = event->generic.field_count;
+		return true;
+	}
+	if (event->kind == EVENT_POINT) {
+		describe_point(describer, event);
+		out->provider = points[event->point.number].group;
+		out->name = points[event->point.number].name;
+		out->fields = describer->fields.items;
+		out->count = (uint32_t)describer->fields.count;
 		return true;
 	}
 	if (!kinds[event->kind].provider)

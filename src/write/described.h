@@ -13,6 +13,7 @@ struct describer {
 	struct map tasks; // tid to index + 1
 	ARRAY(struct known_task) list;
 	ARRAY(struct event_field) fields; // of the event described last
+	uint32_t machine;                 // string: what system calls are numbered by
 	uint64_t start;                   // of the recording: as it says, or its first event
 	bool started;
 };
@@ -38,6 +39,8 @@ static inline uint64_t describer_since(const struct describer *describer, uint64
 const char *describer_process(const struct describer *describer, uint32_t pid);
 const char *describer_thread(const struct describer *describer, uint32_t tid);
 uint32_t describer_pid(const struct describer *describer, uint32_t tid); // 0: not known
+
+const char *describer_call(const struct describer *describer, uint64_t number); // or NULL
 
 // False: the event is about the trace as a whole, and there is nothing to show.
 bool describe(struct describer *describer, const struct event *event, struct described *out);

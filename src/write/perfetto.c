@@ -547,7 +547,7 @@ static int (*const handlers[EVENT_KIND_COUNT])(struct perfetto *, const struct e
 	[EVENT_CRASH] = crash_take,         [EVENT_CRASH_STACK] = crash_take_stack,
 	[EVENT_SAMPLE] = events_sample,     [EVENT_GENERIC] = events_generic,
 	[EVENT_MARK] = marks_take,          [EVENT_LOST] = take_lost,
-	[EVENT_COUNTER] = events_counter,
+	[EVENT_COUNTER] = events_counter,   [EVENT_POINT] = ftrace_point,
 };
 
 // ---- the sink ----
@@ -555,6 +555,7 @@ static int (*const handlers[EVENT_KIND_COUNT])(struct perfetto *, const struct e
 // Events that are about a CPU and do not say which one cannot be told; those about tasks can.
 static bool misses_its_cpu(const struct event *event) {
 	bool of_cpu = event->kind == EVENT_SWITCH || event->kind == EVENT_WAKING ||
+		      event->kind == EVENT_POINT ||
 		      (event->kind >= EVENT_IRQ_ENTRY && event->kind <= EVENT_SOFTIRQ_EXIT);
 	return of_cpu && event->cpu >= CPU_COUNT_MOST;
 }

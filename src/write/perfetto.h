@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "event/event.h"
 #include "event/perfetto_fields.h"
+#include "event/points.h"
 
 enum { NO_TID = UINT32_MAX };
 
@@ -86,7 +87,9 @@ struct perfetto {
 	ARRAY(uint32_t) free_tasks;
 	struct map outsiders; // tid to name: tasks outside the test that woke one of it
 	ARRAY(struct cpu *) cpus;
-	uint64_t tracks; // made so far
+	struct map kernel_symbols;     // strings that have been written as such
+	struct buffer pending_symbols; // InternedData for the next bundle
+	uint64_t tracks;               // made so far
 	ARRAY(struct crash) crashes;
 	uint32_t outside_name, lost_name;
 	struct more_events *more;             // perfetto_events.c's own
@@ -114,6 +117,7 @@ int ftrace_newtask(struct perfetto *perfetto, const struct event *event, uint32_
 int ftrace_rename(struct perfetto *perfetto, const struct event *event, uint32_t old_name);
 int ftrace_free(struct perfetto *perfetto, uint32_t cpu, uint64_t time, uint32_t tid, uint32_t name);
 int ftrace_irq(struct perfetto *perfetto, const struct event *event);
+int ftrace_point(struct perfetto *perfetto, const struct event *event);
 void ftrace_lost(struct perfetto *perfetto, const struct event *event);
 int ftrace_finish(struct perfetto *perfetto); // what is left, and the losses per CPU
 void ftrace_destroy(struct perfetto *perfetto);

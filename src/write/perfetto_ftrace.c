@@ -68,6 +68,10 @@ static int flush_cpu(struct perfetto *perfetto, uint32_t number) {
 	if (!compact && !cpu->events.size && !cpu->lost_in_bundle)
 		return 0;
 	size_t mark = perfetto_begin(perfetto, SEQUENCE_KERNEL, 0);
+	if (perfetto->pending_symbols.size)
+		proto_bytes(&perfetto->packet, PACKET_INTERNED_DATA, perfetto->pending_symbols.data,
+			    perfetto->pending_symbols.size);
+	perfetto->pending_symbols.size = 0;
 	size_t bundle = proto_begin(&perfetto->packet, PACKET_FTRACE_EVENTS);
 	proto_uint(&perfetto->packet, BUNDLE_CPU, number);
 	if (cpu->lost_in_bundle)
@@ -338,6 +342,67 @@ int ftrace_irq(struct perfetto *perfetto, const struct event *event) {
 	return flush_if_full(perfetto, event->cpu);
 }
 
+// ---- points ----
+
+// A function is told by the number of its name, which the packet of this bundle or one before it has.
+static uint64_t intern_symbol(struct perfetto *perfetto, uint64_t name) {
+	uint64_t *known = map_put(&perfetto->kernel_symbols, name);
+	if (*known)
+		return name + 1;
+	*known = 1;
+	struct buffer *out = &perfetto->pending_symbols;
+	size_t entry = proto_begin(out, INTERNED_KERNEL_SYMBOLS);
+	proto_uint(out, INTERNED_IID, name + 1);
+	proto_string(out, INTERNED_STRING, strings_get(perfetto->strings, (uint32_t)name));
+	proto_end(out, entry);
+	return name + 1;
+}
+
+static void put_point_field(struct perfetto *perfetto, struct buffer *out, const struct event *event,
+			    const struct point_field *field) {
+	if (field->type == POINT_CODE) {
+		uint64_t name = point_value(event, field);
+		if (name && name <= UINT32_MAX)
+			proto_uint(out, field->number, intern_symbol(perfetto, name));
+	} else if (field->type == POINT_TEXT) {
+		size_t size;
+		const char *text = point_text(event, field, &size);
+		proto_bytes(out, field->number, text, size);
+	} else if (field->type == POINT_LIST) {
+		for (size_t i = 0; i < point_list(event, field); i++)
+			proto_uint(out, field->number, event->point.values[field->place + i]);
+	} else {
+		proto_uint(out, field->number, point_value(event, field));
+	}
+}
+
+// Where Perfetto knows no message, the names come along.
+static void put_generic_field(struct perfetto *perfetto, struct buffer *out, const struct event *event,
+			      const struct point_field *field) {
+	size_t mark = proto_begin(out, GENERIC_FIELD);
+	proto_string(out, GENERIC_FIELD_NAME, field->name);
+	uint64_t value = point_value(event, field);
+	if (field->type == POINT_CODE && value <= UINT32_MAX)
+		proto_string(out, GENERIC_FIELD_TEXT, strings_get(perfetto->strings, (uint32_t)value));
+	else
+		proto_uint(out, GENERIC_FIELD_UINT, value);
+	proto_end(out, mark);
+}
+
+int ftrace_point(struct perfetto *perfetto, const struct event *event) {
+	const struct point *point = &points[event->point.number];
+	struct cpu *cpu = ftrace_cpu(perfetto, event->cpu);
+	uint32_t message = point->message ? point->message : FTRACE_GENERIC;
+	struct full_event full = full_begin(cpu, event->time, event->tid, 0, message);
+	if (!point->message)
+		proto_string(full.out, GENERIC_NAME, point->name);
+	for (size_t i = 0; i < POINT_MOST_FIELDS && point->fields[i].name; i++)
+		(point->message ? put_point_field : put_generic_field)(perfetto, full.out, event,
+								       &point->fields[i]);
+	full_end(&full);
+	return flush_if_full(perfetto, event->cpu);
+}
+
 // ---- losses ----
 
 // Whoever was on the CPU may have left it with the first event that is missing.
@@ -392,4 +457,6 @@ void ftrace_destroy(struct perfetto *perfetto) {
 		free(cpu);
 	}
 	array_free(&perfetto->cpus);
+	map_free(&perfetto->kernel_symbols);
+	buffer_free(&perfetto->pending_symbols);
 }

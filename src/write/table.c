@@ -387,6 +387,8 @@ static void destroy(struct sink *sink) {
 	map_free(&table->task_index);
 	map_free(&table->images);
 	map_free(&table->pdbs);
+	map_free(&table->open_index);
+	array_free(&table->open);
 	buffer_free(&table->text);
 	free(table);
 }

@@ -1,6 +1,7 @@
 // Tables from events: rows of cells, as they are or grouped and summed.
 //
 //   table.c       the engine: rows, groups, sums, sorting, text, CSV, JSON
+//   table_points.c  the tables of event/points.h
 //   table_rows.c  what each table collects, a definition each
 #pragma once
 
@@ -93,8 +94,30 @@ struct table {
 	ARRAY(uint64_t) irq_begin; // of each CPU and level
 	struct map images;         // (pid, base) to row + 1
 	struct map pdbs;           // the same to the strings of its PDB and id
+	struct map open_index;     // what has begun, by what its end is known by, to index + 1
+	ARRAY(struct event) open;
+	struct event ended; // the beginning of what has just ended
 	struct buffer text;
 };
+
+// ---- table_rows.c: for all definitions ----
+
+struct cell table_text(struct table *table, const char *text);
+struct cell table_process(struct table *table, uint32_t pid);
+struct cell table_time(const struct table *table, uint64_t time); // since the recording began
+uint32_t table_pid(const struct table *table, const struct event *event);
+
+// ---- table_points.c ----
+
+void take_system_calls(struct table *table, const struct event *event);
+void take_kernel_events(struct table *table, const struct event *event);
+// Of an EVENT_POINT:
+void take_block(struct table *table, const struct event *event);
+void take_fault_point(struct table *table, const struct event *event);
+void take_hard_fault_point(struct table *table, const struct event *event);
+void take_memory_point(struct table *table, const struct event *event);
+
+// ---- table.c ----
 
 void table_row(struct table *table); // the cells in `row`, which are cleared
 static inline struct cell cell_uint(uint64_t number) {

@@ -7,15 +7,15 @@
 
 // ---- helpers ----
 
-static struct cell text_of(struct table *table, const char *text) {
+struct cell table_text(struct table *table, const char *text) {
 	return cell_text(strings_add(table->tables->strings, text));
 }
 
-static struct cell process_of(struct table *table, uint32_t pid) {
-	return text_of(table, describer_process(&table->describer, pid));
+struct cell table_process(struct table *table, uint32_t pid) {
+	return table_text(table, describer_process(&table->describer, pid));
 }
 
-static struct cell since_start(const struct table *table, uint64_t time) {
+struct cell table_time(const struct table *table, uint64_t time) {
 	return (struct cell){.type = CELL_SECONDS, .number = describer_since(&table->describer, time)};
 }
 
@@ -56,7 +56,7 @@ static bool is_generic(const struct table *table, const struct event *event, con
 	       strncmp(strings_get(table->tables->strings, event->generic.name), prefix, strlen(prefix)) == 0;
 }
 
-static uint32_t event_pid(const struct table *table, const struct event *event) {
+uint32_t table_pid(const struct table *table, const struct event *event) {
 	return event->pid ? event->pid : describer_pid(&table->describer, event->tid);
 }
 
@@ -143,8 +143,8 @@ static void finish_processes(struct table *table) {
 		row[0] = cell_uint(task->pid);
 		row[1] = cell_uint(task->parent);
 		row[2] = cell_text(task->name);
-		row[3] = task->begin ? since_start(table, task->begin) : (struct cell){0};
-		row[4] = task->end ? since_start(table, task->end) : (struct cell){0};
+		row[3] = task->begin ? table_time(table, task->begin) : (struct cell){0};
+		row[4] = task->end ? table_time(table, task->end) : (struct cell){0};
 		if (task->exited && task->has_status) // what is that large is a code to look up
 			row[5] = task->status > UINT16_MAX ? cell_hex(task->status) : cell_uint(task->status);
 		row[6] = command_cell(table, task->command_line);
@@ -170,10 +170,10 @@ static void finish_threads(struct table *table) {
 		struct cell *row = table->row;
 		row[0] = cell_uint(task->tid);
 		row[1] = cell_uint(pid);
-		row[2] = process_of(table, pid);
+		row[2] = table_process(table, pid);
 		row[3] = cell_text(task->name);
-		row[4] = task->begin ? since_start(table, task->begin) : (struct cell){0};
-		row[5] = task->end ? since_start(table, task->end) : (struct cell){0};
+		row[4] = task->begin ? table_time(table, task->begin) : (struct cell){0};
+		row[5] = task->end ? table_time(table, task->end) : (struct cell){0};
 		row[6] = microseconds(task->running);
 		table_row(table);
 	}
@@ -201,11 +201,11 @@ static void take_mapping(struct table *table, const struct event *event) {
 	if (!event->mapping.size)
 		return; // an address space that is new
 	row[0] = cell_uint(event->pid);
-	row[1] = process_of(table, event->pid);
+	row[1] = table_process(table, event->pid);
 	row[2] = cell_hex(event->mapping.start);
 	row[3] = cell_uint(event->mapping.size);
 	row[4] = cell_text(event->mapping.file);
-	row[5] = since_start(table, event->time);
+	row[5] = table_time(table, event->time);
 	if (event->mapping.build_id)
 		row[8] = cell_text(event->mapping.build_id);
 	table_row(table);
@@ -225,20 +225,20 @@ static void take_images(struct table *table, const struct event *event) {
 	uint64_t *known = map_put(&table->images, hash_u64(base) ^ pid);
 	if (*known && !load) {
 		if (unload && !table->grouped)
-			table->cells.items[(*known - 1) * table->column_count + 6] = since_start(table,
-												 event->time);
+			table->cells.items[(*known - 1) * table->column_count + 6] = table_time(table,
+												event->time);
 		return;
 	}
 	struct cell *row = table->row;
 	row[0] = cell_uint(pid);
-	row[1] = process_of(table, pid);
+	row[1] = table_process(table, pid);
 	row[2] = cell_hex(base);
 	row[3] = cell_uint(field_number(event, "ImageSize"));
 	row[4] = field_cell(table, event, "FileName");
 	if (load)
-		row[5] = since_start(table, event->time);
+		row[5] = table_time(table, event->time);
 	if (unload)
-		row[6] = since_start(table, event->time);
+		row[6] = table_time(table, event->time);
 	table_row(table);
 	*known = table->row_count;
 }
@@ -261,14 +261,14 @@ static void take_sampled(struct table *table, const struct event *event) {
 		return;
 	const struct stack *leaf = stacks_get(table->tables->stacks, event->sample.stack);
 	const struct frame *frame = leaf ? stacks_frame(table->tables->stacks, leaf->frame) : NULL;
-	uint32_t pid = event_pid(table, event);
+	uint32_t pid = table_pid(table, event);
 	struct cell *row = table->row;
-	row[0] = since_start(table, event->time);
+	row[0] = table_time(table, event->time);
 	row[1] = event->cpu == CPU_NONE ? (struct cell){0} : cell_uint(event->cpu);
 	row[2] = cell_uint(pid);
-	row[3] = process_of(table, pid);
+	row[3] = table_process(table, pid);
 	row[4] = cell_uint(event->tid);
-	row[5] = text_of(table, describer_thread(&table->describer, event->tid));
+	row[5] = table_text(table, describer_thread(&table->describer, event->tid));
 	row[6] = cell_text(frame ? frame->module : 0);
 	row[7] = cell_text(frame ? frame->symbol : 0);
 	row[8] = cell_text(event->sample.name);
@@ -305,11 +305,11 @@ static void switch_row(struct table *table, const struct event *event, const str
 	bool preempted = task->state == STATE_PREEMPTED || task->state == STATE_RUNNING;
 	uint64_t ready_from = task->woken ? task->woken : preempted ? task->left : 0;
 	struct cell *row = table->row;
-	row[0] = since_start(table, task->came);
+	row[0] = table_time(table, task->came);
 	row[1] = cell_uint(event->cpu);
 	row[2] = cell_uint(task->tid);
-	row[3] = process_of(table, pid);
-	row[4] = text_of(table, describer_thread(&table->describer, task->tid));
+	row[3] = table_process(table, pid);
+	row[4] = table_text(table, describer_thread(&table->describer, task->tid));
 	row[5] = microseconds(event->time - task->came);
 	if (ready_from && ready_from <= task->came)
 		row[6] = microseconds(task->came - ready_from);
@@ -320,7 +320,7 @@ static void switch_row(struct table *table, const struct event *event, const str
 		row[8] = cell_uint(task->waker);
 	if (task->wait_reason)
 		row[9] = task->wait_reason <= WAIT_REASON_COUNT
-				 ? text_of(table, event_wait_reasons[task->wait_reason - 1])
+				 ? table_text(table, event_wait_reasons[task->wait_reason - 1])
 				 : cell_uint(task->wait_reason - 1u);
 	row[10] = cell_uint(event->switched.next_tid);
 	table_row(table);
@@ -348,9 +348,9 @@ static void take_switches(struct table *table, const struct event *event) {
 static void interrupt_row(struct table *table, uint64_t time, uint32_t cpu, const char *kind,
 			  struct cell function, uint64_t duration) {
 	struct cell *row = table->row;
-	row[0] = since_start(table, time);
+	row[0] = table_time(table, time);
 	row[1] = cell_uint(cpu);
-	row[2] = text_of(table, kind);
+	row[2] = table_text(table, kind);
 	row[3] = function;
 	row[4] = microseconds(duration);
 	table_row(table);
@@ -359,7 +359,7 @@ static void interrupt_row(struct table *table, uint64_t time, uint32_t cpu, cons
 static struct cell softirq_cell(struct table *table, uint32_t vector) {
 	static const char *const names[] = {"HI",       "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
 					    "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU"};
-	return vector < ARRAY_SIZE(names) ? text_of(table, names[vector]) : cell_uint(vector);
+	return vector < ARRAY_SIZE(names) ? table_text(table, names[vector]) : cell_uint(vector);
 }
 
 static void take_interrupts(struct table *table, const struct event *event) {
@@ -394,14 +394,17 @@ static void take_interrupts(struct table *table, const struct event *event) {
 // ---- disk, memory ----
 
 static void take_disk(struct table *table, const struct event *event) {
+	if (event->kind == EVENT_POINT)
+		take_block(table, event);
 	if (!is_generic(table, event, "DiskIO/") || !field(event, "DiskNumber"))
 		return;
 	struct cell *row = table->row;
-	uint32_t pid = event_pid(table, event);
-	row[0] = since_start(table, event->time - MIN(event->generic.duration, event->time));
+	uint32_t pid = table_pid(table, event);
+	row[0] = table_time(table, event->time - MIN(event->generic.duration, event->time));
 	row[1] = cell_uint(pid);
-	row[2] = process_of(table, pid);
-	row[3] = text_of(table, strings_get(table->tables->strings, event->generic.name) + strlen("DiskIO/"));
+	row[2] = table_process(table, pid);
+	row[3] = table_text(table,
+			    strings_get(table->tables->strings, event->generic.name) + strlen("DiskIO/"));
 	row[4] = field_cell(table, event, "DiskNumber");
 	row[5] = field_cell(table, event, "ByteOffset");
 	row[6] = field_cell(table, event, "TransferSize");
@@ -411,13 +414,15 @@ static void take_disk(struct table *table, const struct event *event) {
 }
 
 static void take_hard_faults(struct table *table, const struct event *event) {
+	if (event->kind == EVENT_POINT)
+		take_hard_fault_point(table, event);
 	if (!is_generic(table, event, "Memory/HardFault"))
 		return;
 	struct cell *row = table->row;
-	uint32_t pid = event_pid(table, event);
-	row[0] = since_start(table, event->time - MIN(event->generic.duration, event->time));
+	uint32_t pid = table_pid(table, event);
+	row[0] = table_time(table, event->time - MIN(event->generic.duration, event->time));
 	row[1] = cell_uint(pid);
-	row[2] = process_of(table, pid);
+	row[2] = table_process(table, pid);
 	row[3] = cell_uint(event->tid);
 	row[4] = field_cell(table, event, "VirtualAddress");
 	row[5] = field_cell(table, event, "ByteCount");
@@ -427,29 +432,35 @@ static void take_hard_faults(struct table *table, const struct event *event) {
 }
 
 static void take_page_faults(struct table *table, const struct event *event) {
+	if (event->kind == EVENT_POINT)
+		take_fault_point(table, event);
 	if (!is_generic(table, event, "Memory/") || !field(event, "ProgramCounter"))
 		return;
 	struct cell *row = table->row;
-	uint32_t pid = event_pid(table, event);
-	row[0] = since_start(table, event->time);
+	uint32_t pid = table_pid(table, event);
+	row[0] = table_time(table, event->time);
 	row[1] = cell_uint(pid);
-	row[2] = process_of(table, pid);
+	row[2] = table_process(table, pid);
 	row[3] = cell_uint(event->tid);
-	row[4] = text_of(table, strings_get(table->tables->strings, event->generic.name) + strlen("Memory/"));
+	row[4] = table_text(table,
+			    strings_get(table->tables->strings, event->generic.name) + strlen("Memory/"));
 	row[5] = field_cell(table, event, "VirtualAddress");
 	row[6] = field_cell(table, event, "ProgramCounter");
 	table_row(table);
 }
 
 static void take_virtual_alloc(struct table *table, const struct event *event) {
+	if (event->kind == EVENT_POINT)
+		take_memory_point(table, event);
 	if (!is_generic(table, event, "Memory/Virtual"))
 		return;
 	struct cell *row = table->row;
 	uint32_t pid = (uint32_t)field_number(event, "ProcessId");
-	row[0] = since_start(table, event->time);
+	row[0] = table_time(table, event->time);
 	row[1] = cell_uint(pid);
-	row[2] = process_of(table, pid);
-	row[3] = text_of(table, strings_get(table->tables->strings, event->generic.name) + strlen("Memory/"));
+	row[2] = table_process(table, pid);
+	row[3] = table_text(table,
+			    strings_get(table->tables->strings, event->generic.name) + strlen("Memory/"));
 	row[4] = field_cell(table, event, "BaseAddress");
 	row[5] = field_cell(table, event, "RegionSize");
 	row[6] = field_cell(table, event, "Flags");
@@ -479,11 +490,11 @@ static void take_generic(struct table *table, const struct event *event) {
 	if (event->kind != EVENT_GENERIC)
 		return;
 	struct cell *row = table->row;
-	uint32_t pid = event_pid(table, event);
-	row[0] = since_start(table, event->time);
+	uint32_t pid = table_pid(table, event);
+	row[0] = table_time(table, event->time);
 	row[1] = event->cpu == CPU_NONE ? (struct cell){0} : cell_uint(event->cpu);
 	row[2] = cell_uint(pid);
-	row[3] = process_of(table, pid);
+	row[3] = table_process(table, pid);
 	row[4] = cell_uint(event->tid);
 	row[5] = cell_text(event->generic.provider);
 	row[6] = cell_text(event->generic.name);
@@ -496,9 +507,9 @@ static void take_generic(struct table *table, const struct event *event) {
 static void take_lost(struct table *table, const struct event *event) {
 	if (event->kind != EVENT_LOST)
 		return;
-	table->row[0] = since_start(table, event->time);
+	table->row[0] = table_time(table, event->time);
 	table->row[1] = event->cpu == CPU_NONE ? (struct cell){0} : cell_uint(event->cpu);
-	table->row[2] = text_of(table, event_source_names[event->lost.source]);
+	table->row[2] = table_text(table, event_source_names[event->lost.source]);
 	table->row[3] = cell_uint(event->lost.count);
 	table_row(table);
 }
@@ -516,7 +527,7 @@ static void take_pmu_app(struct table *table, const struct event *event) {
 	static const char *const names[] = {"Event", "Core", "EventIdx", "EventNote"};
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		table->row[i] = field_cell(table, event, names[i]);
-	table->row[4] = since_start(table, event->time);
+	table->row[4] = table_time(table, event->time);
 	table->row[5] = field_cell(table, event, "Value");
 	table_row(table);
 }
@@ -527,7 +538,7 @@ static void take_pmu_driver(struct table *table, const struct event *event) {
 	static const char *const names[] = {"Event", "Core", "GPCIdx"};
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		table->row[i] = field_cell(table, event, names[i]);
-	table->row[3] = since_start(table, event->time);
+	table->row[3] = table_time(table, event->time);
 	table->row[4] = field_cell(table, event, "Difference");
 	table_row(table);
 }
@@ -672,6 +683,39 @@ const struct table_definition table_definitions[] = {
 	 NULL,
 	 NULL,
 	 take_virtual_alloc,
+	 NULL},
+	{"system-calls",
+	 "system calls: how many, how long",
+	 {TIME,
+	  {"pid", CELL_UINT},
+	  {"process", CELL_TEXT},
+	  {"tid", CELL_UINT},
+	  {"call", CELL_TEXT},
+	  {"arg0", CELL_HEX},
+	  {"arg1", CELL_HEX},
+	  {"arg2", CELL_HEX},
+	  {"arg3", CELL_HEX},
+	  {"result", CELL_REAL},
+	  {"duration_us", CELL_REAL}},
+	 "process,call",
+	 "duration_us",
+	 "duration_us",
+	 take_system_calls,
+	 NULL},
+	{"kernel-events",
+	 "faults, system calls, timers, work, I/O and the like as the kernel tells them",
+	 {TIME,
+	  {"pid", CELL_UINT},
+	  {"process", CELL_TEXT},
+	  {"tid", CELL_UINT},
+	  {"cpu", CELL_UINT},
+	  {"group", CELL_TEXT},
+	  {"event", CELL_TEXT},
+	  {"fields", CELL_TEXT}},
+	 "group,event",
+	 NULL,
+	 "count",
+	 take_kernel_events,
 	 NULL},
 	{"generic-events",
 	 "events of providers: who said what how often",

@@ -21,7 +21,7 @@ profile() {
 # ---- list, show ----
 
 check_run "list exits with 0" 0 "$TRACELET" profile list
-check_equal "and lists all" "embedded light cpu memory io system-calls verbose" \
+check_equal "and lists all" "default embedded light cpu memory io system-calls verbose" \
 	"$(cut -d ' ' -f 1 "$stdout" | xargs)"
 for name in $(cut -d ' ' -f 1 "$stdout"); do
 	check_run "$name can be shown" 0 "$TRACELET" profile show "$name"
@@ -33,10 +33,10 @@ for name in $(cut -d ' ' -f 1 "$stdout"); do
 	check_equal "and is the same when read back" "$(jq -S 'del(.file, .keywords[].state)' before)" \
 		"$(jq -S 'del(.file, .keywords[].state)' after)"
 done
-check_run "what is not there yet is told" 0 "$TRACELET" profile show system-calls
-check_match "so" '^  SystemCall +not recorded yet: raw_syscalls$' "$stdout"
-check_run "without a name it is the built-in one" 0 "$TRACELET" profile show
-check_match "which tells what samples wait for" '^  SampledProfile +recorded with --sample' "$stdout"
+check_run "what is recorded is told" 0 "$TRACELET" profile show system-calls
+check_match "so" '^  SystemCall +recorded: sys_enter, sys_exit$' "$stdout"
+check_run "without a name it is what run records" 0 "$TRACELET" profile show
+check_match "which is the default one" '^default.Light.File, built in' "$stdout"
 check_run "export writes to standard output" 0 "$TRACELET" profile export light
 check "the same" cmp "$stdout" light.wprp
 check_run "one that is not there" 2 "$TRACELET" profile show nothing
@@ -123,7 +123,7 @@ check_equal "standard input stays the test's" "for the test" \
 	"$(echo for the test | "$TRACELET" run --quiet --profile - -- cat 2>/dev/null)"
 traced /dev/zero
 check_equal "a profile without end holds up no test" 3 "$status"
-traced embedded
+traced default
 check_lines "the default says nothing" 0 "$stderr"
 check_not "has no flame graph" ls tracelet-out/*.svg
 check_match "and has interrupts" ' (irq|softirq)/(entry|exit) ' events

@@ -151,11 +151,11 @@ check_lines "and no more" 5 stderr
 check "the next command works" sh -c "$(sed -n 's/^  next.*or: tracelet/"$TRACELET"/p' stderr)"
 check_match "no colours in a file" '^[^'$'\033'']*$' stderr
 check_equal "--json 5: what everybody may want to know" \
-	"words sh,-c,exit 3 3 true true $(uname -n) $(uname -r) embedded tree bpf perfetto true 0 true" "$(jq -r '[
+	"words sh,-c,exit 3 3 true true $(uname -n) $(uname -r) default tree bpf perfetto true 0 true" "$(jq -r '[
 	.test, (.command | join(",")), .exit, (.started | test("^20..-..-..T..:..:..\\....Z$")), (.wall_seconds > 0), .host,
 	.kernel, .profile, .scope, .backend, .artifacts[0].kind, (.events > 5), (.lost | add),
 	(.cost | .bpf_seconds > 0 and .tracer_cpu_seconds > 0)] | join(" ")' five)"
-check_equal "with each source's losses" "irq marker process sample sched" "$(jq -r '.lost | keys | join(" ")' five)"
+check_equal "with each source's losses" "block fault file ipi irq kvm marker memory network power process sample sched system-call timer workqueue" "$(jq -r '.lost | keys | join(" ")' five)"
 check "the manifest's line is the same" cmp five tracelet-out/manifest.jsonl
 traced --json file.json -- sh -c 'kill -9 $$'
 check_equal "--json FILE, a signal" "9 null" "$(jq -r '"\(.signal) \(.exit)"' file.json)"

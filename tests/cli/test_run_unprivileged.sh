@@ -33,7 +33,7 @@ check_reduced() { # DESCRIPTION COMMAND...: perf events record
 	shift
 	check_run "$description: the status is the test's" 5 "$@" "$TRACELET" run --quiet --json summary.json -- family
 	check_lines "$description: one line" 1 "$stderr"
-	check_match "$description: that says why, and what to do" "^tracelet: warning: BPF is not permitted \(run as root.*perf events$" "$stderr"
+	check_match "$description: that says why, and what to do" "^tracelet: warning: BPF is not permitted \(run as root.*perf events: without irq$" "$stderr"
 	check_equal "$description: the summary names what recorded" perf "$(jq -r .backend summary.json)"
 	check "$description: the trace is good" "$TRACELET" check "$(the_trace family)"
 	rm -f summary.json

@@ -12,7 +12,7 @@ setting() {
 
 cd project/sub || exit
 check_equal "a default" "tree|default" "$(setting scope)"
-check_equal "the built-in profile" "embedded|default" "$(setting profile)"
+check_equal "the built-in profile" "default|default" "$(setting profile)"
 
 echo 'scope = system' >"$HOME/.config/tracelet/tracelet.ini"
 check_equal "the user's file beats the default" "system|$HOME/.config/tracelet/tracelet.ini" "$(setting scope)"

@@ -9,8 +9,8 @@ static void use(struct wprp *file, const char *selection, struct findings *findi
 	struct buffer text = {0};
 	if (!wprp_select(file, selection, MODE_MEMORY, &plan, findings))
 		return;
-	plan_show(&plan, &text);
-	plan_json(&plan, &text);
+	plan_show(&plan, NULL, &text);
+	plan_json(&plan, NULL, &text);
 	plan_export(&plan, &text);
 	plan_free(&plan);
 	buffer_free(&text);

@@ -158,6 +158,8 @@ static inline void sample_life(struct buffer *spool) {
 	       .result = 1);
 	RECORD(spool, record_irq, RECORD_SOFTIRQ_ENTRY, 0, 30, .tid = 11, .number = 3);
 	RECORD(spool, record_irq, RECORD_SOFTIRQ_EXIT, 0, 40, .tid = 11, .number = 3);
+	RECORD(spool, record_point, RECORD_POINT, 0, 45, .tid = 11, .point = POINT_SYS_ENTER, .small = 1,
+	       .values = {3, 4096, 10, 0});
 	RECORD(spool, record_exit, RECORD_EXIT, 0, 50, .tid = 11, .pid = 10);
 	record_a_switch(spool, 60, 11, 0x10, 0);
 	batch_end(spool, batch);

@@ -338,8 +338,7 @@ static void test_the_summary_is_one_line_of_json(void **state) {
 		"\"scope\":\"tree\",\"backend\":\"bpf\",",
 		"\"artifacts\":[{\"kind\":\"perfetto\",\"path\":\"out/"
 		"unit.pb\",\"size\":12345,\"sha256\":\"00ff\"}],",
-		"\"events\":1234567,\"lost\":{\"sched\":0,\"process\":0,\"irq\":0,\"marker\":0,\"sample\":0}"
-		",",
+		"\"events\":1234567,\"lost\":{\"sched\":0,\"process\":0,\"irq\":0,\"marker\":0,\"sample\":0",
 		"\"cost\":{\"bpf_seconds\":0.005,\"bpf_runs_measured\":10,\"bpf_estimated\":false,\"tracer_"
 		"cpu_seconds\":0.025}}\n",
 	};
@@ -439,7 +438,7 @@ static void test_what_cannot_be_converted_leaves_nothing_and_says_one_line(void 
 		{"folder", "out.pb", "folder: cannot be read: Is a directory\n", -EISDIR},
 		{"empty", "out.pb", "empty: is empty\n", -EINVAL},
 		{"text", "out.pb", "text: of no format that tracelet reads\n", -EINVAL},
-		{"header", "out.pb", "header: a spool of version 9; this tracelet reads version 2\n",
+		{"header", "out.pb", "header: a spool of version 9; this tracelet reads version 3\n",
 		 -EINVAL},
 		{"good", "no/out.pb", "no/out.pb: cannot be written: No such file or directory\n", -ENOENT},
 		{"good", "folder", "folder: cannot be written: Is a directory\n", -EISDIR},

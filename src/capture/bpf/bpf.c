@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "capture/bpf/copies.h"
 #include "capture/bpf/lane.h"
+#include "capture/bpf/points.h"
 #include "capture/bpf/sampling.h"
 #include "capture/capture.h"
 #include "capture/tasks.h"
@@ -59,6 +60,7 @@ struct capture {
 	unsigned sample_frequency; // 0: not by time
 	bool sample_cycles;        // by the CPU's cycles, else by its clock
 	struct sampling *sampling;
+	struct point_links points;
 	struct statistics statistics;
 	struct capture_crashes crashes;
 	struct copies copies;
@@ -86,12 +88,15 @@ static const struct {
 	const char *program;
 	int source;
 } program_sources[] = {
-	{"on_switch", RECORD_SOURCE_SCHED},       {"on_waking", RECORD_SOURCE_SCHED},
-	{"on_irq_entry", RECORD_SOURCE_IRQ},      {"on_irq_exit", RECORD_SOURCE_IRQ},
-	{"on_softirq_entry", RECORD_SOURCE_IRQ},  {"on_softirq_exit", RECORD_SOURCE_IRQ},
-	{"on_timer_entry", RECORD_SOURCE_IRQ},    {"on_timer_exit", RECORD_SOURCE_IRQ},
-	{"sample_newtask", RECORD_SOURCE_SAMPLE}, {"sample_exec", RECORD_SOURCE_SAMPLE},
+	{"on_switch", RECORD_SOURCE_SCHED},
+	{"on_waking", RECORD_SOURCE_SCHED},
+	{"sample_newtask", RECORD_SOURCE_SAMPLE},
+	{"sample_exec", RECORD_SOURCE_SAMPLE},
 };
+
+// Wakeups tell whether an interrupt has made them: these see that, also if nobody wants interrupts.
+static const char *const irq_programs[] = {"on_irq_entry",    "on_irq_exit",    "on_softirq_entry",
+					   "on_softirq_exit", "on_timer_entry", "on_timer_exit"};
 
 static bool kernel_at_least(unsigned major, unsigned minor) {
 	struct utsname name;
@@ -138,6 +143,12 @@ static int load(struct capture *capture, const struct capture_options *options, 
 			bpf_program__set_autoload(
 				bpf_object__find_program_by_name(programs->obj, program_sources[i].program),
 				false);
+	bool irq = options->sources[RECORD_SOURCE_IRQ], sched = options->sources[RECORD_SOURCE_SCHED];
+	for (size_t i = 0; i < ARRAY_SIZE(irq_programs); i++)
+		bpf_program__set_autoload(bpf_object__find_program_by_name(programs->obj, irq_programs[i]),
+					  irq || sched);
+	programs->rodata->irq_recorded = irq;
+	points_choose(programs, options, SLOT);
 	// Maps that only samples need take their time to be made, too.
 	struct bpf_map *sampling_maps[] = {programs->maps.space_ids,    programs->maps.spaces,
 					   programs->maps.unwind_files, programs->maps.unwind_sizes,
@@ -276,6 +287,7 @@ static void bpf_close(struct capture *capture) {
 	if (capture->placing)
 		pthread_join(capture->ring_placer, NULL);
 	sampling_stop(capture->sampling, NULL);
+	points_detach(&capture->points);
 	array_free(&capture->followed);
 	copies_free(&capture->copies);
 	ring_buffer__free(capture->ring);
@@ -303,6 +315,28 @@ static void explain(int error, char *why) {
 			 strerror(-error));
 }
 
+static int load_either(struct capture *capture, const struct capture_options *options, bool has_state) {
+	int error = load(capture, options, has_state);
+	if (error && error != -EPERM && !kernel_at_least(6, 0))
+		error = load(capture, options, !has_state);
+	return error;
+}
+
+// A kernel whose events are not what they are called costs those events, and not the trace.
+static int load_what_goes(struct capture *capture, const struct capture_options *options, bool has_state) {
+	int error = load_either(capture, options, has_state);
+	if (!error || error == -EPERM || !points_wanted(options))
+		return error;
+	struct capture_options fewer = *options;
+	for (int source = RECORD_SOURCE_FAULT; source < RECORD_SOURCE_COUNT; source++)
+		fewer.sources[source] = false;
+	error = load_either(capture, &fewer, has_state);
+	if (!error)
+		log_warning("this kernel does not take all programs: switches, processes and interrupts are "
+			    "recorded, the rest of the profile is not (--verbose tells more)");
+	return error;
+}
+
 static int bpf_open(const struct capture_options *options, struct capture **result, char *why) {
 	libbpf_set_print(print_libbpf);
 	struct capture *capture = memory_alloc(sizeof(*capture));
@@ -316,11 +350,8 @@ static int bpf_open(const struct capture_options *options, struct capture **resu
 	bool has_state = kernel_at_least(5, 18);
 	size_t ring = ring_size(capture, options);
 	int error = make_ring(capture, ring);
-	if (!error) {
-		error = load(capture, options, has_state);
-		if (error && error != -EPERM && !kernel_at_least(6, 0))
-			error = load(capture, options, !has_state);
-	}
+	if (!error)
+		error = load_what_goes(capture, options, has_state);
 	if (!error)
 		error = finish_ring(capture);
 	if (!error)
@@ -416,6 +447,9 @@ static void say_program_times(const struct capture *capture) {
 			log_verbose("%s: %llu runs measured, %llu ns each", bpf_program__name(program),
 				    (unsigned long long)info.run_cnt,
 				    (unsigned long long)(info.run_time_ns / info.run_cnt));
+		if (fd >= 0 && info.recursion_misses)
+			log_verbose("%s: %llu not run: it was running already", bpf_program__name(program),
+				    (unsigned long long)info.recursion_misses);
 	}
 }
 
@@ -433,6 +467,8 @@ static int bpf_start(struct capture *capture, char *why) {
 	capture->slot->recording = 1;
 	capture->statistics.since = clock_boot_now();
 	int error = tracelet__attach(capture->programs);
+	if (!error)
+		error = points_attach(capture->programs, &capture->points);
 	struct sampling_options options = {.frequency = capture->sample_frequency,
 					   .cycles = capture->sample_cycles,
 					   .by_tables = capture->by_tables,

@@ -54,6 +54,7 @@ struct cpu_state {
 	uint32_t slot;               // its session
 	uint32_t follower;           // the session that lost this CPU with the last switch
 	uint32_t hardirqs, softirqs; // being handled right now
+	uint64_t fired;              // the timer that has expired last, as an address
 };
 
 struct cpu_states {

@@ -5,6 +5,8 @@
 // have no handler of their own: they are watched for that alone.
 #include "capture/bpf/emit.h"
 
+const volatile bool irq_recorded = true; // else nothing but whether a CPU is inside one
+
 static __always_inline void enter(uint32_t *depth) {
 	*depth += 1;
 }
@@ -21,7 +23,7 @@ int on_irq_entry(uint64_t *context) {
 	if (cpu)
 		enter(&cpu->hardirqs);
 	struct task_struct *task = bpf_get_current_task_btf();
-	uint32_t slot = slot_of_current(cpu, task);
+	uint32_t slot = irq_recorded ? slot_of_current(cpu, task) : NO_SLOT;
 	if (slot == NO_SLOT)
 		return 0;
 	struct irqaction *action = (void *)context[1];
@@ -38,7 +40,7 @@ int on_irq_exit(uint64_t *context) {
 	if (cpu)
 		leave(&cpu->hardirqs);
 	struct task_struct *task = bpf_get_current_task_btf();
-	uint32_t slot = slot_of_current(cpu, task);
+	uint32_t slot = irq_recorded ? slot_of_current(cpu, task) : NO_SLOT;
 	if (slot == NO_SLOT)
 		return 0;
 	union any_record record = {};
@@ -51,7 +53,7 @@ int on_irq_exit(uint64_t *context) {
 
 static __always_inline int on_softirq(uint64_t *context, struct cpu_state *cpu, uint8_t kind) {
 	struct task_struct *task = bpf_get_current_task_btf();
-	uint32_t slot = slot_of_current(cpu, task);
+	uint32_t slot = irq_recorded ? slot_of_current(cpu, task) : NO_SLOT;
 	if (slot == NO_SLOT)
 		return 0;
 	union any_record record = {};

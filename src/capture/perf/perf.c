@@ -321,6 +321,9 @@ static void perf_stop(struct capture *capture, struct spool *spool, struct captu
 	totals->lost[RECORD_SOURCE_SCHED] = capture->lost;
 }
 
+static const bool known_sources[RECORD_SOURCE_COUNT] = {
+	[RECORD_SOURCE_SCHED] = true, [RECORD_SOURCE_PROCESS] = true, [RECORD_SOURCE_MARKER] = true};
+
 const struct capture_backend capture_perf = {
 	.name = "perf",
 	.open = perf_open,
@@ -331,5 +334,6 @@ const struct capture_backend capture_perf = {
 	.sync = perf_sync,
 	.stop = perf_stop,
 	.close = perf_close,
+	.sources = known_sources,
 	.missing = "wakeups, interrupts, exit codes, who else ran",
 };

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# What the profiles cost: `embedded` on nothing, on a compiler and on a program that does nothing but
+# switch, beside `perf record -a` with the same events; `system-calls` on a copy byte by byte, beside
+# `perf trace` and `strace -f`.
+. "$(dirname "$0")/lib.sh"
+need_root
+
+# compare TITLE NAME=COMMAND...: leaves $table
+compare() {
+	local title=$1
+	shift
+	table=$("$bench/measure.py" "$ROUNDS" "$@")
+	echo "$title (median of $ROUNDS: wall s, CPU s, largest kB, us/op):"
+	sed 's/^/  /' <<<"$table"
+}
+
+# added NAME COLUMN: over plain
+added() {
+	calculate "$(column "$1" "$2") - $(column plain "$2")"
+}
+ours="$TRACELET run --quiet --output-dir out"
+
+compare "true" "plain=true" "default=$ours -- true" "embedded=$ours --profile embedded -- true" \
+	"verbose=$ours --profile verbose -- true"
+for name in default embedded verbose; do
+	echo "  $name: $(calculate "$(added $name 2) * 1000") ms, of CPU $(calculate "$(added $name 3) * 1000") ms"
+done
+floor "embedded, fixed cost in ms" "$(calculate "$(added embedded 2) * 1000")" "<=" 80
+
+# A real file: what the largest of our own become in front of the compiler.
+compile="gcc -O2 -std=gnu17 -I$bench/../src -DTRACELET_VERSION=\\\"0\\\" -c $bench/../src/read/perf_script.c $bench/../src/write/perfetto.c"
+compile="bash -c 'cd $scratch && for i in 1 2 3 4; do $compile; done'"
+compare "gcc" "plain=$compile" "embedded=$ours --profile embedded -- $compile"
+echo "  less the fixed cost:"
+floor "embedded, gcc over plain" "$(calculate "$(column embedded 2) / $(column plain 2)")" "<=" 1.05
+
+events="sched:sched_switch,sched:sched_waking,irq:irq_handler_entry,irq:irq_handler_exit,irq:softirq_entry"
+events+=",irq:softirq_exit,task:task_newtask,task:task_rename,sched:sched_process_exec,sched:sched_process_exit"
+events+=",page-faults:u,syscalls:sys_enter_mmap,syscalls:sys_enter_munmap,syscalls:sys_enter_brk,syscalls:sys_enter_mprotect"
+pipe="taskset -c $(($(nproc) - 1)) perf bench sched pipe -l 200000"
+compare "sched pipe" "plain=$pipe" "embedded=$ours --profile embedded -- $pipe" \
+	"perf=perf record -q -a -o perf.data -e $events -e cpu-clock -F 999 -- $pipe"
+floor "embedded, sched pipe, added CPU over perf record -a" \
+	"$(calculate "$(added embedded 3) / $(added perf 3)")" "<=" 0.5
+
+copy="dd if=/dev/zero of=/dev/null bs=1 count=200000"
+compare "dd bs=1" "plain=$copy" "ours=$ours --profile system-calls -- $copy" \
+	"trace=perf trace -o perf.txt $copy" "strace=strace -f -o strace.txt $copy"
+floor "system-calls, added CPU over perf trace" "$(calculate "$(added ours 3) / $(added trace 3)")" "<=" 0.25
+floor "system-calls, added CPU over strace -f" "$(calculate "$(added ours 3) / $(added strace 3)")" "<=" 0.05
+finish

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+// Events that are a number and a few values (event/points.h), one short program for each.
+//
+// What a test starts often ends elsewhere: a timer fires while its CPU is idle, a worker runs the
+// work, a disk answers into somebody's interrupt. So who has started a thing is kept with its
+// address until it is over.
+#include "capture/bpf/emit.h"
+
+#include <linux/bpf_perf_event.h>
+
+// ---- the kernel's types ----
+
+struct pt_regs___x86 {
+	uint64_t di, si, dx, r10, orig_ax;
+} KERNEL_TYPE;
+
+struct pt_regs___arm64 {
+	uint64_t regs[31];
+	int32_t syscallno;
+} KERNEL_TYPE;
+
+struct gendisk {
+	int major, first_minor;
+} KERNEL_TYPE;
+
+struct request_queue {
+	struct gendisk *disk;
+} KERNEL_TYPE;
+
+struct request {
+	struct request_queue *q;
+	uint32_t cmd_flags;
+	uint32_t __data_len;
+	uint64_t __sector;
+} KERNEL_TYPE;
+
+struct timerqueue_node {
+	int64_t expires;
+} KERNEL_TYPE;
+
+struct hrtimer {
+	struct timerqueue_node node;
+	void *function;
+} KERNEL_TYPE;
+
+struct timer_list {
+	unsigned long expires;
+	void *function;
+} KERNEL_TYPE;
+
+struct work_struct {
+	void *func;
+} KERNEL_TYPE;
+
+struct cpumask {
+	unsigned long bits[1];
+} KERNEL_TYPE;
+
+struct net_device {
+	char name[16];
+} KERNEL_TYPE;
+
+struct sk_buff {
+	struct net_device *dev;
+	unsigned int len;
+} KERNEL_TYPE;
+
+struct sock_common {
+	uint32_t skc_daddr, skc_rcv_saddr;
+	uint16_t skc_dport, skc_num;
+	unsigned short skc_family;
+} KERNEL_TYPE;
+
+struct sock {
+	struct sock_common __sk_common;
+	uint16_t sk_protocol;
+} KERNEL_TYPE;
+
+// ---- who has started what ----
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, uint64_t);
+	__type(value, uint32_t);
+} owners SEC(".maps");
+
+static __always_inline void own(void *thing, uint32_t slot) {
+	uint64_t key = (uint64_t)thing;
+	if (system_slot == NO_SLOT)
+		bpf_map_update_elem(&owners, &key, &slot, BPF_ANY);
+}
+
+static __always_inline uint32_t owner_of(void *thing) {
+	uint64_t key = (uint64_t)thing;
+	if (system_slot != NO_SLOT)
+		return system_slot;
+	uint32_t *slot = bpf_map_lookup_elem(&owners, &key);
+	return slot ? *slot : NO_SLOT;
+}
+
+static __always_inline uint32_t disown(void *thing) {
+	uint64_t key = (uint64_t)thing;
+	uint32_t slot = owner_of(thing);
+	if (slot != NO_SLOT && system_slot == NO_SLOT)
+		bpf_map_delete_elem(&owners, &key);
+	return slot;
+}
+
+// ---- records ----
+
+static __always_inline uint32_t slot_here(void) {
+	return slot_of_current(this_cpu(), bpf_get_current_task_btf());
+}
+
+static __always_inline union any_record begin(enum point_number point) {
+	struct task_struct *task = bpf_get_current_task_btf();
+	union any_record record = {};
+	record.point.head.kind = RECORD_POINT;
+	record.point.tid = task->pid;
+	record.point.point = point;
+	return record;
+}
+
+static __always_inline int end(union any_record *record, uint32_t slot, uint32_t values, uint32_t source) {
+	return emit(record, slot, boot_time(), sizeof(struct record_point) - (POINT_VALUES - values) * 8,
+		    source);
+}
+
+// ---- system calls ----
+
+enum { KVM_CREATE_VM = 0xae01, KVM_CREATE_VCPU = 0xae41 };
+
+const volatile uint64_t wanted_calls[8] = {}; // a bit for each
+const volatile uint32_t call_of_ioctl = 0;    // to be looked at for KVM's; 0: not
+const volatile uint32_t call_source = RECORD_SOURCE_SYSTEM_CALL;
+
+static __always_inline bool is_wanted(uint64_t id) {
+	return id < 512 && wanted_calls[id / 64 & 7] >> (id & 63) & 1;
+}
+
+static __always_inline int kvm_ioctl(uint32_t slot, uint64_t command, uint64_t argument) {
+	if (command != KVM_CREATE_VM && command != KVM_CREATE_VCPU)
+		return 0;
+	union any_record record = begin(command == KVM_CREATE_VM ? POINT_KVM_CREATE_VM
+								 : POINT_KVM_CREATE_VCPU);
+	record.point.values[0] = argument;
+	return end(&record, slot, 1, RECORD_SOURCE_KVM);
+}
+
+SEC("tp_btf/sys_enter")
+int on_sys_enter(uint64_t *context) {
+	uint64_t id = context[1];
+	bool wanted = is_wanted(id), ioctl = call_of_ioctl && id == call_of_ioctl;
+	if (!wanted && !ioctl)
+		return 0;
+	uint32_t slot = slot_here();
+	if (slot == NO_SLOT)
+		return 0;
+	union any_record record = begin(POINT_SYS_ENTER);
+	record.point.small = id;
+#ifdef __TARGET_ARCH_arm64
+	struct pt_regs___arm64 *registers = (void *)context[0];
+	for (int i = 0; i < POINT_VALUES; i++)
+		record.point.values[i] = registers->regs[i];
+#else
+	struct pt_regs___x86 *registers = (void *)context[0];
+	record.point.values[0] = registers->di;
+	record.point.values[1] = registers->si;
+	record.point.values[2] = registers->dx;
+	record.point.values[3] = registers->r10;
+#endif
+	if (ioctl)
+		kvm_ioctl(slot, (uint32_t)record.point.values[1], record.point.values[2]);
+	return wanted ? end(&record, slot, 4, call_source) : 0;
+}
+
+SEC("tp_btf/sys_exit")
+int on_sys_exit(uint64_t *context) {
+#ifdef __TARGET_ARCH_arm64
+	uint64_t id = (uint32_t)((struct pt_regs___arm64 *)context[0])->syscallno;
+#else
+	uint64_t id = ((struct pt_regs___x86 *)context[0])->orig_ax;
+#endif
+	if (!is_wanted(id))
+		return 0;
+	uint32_t slot = slot_here();
+	if (slot == NO_SLOT)
+		return 0;
+	union any_record record = begin(POINT_SYS_EXIT);
+	record.point.small = id;
+	record.point.values[0] = context[1];
+	return end(&record, slot, 1, call_source);
+}
+
+// ---- page faults: perf's software events, which know the minor from the major ones ----
+
+static __always_inline int on_fault(struct bpf_perf_event_data *context, enum point_number point) {
+	uint32_t slot = slot_here();
+	if (slot == NO_SLOT)
+		return 0;
+	union any_record record = begin(point);
+	record.point.values[0] = context->addr;
+	record.point.values[1] = PT_REGS_IP(&context->regs);
+	return end(&record, slot, 2, RECORD_SOURCE_FAULT);
+}
+
+SEC("perf_event")
+int on_minor_fault(struct bpf_perf_event_data *context) {
+	return on_fault(context, POINT_FAULT_MINOR);
+}
+
+SEC("perf_event")
+int on_major_fault(struct bpf_perf_event_data *context) {
+	return on_fault(context, POINT_FAULT_MAJOR);
+}
+
+// ---- block devices ----
+
+// What is done, in the letters that the kernel prints.
+static __always_inline uint64_t letters_of(uint32_t flags) {
+	enum { SYNC = 1 << 11, META = 1 << 12, FUA = 1 << 17, PREFLUSH = 1 << 18, AHEAD = 1 << 19 };
+	uint32_t operation = flags & 0xff;
+	uint64_t text = 0;
+	int at = 0;
+	if (flags & PREFLUSH)
+		text |= (uint64_t)'F' << 8 * at++;
+	text |= (uint64_t)(operation == 0   ? 'R'
+			   : operation == 1 ? 'W'
+			   : operation == 2 ? 'F'
+			   : operation == 3 ? 'D'
+					    : 'N')
+		<< 8 * at++;
+	if (flags & FUA)
+		text |= (uint64_t)'F' << 8 * at++;
+	if (flags & AHEAD)
+		text |= (uint64_t)'A' << 8 * at++;
+	if (flags & SYNC)
+		text |= (uint64_t)'S' << 8 * at++;
+	if (flags & META)
+		text |= (uint64_t)'M' << 8 * at++;
+	return text;
+}
+
+static __always_inline int on_block(struct request *request, uint32_t slot, enum point_number point,
+				    uint32_t bytes) {
+	union any_record record = begin(point);
+	struct gendisk *disk = request->q->disk;
+	uint32_t operation = request->cmd_flags & 0xff;
+	record.point.values[0] = (uint64_t)disk->major << 20 | disk->first_minor;
+	record.point.values[1] = operation == 2 ? 0 : request->__sector; // a flush is of no sector
+	record.point.values[2] = bytes;
+	record.point.values[3] = letters_of(request->cmd_flags);
+	return end(&record, slot, 4, RECORD_SOURCE_BLOCK);
+}
+
+SEC("tp_btf/block_rq_issue")
+int on_block_issue(uint64_t *context) {
+	struct request *request = (void *)context[0];
+	uint32_t slot = slot_here();
+	if (slot == NO_SLOT)
+		return 0;
+	own(request, slot);
+	return on_block(request, slot, POINT_BLOCK_ISSUE, request->__data_len);
+}
+
+// A request may be completed in parts; what is left is still in its length here.
+SEC("tp_btf/block_rq_complete")
+int on_block_complete(uint64_t *context) {
+	struct request *request = (void *)context[0];
+	uint32_t bytes = context[2];
+	uint32_t slot = owner_of(request);
+	if (slot == NO_SLOT || bytes < request->__data_len)
+		return 0;
+	disown(request);
+	return on_block(request, slot, POINT_BLOCK_COMPLETE, bytes);
+}
+
+// ---- timers: those that the test has started, and those that interrupt it ----
+
+static __always_inline int timer_start(void *timer, void *function, uint64_t expires,
+				       enum point_number point) {
+	struct cpu_state *cpu = this_cpu();
+	// One that goes on by itself, in whose time it may be, stays whose it was.
+	bool goes_on = cpu && cpu->fired == (uint64_t)timer;
+	uint32_t slot = goes_on ? owner_of(timer) : slot_here();
+	if (slot == NO_SLOT) {
+		disown(timer); // somebody else has it now
+		return 0;
+	}
+	own(timer, slot);
+	union any_record record = begin(point);
+	record.point.values[0] = (uint64_t)timer;
+	record.point.values[1] = (uint64_t)function;
+	record.point.values[2] = expires;
+	return end(&record, slot, 3, RECORD_SOURCE_TIMER);
+}
+
+static __always_inline int timer_fires(void *timer, void *function, enum point_number point) {
+	struct cpu_state *cpu = this_cpu();
+	uint32_t slot = owner_of(timer);
+	if (cpu)
+		cpu->fired = (uint64_t)timer;
+	if (slot == NO_SLOT)
+		slot = slot_here();
+	if (slot == NO_SLOT)
+		return 0;
+	union any_record record = begin(point);
+	record.point.values[0] = (uint64_t)timer;
+	record.point.values[1] = (uint64_t)function;
+	return end(&record, slot, function ? 2 : 1, RECORD_SOURCE_TIMER);
+}
+
+SEC("tp_btf/hrtimer_start")
+int on_hrtimer_start(uint64_t *context) {
+	struct hrtimer *timer = (void *)context[0];
+	return timer_start(timer, timer->function, timer->node.expires, POINT_HRTIMER_START);
+}
+
+SEC("tp_btf/hrtimer_expire_entry")
+int on_hrtimer_entry(uint64_t *context) {
+	struct hrtimer *timer = (void *)context[0];
+	return timer_fires(timer, timer->function, POINT_HRTIMER_ENTRY);
+}
+
+SEC("tp_btf/hrtimer_expire_exit")
+int on_hrtimer_exit(uint64_t *context) {
+	return timer_fires((void *)context[0], 0, POINT_HRTIMER_EXIT);
+}
+
+SEC("tp_btf/timer_start")
+int on_timer_list_start(uint64_t *context) {
+	struct timer_list *timer = (void *)context[0];
+	return timer_start(timer, timer->function, timer->expires, POINT_TIMER_START);
+}
+
+SEC("tp_btf/timer_expire_entry")
+int on_timer_list_entry(uint64_t *context) {
+	struct timer_list *timer = (void *)context[0];
+	return timer_fires(timer, timer->function, POINT_TIMER_ENTRY);
+}
+
+SEC("tp_btf/timer_expire_exit")
+int on_timer_list_exit(uint64_t *context) {
+	return timer_fires((void *)context[0], 0, POINT_TIMER_EXIT);
+}
+
+// ---- work queues ----
+
+static __always_inline int on_work(struct work_struct *work, uint32_t slot, enum point_number point) {
+	if (slot == NO_SLOT)
+		return 0;
+	union any_record record = begin(point);
+	record.point.values[0] = (uint64_t)work;
+	record.point.values[1] = (uint64_t)work->func;
+	return end(&record, slot, 2, RECORD_SOURCE_WORK);
+}
+
+SEC("tp_btf/workqueue_queue_work")
+int on_work_queue(uint64_t *context) {
+	struct work_struct *work = (void *)context[2];
+	uint32_t slot = slot_here();
+	if (slot != NO_SLOT)
+		own(work, slot);
+	return on_work(work, slot, POINT_WORK_QUEUE);
+}
+
+SEC("tp_btf/workqueue_execute_start")
+int on_work_start(uint64_t *context) {
+	struct work_struct *work = (void *)context[0];
+	return on_work(work, owner_of(work), POINT_WORK_START);
+}
+
+// The work may be gone by now: only its address counts.
+SEC("tp_btf/workqueue_execute_end")
+int on_work_end(uint64_t *context) {
+	uint32_t slot = disown((void *)context[0]);
+	if (slot == NO_SLOT)
+		return 0;
+	union any_record record = begin(POINT_WORK_END);
+	record.point.values[0] = context[0];
+	return end(&record, slot, 1, RECORD_SOURCE_WORK);
+}
+
+// ---- interrupts between CPUs ----
+
+SEC("tp_btf/ipi_send_cpu")
+int on_ipi_cpu(uint64_t *context) {
+	uint32_t slot = slot_here();
+	if (slot == NO_SLOT)
+		return 0;
+	union any_record record = begin(POINT_IPI_CPU);
+	record.point.small = context[0];
+	record.point.values[0] = context[1];
+	record.point.values[1] = context[2];
+	return end(&record, slot, 2, RECORD_SOURCE_IPI);
+}
+
+SEC("tp_btf/ipi_send_cpumask")
+int on_ipi_mask(uint64_t *context) {
+	struct cpumask *mask = (void *)context[0];
+	uint32_t slot = slot_here();
+	if (slot == NO_SLOT)
+		return 0;
+	union any_record record = begin(POINT_IPI_MASK);
+	record.point.values[0] = mask->bits[0];
+	record.point.values[1] = context[1];
+	record.point.values[2] = context[2];
+	return end(&record, slot, 3, RECORD_SOURCE_IPI);
+}
+
+// On arm64, before those two came.
+SEC("tp_btf/ipi_raise")
+int on_ipi_raise(uint64_t *context) {
+	struct cpumask *mask = (void *)context[0];
+	uint32_t slot = slot_here();
+	if (slot == NO_SLOT)
+		return 0;
+	union any_record record = begin(POINT_IPI_RAISE);
+	record.point.values[0] = mask->bits[0];
+	bpf_probe_read_kernel_str(&record.point.values[1], 16, (void *)context[1]);
+	return end(&record, slot, 3, RECORD_SOURCE_IPI);
+}
+
+// ---- network ----
+
+// A connection that the test has made goes on to change in other people's time.
+SEC("tp_btf/inet_sock_set_state")
+int on_socket_state(uint64_t *context) {
+	enum { CLOSED = 7 };
+	struct sock *socket = (void *)context[0];
+	struct sock_common *common = &socket->__sk_common;
+	uint32_t slot = slot_here();
+	if (slot == NO_SLOT)
+		slot = owner_of(socket);
+	else
+		own(socket, slot);
+	if (slot == NO_SLOT)
+		return 0;
+	if (context[2] == CLOSED)
+		disown(socket);
+	union any_record record = begin(POINT_SOCKET_STATE);
+	record.point.small = (context[1] & 0xff) | (context[2] & 0xff) << 8;
+	record.point.values[0] = (uint64_t)socket;
+	record.point.values[1] = common->skc_num | (uint64_t)__builtin_bswap16(common->skc_dport) << 16 |
+				 (uint64_t)common->skc_family << 32 | (uint64_t)socket->sk_protocol << 48;
+	record.point.values[2] = common->skc_rcv_saddr | (uint64_t)common->skc_daddr << 32;
+	return end(&record, slot, 3, RECORD_SOURCE_NETWORK);
+}
+
+static __always_inline int on_packet(struct sk_buff *packet, struct net_device *device, uint64_t result,
+				     uint32_t length, enum point_number point) {
+	uint32_t slot = slot_here();
+	if (slot == NO_SLOT)
+		return 0;
+	union any_record record = begin(point);
+	record.point.values[0] = length | result << 32;
+	bpf_probe_read_kernel(&record.point.values[1], 16, device->name);
+	record.point.values[3] = (uint64_t)packet;
+	return end(&record, slot, 4, RECORD_SOURCE_NETWORK);
+}
+
+SEC("tp_btf/net_dev_xmit")
+int on_packet_sent(uint64_t *context) {
+	return on_packet((void *)context[0], (void *)context[2], (uint32_t)context[1], context[3],
+			 POINT_PACKET_SENT);
+}
+
+SEC("tp_btf/netif_receive_skb")
+int on_packet_received(uint64_t *context) {
+	struct sk_buff *packet = (void *)context[0];
+	return on_packet(packet, packet->dev, 0, packet->len, POINT_PACKET_RECEIVED);
+}
+
+// ---- power: of CPUs, whoever uses them ----
+
+const volatile uint32_t power_slot = NO_SLOT;
+
+static __always_inline int on_power(uint64_t *context, enum point_number point) {
+	union any_record record = begin(point);
+	record.point.values[0] = (uint32_t)context[0] | context[1] << 32;
+	return end(&record, power_slot, 1, RECORD_SOURCE_POWER);
+}
+
+SEC("tp_btf/cpu_idle")
+int on_cpu_idle(uint64_t *context) {
+	return on_power(context, POINT_CPU_IDLE);
+}
+
+SEC("tp_btf/cpu_frequency")
+int on_cpu_frequency(uint64_t *context) {
+	return on_power(context, POINT_CPU_FREQUENCY);
+}
+
+// ---- KVM: the reason of an exit is known to the event's text only, so its fields are read there ----
+
+const volatile uint32_t kvm_offsets[5] = {}; // entry: vcpu_id, rip; exit: vcpu_id, reason, rip. 0: not there
+const volatile uint32_t kvm_isa_offset = 0;
+
+static __always_inline uint64_t field_of(void *context, uint32_t offset, uint32_t size) {
+	uint64_t value = 0;
+	if (offset)
+		bpf_probe_read_kernel(&value, size, context + offset);
+	return value;
+}
+
+SEC("tp/kvm/kvm_entry")
+int on_kvm_entry(void *context) {
+	uint32_t slot = slot_here();
+	if (slot == NO_SLOT)
+		return 0;
+	union any_record record = begin(POINT_KVM_ENTRY);
+	record.point.small = field_of(context, kvm_offsets[0], 4);
+	record.point.values[0] = field_of(context, kvm_offsets[1], 8);
+	return end(&record, slot, 1, RECORD_SOURCE_KVM);
+}
+
+SEC("tp/kvm/kvm_exit")
+int on_kvm_exit(void *context) {
+	uint32_t slot = slot_here();
+	if (slot == NO_SLOT)
+		return 0;
+	union any_record record = begin(POINT_KVM_EXIT);
+	record.point.small = field_of(context, kvm_offsets[2], 4);
+	record.point.values[0] = field_of(context, kvm_offsets[3], 4) | field_of(context, kvm_isa_offset, 4)
+										<< 32;
+	record.point.values[1] = field_of(context, kvm_offsets[4], 8);
+	return end(&record, slot, 2, RECORD_SOURCE_KVM);
+}

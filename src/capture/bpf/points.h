@@ -1,0 +1,21 @@
+// The programs of points.bpf.c: which of them are loaded, and what they have to be told.
+#pragma once
+
+#include "capture/capture.h"
+
+struct tracelet; // the skeleton
+struct bpf_link;
+
+// Links of the events that libbpf does not attach by itself.
+struct point_links {
+	ARRAY(struct bpf_link *) list;
+};
+
+bool points_wanted(const struct capture_options *options); // any of their sources
+
+// Before the object is loaded.
+void points_choose(struct tracelet *programs, const struct capture_options *options, uint32_t slot);
+
+// When it is attached; 0 or -errno.
+int points_attach(struct tracelet *programs, struct point_links *links);
+void points_detach(struct point_links *links);

@@ -1,0 +1,183 @@
+// Causes a known number of one kind of the kernel's events: `sources KIND COUNT`. What a test needs to
+// tell them from those of the program's own beginning and end is printed.
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <pty.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, CANNOT = 77 };
+
+static void need(int good, const char *what) {
+	if (good)
+		return;
+	perror(what);
+	exit(CANNOT);
+}
+
+static volatile char sink;
+
+// Each page of fresh memory is one minor fault.
+static void faults(int count) {
+	size_t size = (size_t)count * PAGE;
+	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	need(memory != MAP_FAILED, "mmap");
+	madvise(memory, size, MADV_NOHUGEPAGE);
+	for (int i = 0; i < count; i++)
+		memory[(size_t)i * PAGE] = 1;
+	printf("%p %p\n", (void *)memory, (void *)(memory + size));
+}
+
+// Each page of a file that is not in memory is one major fault, unless the file system keeps it there.
+static void major(int count) {
+	size_t size = (size_t)count * PAGE;
+	char *bytes = calloc(1, size), name[] = "faults.XXXXXX";
+	int fd = mkstemp(name);
+	need(fd >= 0 && write(fd, bytes, size) == (ssize_t)size && fsync(fd) == 0, name);
+	unlink(name);
+	need(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0, "fadvise");
+	char *memory = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	need(memory != MAP_FAILED, "mmap");
+	madvise(memory, size, MADV_RANDOM);
+	struct rusage before, after;
+	getrusage(RUSAGE_SELF, &before);
+	for (int i = 0; i < count; i++)
+		sink = memory[(size_t)i * PAGE];
+	getrusage(RUSAGE_SELF, &after);
+	printf("%p %p %ld\n", (void *)memory, (void *)(memory + size), after.ru_majflt - before.ru_majflt);
+	free(bytes);
+}
+
+// Of a size that nobody else asks for.
+static void memory_calls(int count) {
+	size_t size = (size_t)123 * PAGE;
+	for (int i = 0; i < count; i++) {
+		void *memory = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		need(memory != MAP_FAILED, "mmap");
+		need(mprotect(memory, size, PROT_READ) == 0 && munmap(memory, size) == 0, "mprotect");
+	}
+	printf("%zu\n", size);
+}
+
+static void calls(int count) {
+	for (int i = 0; i < count; i++)
+		syscall(SYS_getppid);
+}
+
+// To the file "disk", in place, past the page cache: each is one request of the disk.
+static void writes(int count) {
+	char *bytes;
+	need(posix_memalign((void **)&bytes, PAGE, PAGE) == 0, "memory");
+	memset(bytes, 1, PAGE);
+	int fd = open("disk", O_WRONLY | O_DIRECT);
+	need(fd >= 0, "O_DIRECT");
+	for (int i = 0; i < count; i++)
+		need(pwrite(fd, bytes, PAGE, (off_t)i * PAGE) == PAGE, "pwrite");
+}
+
+static void timers(int count) {
+	for (int i = 0; i < count; i++)
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){0, 1000000}, NULL);
+}
+
+// What is written to a terminal is brought to its other side by a worker of the kernel.
+static void work(int count) {
+	int master, slave;
+	char byte;
+	need(openpty(&master, &slave, NULL, NULL, NULL) == 0, "openpty");
+	for (int i = 0; i < count; i++)
+		need(write(master, "\n", 1) == 1 && read(slave, &byte, 1) == 1, "terminal");
+}
+
+static atomic_int spinning;
+
+static void pin(int cpu) {
+	cpu_set_t set;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+// Before others, so that it is on its CPU whenever somebody looks.
+static void *spin(void *unused) {
+	pin(1);
+	need(pthread_setschedparam(pthread_self(), SCHED_FIFO, &(struct sched_param){1}) == 0, "SCHED_FIFO");
+	spinning = 1;
+	while (spinning)
+		;
+	return unused;
+}
+
+// A barrier interrupts the other CPU that runs this program.
+static void interrupts(int count) {
+	pthread_t thread;
+	need(sysconf(_SC_NPROCESSORS_ONLN) > 1, "one CPU only");
+	pin(0);
+	need(syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0, "membarrier");
+	pthread_create(&thread, NULL, spin, NULL);
+	while (!spinning)
+		;
+	for (int i = 0; i < count; i++)
+		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+	spinning = 0;
+	pthread_join(thread, NULL);
+}
+
+static void packets(int count) {
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	socklen_t size = sizeof(address);
+	char bytes[1000] = {0};
+	int receiver = socket(AF_INET, SOCK_DGRAM, 0), sender = socket(AF_INET, SOCK_DGRAM, 0);
+	need(bind(receiver, (void *)&address, size) == 0 &&
+		     getsockname(receiver, (void *)&address, &size) == 0,
+	     "bind");
+	for (int i = 0; i < count; i++)
+		need(sendto(sender, bytes, sizeof(bytes), 0, (void *)&address, size) == sizeof(bytes) &&
+			     read(receiver, bytes, sizeof(bytes)) == sizeof(bytes),
+		     "sendto");
+}
+
+static void connections(int count) {
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	socklen_t size = sizeof(address);
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	need(bind(listener, (void *)&address, size) == 0 && listen(listener, 8) == 0 &&
+		     getsockname(listener, (void *)&address, &size) == 0,
+	     "listen");
+	for (int i = 0; i < count; i++) {
+		int client = socket(AF_INET, SOCK_STREAM, 0);
+		need(connect(client, (void *)&address, size) == 0, "connect");
+		int server = accept(listener, NULL, NULL);
+		close(client);
+		close(server);
+	}
+	printf("%d\n", ntohs(address.sin_port));
+}
+
+int main(int argc, char **argv) {
+	static const struct {
+		const char *name;
+		void (*cause)(int count);
+	} kinds[] = {{"faults", faults},       {"major", major},
+		     {"memory", memory_calls}, {"calls", calls},
+		     {"writes", writes},       {"timers", timers},
+		     {"work", work},           {"ipis", interrupts},
+		     {"packets", packets},     {"connections", connections}};
+	for (size_t i = 0; argc == 3 && i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (strcmp(kinds[i].name, argv[1]) == 0) {
+			kinds[i].cause(atoi(argv[2]));
+			return 0;
+		}
+	return 2;
+}

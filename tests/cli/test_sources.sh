@@ -1,0 +1,192 @@
+# The sources beyond scheduling: for each a program that causes a known number of its events, and a trace
+# that has exactly those, as our own tables and Perfetto's importer see it.
+. "$(dirname "$0")/lib.sh"
+need_root
+need_command jq
+tp=$source/tests/perfetto/tp
+cause=$TRACELET_HELPERS/sources
+
+# profile KEYWORD...: a file with these and nothing else.
+profile() {
+	echo '<WindowsPerformanceRecorder Version="1.0"><Profiles><SystemCollector Id="SC" Name="NT Kernel Logger"/>'
+	echo '<SystemProvider Id="SP"><Keywords>'
+	printf '<Keyword Value="%s"/>\n' "$@"
+	echo '</Keywords></SystemProvider>'
+	echo '<Profile Id="P.Verbose.File" Name="P" DetailLevel="Verbose" LoggingMode="File">'
+	echo '<Collectors><SystemCollectorId Value="SC"><SystemProviderId Value="SP"/></SystemCollectorId>'
+	echo '</Collectors></Profile></Profiles></WindowsPerformanceRecorder>'
+}
+
+# traced PROFILE COMMAND...: leaves $trace, what the command printed in $stdout, and $status.
+traced() {
+	rm -rf out
+	run "$TRACELET" run --quiet --output-dir out --profile "$@"
+	trace=$(echo out/*.pb)
+}
+
+# of_events FIELDS...: how many kernel events of the trace have all of these; they are in left.csv.
+of_events() {
+	local word
+	"$TRACELET" table --csv --group-by none "$trace" kernel-events >events.csv
+	cp events.csv left.csv
+	for word in "$@"; do
+		grep -E -- "$word" left.csv >next.csv
+		mv next.csv left.csv
+	done
+	wc -l <left.csv
+}
+
+# groups: which groups of kernel events the trace has.
+groups() {
+	"$TRACELET" table --csv --group-by group "$trace" kernel-events | tail -n +2 | cut -d , -f 1 | sort | xargs
+}
+
+# within FROM TO: how many of the addresses on standard input are in there.
+within() {
+	local address count=0
+	while read -r address; do
+		[ $((address >= $1 && address < $2)) = 1 ] && count=$((count + 1))
+	done
+	echo $count
+}
+
+# counted DESCRIPTION EXPECTED COUNTER PROFILE KIND COUNT: $EXPECTED and what COUNTER prints of such a trace
+# are the same. While some other tracer comes or goes the kernel passes over an event now and then: so there
+# is a second look, and a third.
+counted() {
+	local try got=
+	for try in 1 2 3 4 5; do
+		traced "$4" -- "$cause" "$5" "$6"
+		[ "$status" = 77 ] && break
+		got=$("$3")
+		[ "$got" = "$2" ] && break
+	done
+	if [ "$status" = 77 ]; then
+		skip "$1" "$(cat "$stderr")"
+	else
+		check_equal "$1" "$2" "$got"
+	fi
+}
+
+# ---- faults, memory ----
+
+minor_faults() {
+	local from to
+	read -r from to <"$stdout"
+	"$TRACELET" table --csv "$trace" page-faults | grep ,minor, | cut -d , -f 6 | within "$from" "$to"
+}
+major_faults() { # and whether they are as many as the kernel has counted
+	local from to counted
+	read -r from to counted <"$stdout"
+	[ "$("$TRACELET" table --csv "$trace" hard-faults | tail -n +2 | cut -d , -f 5 | within "$from" "$to")" = \
+		"$counted" ] && echo same
+}
+memory_calls() {
+	local size
+	read -r size <"$stdout"
+	"$TRACELET" table --csv "$trace" virtual-alloc | cut -d , -f 4,6 | grep ",$size\$" | sort | uniq -c | xargs
+}
+profile AllFaults >faults.wprp
+counted "a fault for each fresh page" 300 minor_faults faults.wprp faults 300
+check_equal "and of the other sources nothing" exceptions "$(groups)"
+counted "major faults" same major_faults faults.wprp major 20
+counted "calls about memory" "50 mmap,503808 50 mprotect,503808 50 munmap,503808" memory_calls memory memory 50
+check_equal "memory has faults and calls" "exceptions raw_syscalls" "$(groups)"
+check_equal "no calls but those about memory" 0 "$(of_events raw_syscalls 'call=(write|read|close|openat|exit_group)')"
+
+# ---- system calls ----
+
+getppids() { "$TRACELET" table --csv "$trace" system-calls | sed -n 's/^sources,getppid,\([0-9]*\),.*/\1/p'; }
+counted "every system call" 1000 getppids system-calls calls 1000
+check_equal "the test's status" 0 "$status"
+check_equal "its result" "$("$TRACELET" table --json "$trace" processes | jq '[.[] | select(.name == "sources")][0].parent')" \
+	"$("$TRACELET" table --json --group-by none "$trace" system-calls | jq '[.[] | select(.call == "getppid")][0].result')"
+"$TRACELET" dump "$trace" | grep raw_syscalls >before
+"$TRACELET" convert "$trace" back.pb
+"$TRACELET" dump back.pb | grep raw_syscalls >after
+check "and it is the same when the trace is read and written again" cmp before after
+
+# ---- block devices, files ----
+
+direct_writes() { "$TRACELET" table --csv "$trace" disk-io | grep -c ',sources,Write,.*,4096,[0-9.]*,$'; }
+pwrites() { "$TRACELET" table --csv --group-by call "$trace" system-calls | sed -n 's/^pwrite64,\([0-9]*\).*/\1/p'; }
+dd if=/dev/zero of=disk bs=4096 count=25 conv=fsync 2>/dev/null
+counted "a request for each direct write" 25 direct_writes io writes 25
+counted "and the calls" 25 pwrites io writes 25
+
+# ---- timers, work, IPIs, network ----
+
+timers() { # started, fired
+	local started
+	started=$(of_events sources hrtimer_start function=hrtimer_wakeup)
+	echo "$started $(of_events hrtimer_expire_entry "$(sed -n 's/.*\(hrtimer=0x[0-9a-f]*\).*/\1/p' left.csv | sort -u)")"
+}
+works() { # queued, begun, ended
+	echo "$(of_events workqueue_queue_work function=flush_to_ldisc)" \
+		"$(of_events workqueue_execute_start function=flush_to_ldisc)" \
+		"$(($(of_events workqueue_execute_start) - $(of_events workqueue_execute_end)))"
+}
+barriers() { of_events ',sources,' ipi_send callsite=membarrier; }
+packets() { of_events sources net_dev_xmit name=lo len=1042; }
+connections() { of_events inet_sock_set_state "dport=$(cat "$stdout")" newstate=2; }
+profile Timer >timer.wprp
+counted "timers fire as often as they are started" "30 30" timers timer.wprp timers 30
+profile KernelQueue >work.wprp
+counted "work for the kernel's workers, which do it to the end" "15 15 0" works work.wprp work 15
+profile InterProcessorInterrupt >ipi.wprp
+counted "IPIs" 10 barriers ipi.wprp ipis 10
+profile NetworkTrace >network.wprp
+counted "packets" 12 packets network.wprp packets 12
+counted "connections" 5 connections network.wprp connections 5
+
+# ---- all at once, as Perfetto sees it ----
+
+cat >all.sh <<'END'
+"$1" faults 100; "$1" memory 10; "$1" calls 200; "$1" timers 10; "$1" work 5; "$1" connections 3
+END
+# as_perfetto_sees: leaves $status and $stdout of the queries.
+as_perfetto_sees() {
+	local from to size port
+	traced verbose -- sh all.sh "$cause"
+	{ read -r from to; read -r size; read -r port; } <"$stdout"
+	cp "$stderr" warnings
+	run "$tp" --health "$trace" \
+		"select count(*) from ftrace_event e join args a using (arg_set_id) where e.name = 'page_fault_minor'
+			and a.key = 'address' and a.int_value >= $((from)) and a.int_value < $((to))" \
+		"select count(*) from slice s join thread_track k on k.id = s.track_id join thread t using (utid)
+			where s.name = 'sys_getppid' and s.dur >= 0 and t.name = 'sources'" \
+		"select count(*) from slice s where name = 'sys_munmap' and dur >= 0 and $size in
+			(select int_value from args a where a.arg_set_id = s.arg_set_id)" \
+		"select count(*) from slice where name = 'flush_to_ldisc'" \
+		"select count(*) >= 10 from slice s join track t on t.id = s.track_id
+			where t.name like 'Hrtimer Cpu %' and s.name = 'hrtimer_wakeup'" \
+		"select count(*) from ftrace_event e join args a using (arg_set_id) join args b using (arg_set_id)
+			where e.name = 'inet_sock_set_state' and a.key = 'dport' and a.int_value = $port
+			and b.key = 'newstate' and b.int_value = 2"
+}
+for try in 1 2 3; do
+	as_perfetto_sees
+	[ "$status" = 77 ] || [ "$(xargs <"$stdout")" = "100 200 10 5 1 3" ] && break
+done
+check_lines "verbose: nothing is missing" 0 warnings
+check_equal "nothing is lost" 0 "$("$TRACELET" table --csv "$trace" lost | tail -n +2 | wc -l)"
+if [ "$status" = 77 ]; then
+	skip "Perfetto's importer" "it cannot be had"
+else
+	check_equal "Perfetto: no bad statistics" 0 "$status"
+	check_equal "and exactly those events" "100 200 10 5 1 3" "$(xargs <"$stdout")"
+fi
+
+# ---- what is not there ----
+
+run env TRACELET_TRACEFS=/nowhere "$TRACELET" profile show verbose
+check_match "a source that this kernel does not have" '^  Timer +not available: .*this kernel has no events of timers' "$stdout"
+export TRACELET_TRACEFS=/nowhere
+traced verbose -- "$cause" faults 10
+unset TRACELET_TRACEFS
+check_lines "is named in one warning" 1 "$stderr"
+check_match "with the others" 'not recorded here: .*block .*timer \(this kernel has no events of timers\)' "$stderr"
+check_equal "the test runs" 0 "$status"
+check_equal "and the rest is recorded" exceptions "$(groups)"
+
+done_testing

@@ -1,0 +1,92 @@
+// Points: each comes back from a Perfetto trace as it was, and from a spool as the kernel wrote it.
+#include "event/points.h"
+#include "sample_spool.h"
+#include "trace_keeper.h"
+#include "trace_run.h"
+
+// Something for every bit that the point's fields tell of.
+static struct event a_point(uint16_t number, uint64_t time) {
+	struct event event = {
+		.kind = EVENT_POINT, .cpu = 1, .time = time, .tid = 10, .point = {.number = number}};
+	const struct point *point = &points[number];
+	for (size_t i = 0; i < POINT_MOST_FIELDS && point->fields[i].name; i++) {
+		const struct point_field *field = &point->fields[i];
+		if (field->type == POINT_TEXT)
+			point_set_text(&event, field, "sixteen letters.", 16);
+		else if (field->type == POINT_CODE)
+			point_set(&event, field, strings_add(run.tables.strings, "hrtimer_wakeup"));
+		else if (field->type == POINT_LIST)
+			for (size_t at = 0; at < point_list(&event, field); at++)
+				event.point.values[field->place + at] = at ? UINT64_MAX - at : 0;
+		else
+			point_set(&event, field, 0xfedcba9876543210 >> i);
+	}
+	return event;
+}
+
+static void test_every_point_comes_back_from_a_trace(void **state) {
+	struct keeper keeper;
+	struct buffer trace = {0};
+	trace_begin("system");
+	struct event were[POINT_COUNT];
+	for (uint16_t i = 0; i < POINT_COUNT; i++)
+		push(were[i] = a_point(i, 2000 + i));
+	trace_finish(&trace);
+	read_trace(&keeper, &trace);
+	assert_int_equal(keeper.error, 0);
+	assert_string_equal(keeper.said, "");
+	assert_int_equal(count_kind(&keeper, EVENT_POINT), POINT_COUNT);
+	for (uint16_t i = 0; i < POINT_COUNT; i++) {
+		const struct event *back = nth(&keeper, EVENT_POINT, i);
+		struct event was = were[i];
+		assert_int_equal(back->point.number, i);
+		assert_int_equal(back->time, 2000 + i);
+		assert_int_equal(back->cpu, 1);
+		assert_int_equal(back->tid, 10);
+		assert_int_equal(back->point.small, was.point.small);
+		for (size_t at = 0; at < POINT_VALUES; at++) {
+			bool code = false;
+			for (size_t f = 0; f < POINT_MOST_FIELDS; f++)
+				code |= points[i].fields[f].type == POINT_CODE &&
+					points[i].fields[f].place == at;
+			if (code)
+				assert_string_equal(TEXT(&keeper, (uint32_t)back->point.values[at]),
+						    "hrtimer_wakeup");
+			else
+				assert_true(back->point.values[at] == was.point.values[at]);
+		}
+	}
+	keeper_free(&keeper);
+	buffer_free(&trace);
+}
+
+static void test_every_point_has_a_name_a_source_and_values_for_its_fields(void **state) {
+	for (size_t i = 0; i < POINT_COUNT; i++) {
+		assert_non_null(points[i].group);
+		assert_non_null(points[i].name);
+		assert_in_range(points[i].source, SOURCE_FAULT, SOURCE_KVM);
+		assert_in_range(points[i].values, 1, POINT_VALUES);
+		for (size_t f = 0; f < POINT_MOST_FIELDS && points[i].fields[f].name; f++) {
+			const struct point_field *field = &points[i].fields[f];
+			assert_true(field->place == POINT_SMALL || field->place < points[i].values);
+			assert_true(!points[i].message == !field->number);
+		}
+	}
+}
+
+static void test_system_calls_have_the_names_of_their_machine(void **state) {
+	assert_string_equal(system_call_name("x86_64", 0), "read");
+	assert_string_equal(system_call_name("x86_64", 9), "mmap");
+	assert_string_equal(system_call_name("aarch64", 222), "mmap");
+	assert_null(system_call_name("x86_64", 100000));
+	assert_null(system_call_name("riscv64", 0));
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_point_comes_back_from_a_trace),
+		cmocka_unit_test(test_every_point_has_a_name_a_source_and_values_for_its_fields),
+		cmocka_unit_test(test_system_calls_have_the_names_of_their_machine),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
