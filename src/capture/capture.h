@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/array.h"
+#include "capture/bpf/counting.h"
 #include "capture/spool.h"
 
 #include <stdbool.h>
@@ -18,6 +19,7 @@ struct capture_options {
 	bool sources[RECORD_SOURCE_COUNT];
 	unsigned sample_frequency; // of each CPU in a second; 0: no samples in time
 	enum call_graph call_graph;
+	struct counting_options counting;
 	bool off_cpu; // a sample whenever a thread leaves its CPU to wait
 };
 

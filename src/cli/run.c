@@ -13,7 +13,8 @@ const enum setting_id verb_run_flags[] = {
 	SETTING_TIMEOUT_STATUS, SETTING_CORE,      SETTING_CORE_LIMIT,  SETTING_KEEP,
 	SETTING_MAX_TOTAL_SIZE, SETTING_MAX_AGE,   SETTING_BUFFER_SIZE, SETTING_JSON,
 	SETTING_ATTACHMENTS,    SETTING_CASES,     SETTING_KEEP_SPOOL,  SETTING_STRICT,
-	SETTING_QUIET,          SETTING_VERBOSE,
+	SETTING_QUIET,          SETTING_VERBOSE,   SETTING_COUNTERS,    SETTING_COUNTERS_INTERVAL,
+	SETTING_COUNTERS_PER_SLICE,
 };
 
 const size_t verb_run_flag_count = sizeof(verb_run_flags) / sizeof(*verb_run_flags);
@@ -53,6 +54,10 @@ const struct verb verb_run = {
 		"  --ring-seconds SECS and for how long (default: as long as there is room)\n"
 		"  --sample[=HZ]       CPU samples with stacks (999 a second), and a flame graph of them\n"
 		"  --off-cpu           where threads wait and for how long, and a flame graph of that\n"
+		"  --counters EVENTS   counters in the trace, of each CPU and of COMMAND: names as in\n"
+		"                      'tracelet stat list'\n"
+		"  --counters-interval TIME  read at every switch of COMMAND's threads and this often (10ms)\n"
+		"  --counters-per-slice  and what each stay of a thread on a CPU has counted\n"
 		"  --heap              what COMMAND itself allocates, and where: a heap profile for DHAT's "
 		"viewer\n"
 		"  --call-graph HOW    how stacks are walked: auto (default), fp or dwarf\n"

@@ -66,6 +66,10 @@ enum {
 // The event of samples that tell how long a task waited, and where, in nanoseconds.
 #define EVENT_OFF_CPU "off-cpu"
 
+// The provider of counters of a PMU, and of the generic events that tell what each slice of a
+// thread has counted.
+#define PROVIDER_PMU "pmu"
+
 // The state in which a task left the CPU, numbered as the kernel's
 // sched_switch tracepoint prints it (since 4.14).
 enum task_state {
@@ -244,6 +248,8 @@ struct event {
 		struct {
 			double value;
 			uint32_t provider, name;
+			uint32_t unit; // 0: a plain number
+			bool adds;     // to what was before, on this CPU, or in this task of the test
 		} counter;
 	};
 };

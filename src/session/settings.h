@@ -21,6 +21,9 @@ enum setting_id {
 	SETTING_RING_SECONDS,
 	SETTING_SAMPLE,
 	SETTING_OFF_CPU,
+	SETTING_COUNTERS,
+	SETTING_COUNTERS_INTERVAL,
+	SETTING_COUNTERS_PER_SLICE,
 	SETTING_HEAP,
 	SETTING_CALL_GRAPH,
 	SETTING_DURATION,
@@ -71,6 +74,9 @@ struct settings {
 	size_t buffer_size;    // 0: sized to the machine
 	int sample;            // CPU samples in a second, 0: none
 	bool off_cpu;          // stacks of threads that wait, and for how long
+	const char *counters;  // events that are counted beside; NULL: none
+	double counters_interval; // seconds
+	bool counters_per_slice; // for each stay of a thread on a CPU
 	bool heap;             // what the test allocates, and where
 	int call_graph;        // enum call_graph: how their stacks are walked
 	double duration;       // seconds after which recording stops, 0: with the test

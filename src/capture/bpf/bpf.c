@@ -7,6 +7,7 @@
 // ends, however it ends, nothing stays attached.
 #include "base/log.h"
 #include "capture/bpf/copies.h"
+#include "capture/bpf/counting.h"
 #include "capture/bpf/lane.h"
 #include "capture/bpf/sampling.h"
 #include "capture/capture.h"
@@ -56,6 +57,7 @@ struct capture {
 	unsigned sample_frequency; // 0: not by time
 	bool sample_cycles;        // by the CPU's cycles, else by its clock
 	struct sampling *sampling;
+	struct cpu_counters *counters; // NULL: none
 	struct statistics statistics;
 	struct capture_crashes crashes;
 	struct copies copies;
@@ -148,6 +150,7 @@ static int load(struct capture *capture, const struct capture_options *options, 
 	programs->rodata->call_graph = options->call_graph;
 	capture->sample_cycles = options->sample_frequency && sampling_has_cycles();
 	programs->rodata->sample_cycles = capture->sample_cycles;
+	cpu_counters_prepare(capture->counters, programs, capture->cpu_count, SLOT);
 	bpf_map__set_max_entries(programs->maps.lanes, capture->cpu_count);
 	bpf_map__reuse_fd(programs->maps.rings, capture->rings_fd);
 	programs->rodata->cpu_count = capture->cpu_count;
@@ -272,6 +275,7 @@ static void bpf_close(struct capture *capture) {
 	if (capture->placing)
 		pthread_join(capture->ring_placer, NULL);
 	sampling_stop(capture->sampling, NULL);
+	cpu_counters_close(capture->counters);
 	array_free(&capture->followed);
 	copies_free(&capture->copies);
 	ring_buffer__free(capture->ring);
@@ -308,6 +312,7 @@ static int bpf_open(const struct capture_options *options, struct capture **resu
 	capture->all = options->scope == SCOPE_SYSTEM;
 	capture->by_tables = options->call_graph != CALL_GRAPH_FP;
 	capture->sample_frequency = options->sample_frequency;
+	capture->counters = cpu_counters_open(&options->counting);
 	// sched_switch got its fourth argument in 5.18, and some older kernels by a backport.
 	bool has_state = kernel_at_least(5, 18);
 	size_t ring = ring_size(capture, options);
@@ -424,6 +429,8 @@ static int bpf_start(struct capture *capture, char *why) {
 					   .process_count = capture->followed.count};
 	if (!error && capture->sampled)
 		error = sampling_start(&capture->sampling, capture->programs, &options);
+	if (!error && capture->counters)
+		error = cpu_counters_start(capture->counters, capture->programs, capture->cpu_count);
 	if (error)
 		explain(error, why);
 	return error;
@@ -435,6 +442,7 @@ static int bpf_wait_fd(const struct capture *capture) {
 
 static void bpf_drain(struct capture *capture, struct spool *spool) {
 	capture->spool = spool;
+	cpu_counters_describe(capture->counters, spool);
 	ring_buffer__consume(capture->ring);
 }
 
@@ -466,6 +474,8 @@ static void bpf_stop(struct capture *capture, struct spool *spool, struct captur
 	sampling_stop(capture->sampling, spool);
 	capture->sampling = NULL;
 	bpf_sync(capture, spool);
+	cpu_counters_close(capture->counters);
+	capture->counters = NULL;
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
 		totals->lost[source] = capture->slot->lost[source];
 	if (capture->sample_frequency)
