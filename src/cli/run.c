@@ -1,5 +1,6 @@
 #include "base/log.h"
 #include "cli/verb.h"
+#include "session/check_events.h"
 #include "session/choose_profile.h"
 #include "session/run.h"
 
@@ -30,6 +31,10 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		return EXIT_USAGE;
 	}
 	settings.command = argv + optind;
+	if (!check_events(&settings)) {
+		settings_free(&settings);
+		return EXIT_USAGE;
+	}
 	bool profiled = !settings_enabled(&settings) || choose_profile(&settings);
 	status = profiled ? session_run(&settings) : EXIT_NO_TRACE;
 	settings_free(&settings);
@@ -53,6 +58,8 @@ const struct verb verb_run = {
 		"  --ring-size SIZE    how much a flight recorder holds (default: 16M)\n"
 		"  --ring-seconds SECS and for how long (default: as long as there is room)\n"
 		"  --sample[=HZ]       CPU samples with stacks (999 a second), and a flame graph of them\n"
+		"  --sample=EVENT@N    or at every Nth of an event, as cache-misses@10000; with @Nhz N times a "
+		"second\n"
 		"  --off-cpu           where threads wait and for how long, and a flame graph of that\n"
 		"  --counters EVENTS   counters in the trace, of each CPU and of COMMAND: names as in\n"
 		"                      'tracelet stat list'\n"

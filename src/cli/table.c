@@ -124,7 +124,7 @@ const struct verb verb_table = {
 		"Shows one of the tables that Windows Performance Analyzer's users know, from any\n"
 		"recording that has the events for it: processes, threads, images, cpu-usage,\n"
 		"cpu-samples, cpu-usage-precise, context-switches, dpc-isr, disk-io, hard-faults,\n"
-		"page-faults, virtual-alloc, generic-events, lost, pmu-app, pmu-driver.\n\n"
+		"page-faults, virtual-alloc, generic-events, lost, pmu, pmu-app, pmu-driver.\n\n"
 		"  --list           the tables, a line about each\n"
 		"  --text           columns to read (this is how it is without an option)\n"
 		"  --csv            comma-separated values\n"

@@ -28,6 +28,9 @@ enum spool_block_type {
 	SPOOL_COUNTERS,  // struct spool_counters; of each event: name, NUL, unit, NUL, scale, NUL
 };
 
+// A fact: the event whose overflow the samples are of. None: they are taken in time.
+#define SPOOL_SAMPLE_EVENT "sample-event"
+
 struct spool_crash {
 	uint64_t time; // of the RECORD_CRASH
 	uint32_t tid, unused;

@@ -25,6 +25,7 @@ struct decoder {
 	struct sample_copy copy; // of the sample that is being pushed
 	struct buffer unpacked;  // its bytes, if they were packed
 	struct counts counts;
+	uint32_t sample_event; // whose overflow the samples are of; 0: they are taken in time
 };
 
 static uint32_t name_string(struct decoder *decoder, const char *name) {
@@ -282,9 +283,10 @@ static bool decode_sample(struct decoder *decoder, struct cursor *in, const stru
 	event->pid = record.pid;
 	event->sample.weight = record.period;
 	bool blocked = head->flags & SAMPLE_BLOCKED;
-	event->sample.name = strings_add(decoder->strings, blocked                       ? EVENT_OFF_CPU
-							   : head->flags & SAMPLE_CYCLES ? "cycles"
-											 : "cpu-clock");
+	const char *in_time = head->flags & SAMPLE_CYCLES ? "cycles" : "cpu-clock";
+	event->sample.name = !blocked && decoder->sample_event
+				     ? decoder->sample_event
+				     : strings_add(decoder->strings, blocked ? EVENT_OFF_CPU : in_time);
 	event->sample.stack = add_addresses(decoder, stack, addresses, record.kernel_frames, FRAME_KERNEL);
 	event->sample.copy = copied ? &decoder->copy : NULL;
 	event->sample.flags = SAMPLE_RAW | (blocked ? SAMPLE_WAITS : 0);
@@ -416,6 +418,8 @@ static int decode_meta(struct decoder *decoder, struct cursor *in) {
 			      .time = decoder->time,
 			      .meta = {.key = strings_add(decoder->strings, key),
 				       .value = strings_add(decoder->strings, value)}};
+	if (strcmp(key, SPOOL_SAMPLE_EVENT) == 0)
+		decoder->sample_event = event.meta.value;
 	return sink_push(decoder->sink, &event);
 }
 

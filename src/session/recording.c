@@ -52,6 +52,7 @@ static int open_capture(struct recording *recording) {
 						  ? settings_sampled(recording->settings)
 						  : !recording->settings->without[source];
 	options.sample_frequency = (unsigned)recording->settings->sample;
+	options.sample_event = recording->settings->sample_event;
 	options.call_graph = (enum call_graph)recording->settings->call_graph;
 	options.off_cpu = recording->settings->off_cpu;
 	const struct settings *settings = recording->settings;

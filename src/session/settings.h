@@ -73,6 +73,7 @@ struct settings {
 	double ring_seconds;   // and for how long, 0: as long as there is room
 	size_t buffer_size;    // 0: sized to the machine
 	int sample;            // CPU samples in a second, 0: none
+	const char *sample_event; // EVENT@PERIOD: by its overflow, where there is such an event
 	bool off_cpu;          // stacks of threads that wait, and for how long
 	const char *counters;  // events that are counted beside; NULL: none
 	double counters_interval; // seconds

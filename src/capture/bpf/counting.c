@@ -24,19 +24,6 @@ struct cpu_counters {
 
 // ---- which ----
 
-// Names of a CPU family, as `stat` knows them, are known here too.
-static int parse_events(struct pmu_events *events, const char *list, char *why) {
-	struct metrics metrics;
-	struct pmu_source source = PMU_SOURCE_HERE;
-	CLEANUP_FREE char *cpu = metrics_this_cpu();
-	metrics_load(&metrics, cpu);
-	source.alias = metrics_alias;
-	source.context = &metrics;
-	int error = pmu_events_parse(events, list, &source, why);
-	metrics_free(&metrics);
-	return error;
-}
-
 static void every_cpu(struct cpu_counters *counters) {
 	struct cpu_list cpus = {0};
 	CLEANUP_FREE char *online = pmu_sysfs_line("/sys/devices/system/cpu", "online");
@@ -88,7 +75,7 @@ struct cpu_counters *cpu_counters_open(const struct counting_options *options) {
 	struct cpu_counters *counters = memory_alloc(sizeof(*counters));
 	counters->interval = options->interval;
 	counters->per_slice = options->per_slice;
-	if (parse_events(&counters->events, options->events, why)) {
+	if (metrics_parse_events(&counters->events, options->events, why)) {
 		log_warning("no counters: %s", why);
 		free_counters(counters);
 		return NULL;
