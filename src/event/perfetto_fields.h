@@ -198,7 +198,12 @@ enum sequence_number {
 	SEQUENCE_FIRST_SAMPLES = 16, // one for each sampled event
 };
 
-enum { UUID_TEST = 0x7472616365, UUID_FIRST_TASK = 0x100000, UUID_FIRST_MARK = 0x200000000, UUID_FIRST_COUNTER = 0x300000000 };
+enum {
+	UUID_TEST = 0x7472616365,
+	UUID_FIRST_TASK = 0x100000,
+	UUID_FIRST_MARK = 0x200000000,
+	UUID_FIRST_COUNTER = 0x300000000
+};
 
 // Behind the name of an event: its track is of all tasks of the test, not of a CPU.
 #define COUNTER_OF_TEST " test"

@@ -17,10 +17,10 @@ bool counts_describe(struct counts *counts, struct cursor *block, struct strings
 		if (block->failed)
 			return false;
 		double factor = strtod(scale, NULL);
-		counts->events[i] =
-			(struct count_event){.name = strings_add(strings, name),
-					     .unit = strings_add(strings, unit),
-					     .scale = isfinite(factor) && factor > 0 ? factor : 1};
+		counts->events[i] = (struct count_event){.name = strings_add(strings, name),
+							 .unit = strings_add(strings, unit),
+							 .scale = isfinite(factor) && factor > 0 ? factor
+												 : 1};
 	}
 	counts->count = head.count;
 	counts->per_slice = head.per_slice;
@@ -64,10 +64,10 @@ static int push_slice(const struct counts *counts, const struct count_pieces *pi
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < counts->count; i++)
 		if (counts->events[i].name && counts->events[i].scale == 1)
-			fields[count++] = (struct event_field){.name = strings_get(strings,
-										   counts->events[i].name),
-							       .type = FIELD_UINT,
-							       .uint = pieces->values[i + 1]};
+			fields[count++] = (struct event_field){
+				.name = strings_get(strings, counts->events[i].name),
+				.type = FIELD_UINT,
+				.uint = pieces->values[i + 1]};
 	event.kind = EVENT_GENERIC;
 	event.generic.provider = strings_add(strings, PROVIDER_PMU);
 	event.generic.name = strings_add(strings, "slice");

@@ -75,8 +75,7 @@ static int track_of(struct perfetto *perfetto, const struct event *event, struct
 			snprintf(title, sizeof(title), "%s cpu %" PRIu32, name, event->cpu);
 		if (!tracks->list.count)
 			error = describe(perfetto, SEQUENCE_TRACKS, UUID_GROUP, 0, "Counters", NULL);
-		array_push(&tracks->list,
-			   (struct counter_track){.uuid = tracks->next_uuid++, .rests = true});
+		array_push(&tracks->list, (struct counter_track){.uuid = tracks->next_uuid++, .rests = true});
 		*index = tracks->list.count;
 		if (!error)
 			error = describe(perfetto, SEQUENCE_COUNTERS,

@@ -193,10 +193,9 @@ static void open_everywhere(struct counters *counters, size_t first, size_t end)
 			open_group(counters, first, end, place, &counters->places[place], part);
 	for (size_t i = first; i < end; i++)
 		if (events->items[i].parts.count > 1 && !events->items[i].missing && !is_open(counters, i))
-			events->items[i].missing = why_missing(&events->items[i],
-							       counters->last_error ? counters->last_error
-										    : ENOENT,
-							       false);
+			events->items[i].missing = why_missing(
+				&events->items[i], counters->last_error ? counters->last_error : ENOENT,
+				false);
 }
 
 void counters_open(struct counters *counters, struct pmu_events *events, const struct counter_place *places,
@@ -240,8 +239,7 @@ void count_add_part(struct count *count, uint64_t value, uint64_t enabled, uint6
 	count->enabled = MAX(count->enabled, enabled);
 	// These times are kept for each PMU by itself: they agree, but for a little.
 	bool shared = count->running && count->running < count->enabled - count->enabled / 1000;
-	count->scaled = (double)count->value *
-			(shared ? (double)count->enabled / (double)count->running : 1);
+	count->scaled = (double)count->value * (shared ? (double)count->enabled / (double)count->running : 1);
 }
 
 static void read_group(const struct counters *counters, struct counter_group *group, uint64_t *values,
