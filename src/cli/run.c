@@ -7,39 +7,15 @@
 #include <stdlib.h>
 
 const enum setting_id verb_run_flags[] = {
-	SETTING_ENABLED,
-	SETTING_NAME,
-	SETTING_OUTPUT_DIR,
-	SETTING_PROFILE,
-	SETTING_SCOPE,
-	SETTING_TYPE,
-	SETTING_RING_SIZE,
-	SETTING_RING_SECONDS,
-	SETTING_SAMPLE,
-	SETTING_OFF_CPU,
-	SETTING_HEAP,
-	SETTING_CALL_GRAPH,
-	SETTING_DURATION,
-	SETTING_WAIT_TREE,
-	SETTING_TIMEOUT,
-	SETTING_GRACE,
-	SETTING_TIMEOUT_STATUS,
-	SETTING_CORE,
-	SETTING_CORE_LIMIT,
-	SETTING_KEEP,
-	SETTING_MAX_TOTAL_SIZE,
-	SETTING_MAX_AGE,
-	SETTING_BUFFER_SIZE,
-	SETTING_JSON,
-	SETTING_ATTACHMENTS,
-	SETTING_CASES,
-	SETTING_KEEP_SPOOL,
-	SETTING_STRICT,
-	SETTING_QUIET,
-	SETTING_VERBOSE,
-	SETTING_COUNTERS,
-	SETTING_COUNTERS_INTERVAL,
-	SETTING_COUNTERS_PER_SLICE,
+	SETTING_ENABLED,        SETTING_NAME,      SETTING_OUTPUT_DIR,  SETTING_PROFILE,
+	SETTING_SCOPE,          SETTING_TYPE,      SETTING_RING_SIZE,   SETTING_RING_SECONDS,
+	SETTING_SAMPLE,         SETTING_OFF_CPU,   SETTING_HEAP,        SETTING_CALL_GRAPH,
+	SETTING_DURATION,       SETTING_WAIT_TREE, SETTING_TIMEOUT,     SETTING_GRACE,
+	SETTING_TIMEOUT_STATUS, SETTING_CORE,      SETTING_CORE_LIMIT,  SETTING_KEEP,
+	SETTING_MAX_TOTAL_SIZE, SETTING_MAX_AGE,   SETTING_BUFFER_SIZE, SETTING_JSON,
+	SETTING_ATTACHMENTS,    SETTING_CASES,     SETTING_KEEP_SPOOL,  SETTING_STRICT,
+	SETTING_QUIET,          SETTING_VERBOSE,   SETTING_COUNTERS,    SETTING_COUNTER_TIME,
+	SETTING_COUNTER_SLICES,
 };
 
 const size_t verb_run_flag_count = sizeof(verb_run_flags) / sizeof(*verb_run_flags);
@@ -55,7 +31,7 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		return EXIT_USAGE;
 	}
 	settings.command = argv + optind;
-	if (!check_events(&settings)) {
+	if (settings_enabled(&settings) && !check_events(&settings)) {
 		settings_free(&settings);
 		return EXIT_USAGE;
 	}
@@ -82,14 +58,11 @@ const struct verb verb_run = {
 		"  --ring-size SIZE    how much a flight recorder holds (default: 16M)\n"
 		"  --ring-seconds SECS and for how long (default: as long as there is room)\n"
 		"  --sample[=HZ]       CPU samples with stacks (999 a second), and a flame graph of them\n"
-		"  --sample=EVENT@N    or at every Nth of an event, as cache-misses@10000; with @Nhz N times "
-		"a "
-		"second\n"
+		"  --sample=EVENT@N    or at every Nth of an event, as cache-misses@10000; @Nhz: N a second\n"
 		"  --off-cpu           where threads wait and for how long, and a flame graph of that\n"
 		"  --counters EVENTS   counters in the trace, of each CPU and of COMMAND: names as in\n"
 		"                      'tracelet stat list'\n"
-		"  --counters-interval TIME  read at every switch of COMMAND's threads and this often "
-		"(10ms)\n"
+		"  --counters-interval TIME  how often they are read between switches (10ms)\n"
 		"  --counters-per-slice  and what each stay of a thread on a CPU has counted\n"
 		"  --heap              what COMMAND itself allocates, and where: a heap profile for DHAT's "
 		"viewer\n"
