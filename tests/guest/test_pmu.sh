@@ -18,7 +18,7 @@ install -m 755 "$here/pmu_init" "$root/init"
 mkdir "$root/dev"
 (cd "$root" && find . | busybox cpio -o -H newc 2>/dev/null) >"$work/initramfs"
 # A loaded machine takes minutes for what an idle one does in ten seconds.
-timeout 300 qemu-system-aarch64 -M virt -cpu max,pmu=on -accel tcg -icount shift=0 -smp 2 -m 512 -nodefaults -display none \
+timeout 500 qemu-system-aarch64 -M virt -cpu max,pmu=on -accel tcg -icount shift=0 -smp 2 -m 512 -nodefaults -display none \
 	-no-reboot -serial "file:$work/console" -kernel "$kernel" -initrd "$work/initramfs" \
 	-append 'console=ttyAMA0 quiet panic=-1 cryptomgr.notests'
 expect 'the guest ends' 0 $?
