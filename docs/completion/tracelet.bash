@@ -105,7 +105,7 @@ _tracelet() {
 	fi
 	_tracelet_value "$previous" && return
 
-	local of_run="--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --sample --off-cpu --heap --call-graph --duration --wait-tree
+	local of_run="--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --sample --off-cpu --counters --counters-interval --counters-per-slice --heap --call-graph --duration --wait-tree
 			--timeout --grace --timeout-status --core --core-limit --keep --max-total-size --max-age --cases --strict --quiet --verbose
 			--json --attachments --buffer-size --keep-spool --help --"
 	case $verb:$current in
@@ -129,7 +129,7 @@ _tracelet() {
 		fi
 		;;
 	stat:-*)
-		_tracelet_offer "--event --metric --pid --all-cpus --cpus --per-core --per-thread --timeline --interval --count
+		_tracelet_offer "--event --metric --pid --all-cpus --cpus --per-core --per-thread --per-test --metric-file --timeline --interval --count
 			--json --csv --output --assert --baseline --tolerance --quiet --help --"
 		;;
 	stat:*)
@@ -149,8 +149,8 @@ _tracelet() {
 		;;
 	check:-*) _tracelet_offer "--quiet --json --min-size --help" ;;
 	start:-*)
-		_tracelet_offer "--output-dir --profile --scope --type --ring-size --ring-seconds --sample --off-cpu --call-graph --duration
-			--buffer-size --pid --quiet --verbose --help"
+		_tracelet_offer "--output-dir --profile --scope --type --ring-size --ring-seconds --sample --off-cpu --counters --counters-interval
+			--counters-per-slice --call-graph --duration --buffer-size --pid --quiet --verbose --help"
 		;;
 	stop:-* | cancel:-*) _tracelet_offer "--all --help" ;;
 	current:-*) _tracelet_offer "--marks --help" ;;

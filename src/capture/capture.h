@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/array.h"
+#include "capture/bpf/counting.h"
 #include "capture/spool.h"
 
 #include <stdbool.h>
@@ -17,7 +18,9 @@ struct capture_options {
 	bool sparing;       // of memory: a flight recorder is on for long
 	bool sources[RECORD_SOURCE_COUNT];
 	unsigned sample_frequency; // of each CPU in a second; 0: no samples in time
+	const char *sample_event;  // EVENT@PERIOD in place of that, where there is such an event; or NULL
 	enum call_graph call_graph;
+	struct counting_options counting;
 	bool off_cpu; // a sample whenever a thread leaves its CPU to wait
 };
 

@@ -1,5 +1,6 @@
 #include "base/log.h"
 #include "cli/verb.h"
+#include "session/check_events.h"
 #include "session/choose_profile.h"
 #include "session/run.h"
 
@@ -13,7 +14,8 @@ const enum setting_id verb_run_flags[] = {
 	SETTING_TIMEOUT_STATUS, SETTING_CORE,      SETTING_CORE_LIMIT,  SETTING_KEEP,
 	SETTING_MAX_TOTAL_SIZE, SETTING_MAX_AGE,   SETTING_BUFFER_SIZE, SETTING_JSON,
 	SETTING_ATTACHMENTS,    SETTING_CASES,     SETTING_KEEP_SPOOL,  SETTING_STRICT,
-	SETTING_QUIET,          SETTING_VERBOSE,
+	SETTING_QUIET,          SETTING_VERBOSE,   SETTING_COUNTERS,    SETTING_COUNTER_TIME,
+	SETTING_COUNTER_SLICES,
 };
 
 const size_t verb_run_flag_count = sizeof(verb_run_flags) / sizeof(*verb_run_flags);
@@ -29,6 +31,10 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		return EXIT_USAGE;
 	}
 	settings.command = argv + optind;
+	if (settings_enabled(&settings) && !check_events(&settings)) {
+		settings_free(&settings);
+		return EXIT_USAGE;
+	}
 	bool profiled = !settings_enabled(&settings) || choose_profile(&settings);
 	status = profiled ? session_run(&settings) : EXIT_NO_TRACE;
 	settings_free(&settings);
@@ -52,7 +58,12 @@ const struct verb verb_run = {
 		"  --ring-size SIZE    how much a flight recorder holds (default: 16M)\n"
 		"  --ring-seconds SECS and for how long (default: as long as there is room)\n"
 		"  --sample[=HZ]       CPU samples with stacks (999 a second), and a flame graph of them\n"
+		"  --sample=EVENT@N    or at every Nth of an event, as cache-misses@10000; @Nhz: N a second\n"
 		"  --off-cpu           where threads wait and for how long, and a flame graph of that\n"
+		"  --counters EVENTS   counters in the trace, of each CPU and of COMMAND: names as in\n"
+		"                      'tracelet stat list'\n"
+		"  --counters-interval TIME  how often they are read between switches (10ms)\n"
+		"  --counters-per-slice  and what each stay of a thread on a CPU has counted\n"
 		"  --heap              what COMMAND itself allocates, and where: a heap profile for DHAT's "
 		"viewer\n"
 		"  --call-graph HOW    how stacks are walked: auto (default), fp or dwarf\n"

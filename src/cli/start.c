@@ -1,5 +1,6 @@
 #include "base/log.h"
 #include "cli/verb.h"
+#include "session/check_events.h"
 #include "session/choose_profile.h"
 #include "session/operation.h"
 
@@ -8,9 +9,11 @@
 #include <unistd.h>
 
 static const enum setting_id flags[] = {
-	SETTING_OUTPUT_DIR,   SETTING_PROFILE, SETTING_SCOPE,   SETTING_TYPE,       SETTING_RING_SIZE,
-	SETTING_RING_SECONDS, SETTING_SAMPLE,  SETTING_OFF_CPU, SETTING_CALL_GRAPH, SETTING_DURATION,
-	SETTING_BUFFER_SIZE,  SETTING_PID,     SETTING_QUIET,   SETTING_VERBOSE,
+	SETTING_OUTPUT_DIR,     SETTING_PROFILE,      SETTING_SCOPE,       SETTING_TYPE,
+	SETTING_RING_SIZE,      SETTING_RING_SECONDS, SETTING_SAMPLE,      SETTING_OFF_CPU,
+	SETTING_CALL_GRAPH,     SETTING_DURATION,     SETTING_BUFFER_SIZE, SETTING_PID,
+	SETTING_QUIET,          SETTING_VERBOSE,      SETTING_COUNTERS,    SETTING_COUNTER_TIME,
+	SETTING_COUNTER_SLICES,
 };
 
 static int run(int argc, char **argv, const struct verb *verb) {
@@ -26,6 +29,10 @@ static int run(int argc, char **argv, const struct verb *verb) {
 	if (!settings_enabled(&settings)) {
 		settings_free(&settings);
 		return 0;
+	}
+	if (!check_events(&settings)) {
+		settings_free(&settings);
+		return EXIT_USAGE;
 	}
 	artifact_safe_name(argv[optind], name);
 	// Whoever calls us is what the operation is about: a script and all it starts.
@@ -53,6 +60,9 @@ const struct verb verb_start = {
 		"  --ring-size SIZE    how much a flight recorder holds (default: 16M)\n"
 		"  --ring-seconds SECS and for how long (default: as long as there is room)\n"
 		"  --sample[=HZ]       CPU samples with stacks (999 a second), and a flame graph of them\n"
+		"  --counters EVENTS   counters in the trace: names as in 'tracelet stat list'\n"
+		"  --counters-interval TIME  how often they are read between switches (10ms)\n"
+		"  --counters-per-slice  and what each stay of a thread on a CPU has counted\n"
 		"  --off-cpu           also where threads wait, and a flame graph of that\n"
 		"  --call-graph HOW    how stacks are walked: auto (default), fp or dwarf\n"
 		"  --duration SECONDS  stop recording then\n"

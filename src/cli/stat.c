@@ -13,6 +13,8 @@ enum {
 	OPTION_CSV,
 	OPTION_PER_CORE,
 	OPTION_PER_THREAD,
+	OPTION_PER_TEST,
+	OPTION_METRIC_FILE,
 	OPTION_ASSERT,
 	OPTION_BASELINE,
 	OPTION_TOLERANCE,
@@ -67,6 +69,9 @@ static bool take_value(struct arguments *arguments, int option, const char *valu
 	case 'o':
 		options->output = value;
 		return true;
+	case OPTION_METRIC_FILE:
+		options->metric_file = value;
+		return true;
 	case OPTION_BASELINE:
 		options->baseline = value;
 		return true;
@@ -120,6 +125,9 @@ static bool take_option(struct arguments *arguments, int option, const char *val
 	case OPTION_PER_THREAD:
 		options->per_thread = true;
 		break;
+	case OPTION_PER_TEST:
+		options->per_test = true;
+		break;
 	}
 	return true;
 }
@@ -134,6 +142,12 @@ static const char *contradiction(const struct stat_options *options) {
 		return "--per-core and --per-thread do not go together";
 	if (options->per_thread && !options->pid)
 		return "--per-thread needs -p PID";
+	if (options->per_test && (!options->command || options->pid || options->system))
+		return "--per-test needs a test program: tracelet stat --per-test -- TEST_PROGRAM";
+	if (options->per_test && (options->timeline || options->per_core || options->per_thread))
+		return "--per-test does not go together with -t, --per-core and --per-thread";
+	if (options->output && strstr(options->output, "{core}") && !stat_wants_files(options))
+		return "{core} in the name of a file needs --per-core and --csv";
 	if (options->count && !options->timeline)
 		return "-n counts the rows of a timeline: add -t";
 	return NULL;
@@ -164,6 +178,8 @@ static const struct option long_options[] = {
 	{"csv", no_argument, NULL, OPTION_CSV},
 	{"per-core", no_argument, NULL, OPTION_PER_CORE},
 	{"per-thread", no_argument, NULL, OPTION_PER_THREAD},
+	{"per-test", no_argument, NULL, OPTION_PER_TEST},
+	{"metric-file", required_argument, NULL, OPTION_METRIC_FILE},
 	{"assert", required_argument, NULL, OPTION_ASSERT},
 	{"baseline", required_argument, NULL, OPTION_BASELINE},
 	{"tolerance", required_argument, NULL, OPTION_TOLERANCE},
@@ -221,17 +237,21 @@ const struct verb verb_stat = {
 		"  -e, --event LIST      what to count: names as in 'list', rNN, pmu/event/, pmu/term=1/,\n"
 		"                        sched:sched_switch, {groups}; :u user, :k kernel only\n"
 		"  -m, --metric LIST     formulas over events, as ipc\n"
+		"      --metric-file FILE  formulas and events of your own, as share/metrics/ has them\n"
 		"  -p, --pid PID         a process that runs already\n"
 		"  -a, --all-cpus        the whole machine; without COMMAND until Ctrl-C\n"
 		"  -c, --cpus LIST       only on these CPUs, as in 0,3-5\n"
 		"      --per-core        for each CPU\n"
 		"      --per-thread      for each thread of PID\n"
+		"      --per-test        for each case of a test program, run by itself\n"
 		"  -t, --timeline        a row for each interval\n"
 		"  -i, --interval TIME   how long that is, as in 100ms (default: 1 s)\n"
 		"  -n, --count N         so many rows; without COMMAND the end\n"
 		"      --json            as JSON, in the shape of WindowsPerf's\n"
 		"      --csv             as CSV\n"
-		"  -o, --output FILE     there in place of stderr\n"
+		"  -o, --output FILE     there in place of stderr; {timestamp}, {class} and {core} in its "
+		"name\n"
+		"                        are filled in, with --per-core --csv a file for each\n"
 		"      --assert TEXT     exit with 3 if it does not hold, as in 'instructions<5e6'\n"
 		"      --baseline FILE   exit with 3 if more is counted than in this file of --json\n"
 		"      --tolerance SHARE by more than this (default: 2%)\n"

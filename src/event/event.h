@@ -78,6 +78,10 @@ enum {
 // The event of samples that tell how long a task waited, and where, in nanoseconds.
 #define EVENT_OFF_CPU "off-cpu"
 
+// The provider of counters of a PMU, and of the generic events that tell what each slice of a
+// thread has counted.
+#define PROVIDER_PMU "pmu"
+
 // The state in which a task left the CPU, numbered as the kernel's
 // sched_switch tracepoint prints it (since 4.14).
 enum task_state {
@@ -242,8 +246,8 @@ struct event {
 			uint32_t text; // a line for each frame
 		} crash_stack;
 		struct {
-			double value; // of a counter; of a case's end its result: 0 passed, 77 skipped, else
-				      // failed
+			double value;  // of a counter; of a case's end its result: 0 passed, 77 skipped, else
+				       // failed
 			uint32_t name; // or text
 			uint16_t type; // enum mark_type
 			bool no_task;  // is about the test as a whole
@@ -256,6 +260,8 @@ struct event {
 		struct {
 			double value;
 			uint32_t provider, name;
+			uint32_t unit; // 0: a plain number
+			bool adds;     // to what was before, on this CPU, or in this task of the test
 		} counter;
 		struct {
 			uint16_t number, small;

@@ -116,7 +116,7 @@ enum {
 };
 enum { TRACK_THREAD_PID = 1, TRACK_THREAD_TID = 2, TRACK_THREAD_NAME = 5 };
 enum { TRACK_PROCESS_PID = 1, TRACK_PROCESS_NAME = 6 };
-enum { COUNTER_MULTIPLIER = 4, COUNTER_INCREMENTAL = 5 };
+enum { COUNTER_MULTIPLIER = 4, COUNTER_INCREMENTAL = 5, COUNTER_UNIT_NAME = 6 };
 enum {
 	TRACK_EVENT_CATEGORY_IIDS = 3,
 	TRACK_EVENT_ANNOTATIONS = 4,
@@ -198,11 +198,20 @@ enum sequence_number {
 	SEQUENCE_EVENTS,
 	SEQUENCE_GENERIC,
 	SEQUENCE_MARKS,
+	SEQUENCE_COUNTERS,
 	SEQUENCE_COUNT,
 	SEQUENCE_FIRST_SAMPLES = 16, // one for each sampled event
 };
 
-enum { UUID_TEST = 0x7472616365, UUID_FIRST_TASK = 0x100000, UUID_FIRST_MARK = 0x200000000 };
+enum {
+	UUID_TEST = 0x7472616365,
+	UUID_FIRST_TASK = 0x100000,
+	UUID_FIRST_MARK = 0x200000000,
+	UUID_FIRST_COUNTER = 0x300000000
+};
+
+// Behind the name of an event: its track is of all tasks of the test, not of a CPU.
+#define COUNTER_OF_TEST " test"
 
 // Pseudo tasks, each plus the CPU: of the time outside the test TID_OUTSIDE, of that without records this.
 enum { TID_LOST = TID_OUTSIDE + (1 << 20) };

@@ -35,6 +35,7 @@ enum record_kind {
 	RECORD_SAMPLE,
 	RECORD_CRASH,
 	RECORD_POINT,
+	RECORD_COUNTS,
 	RECORD_KIND_COUNT
 };
 
@@ -308,6 +309,29 @@ struct record_sample {
 	uint16_t kernel_frames, user_frames;
 };
 
+// ---- counters ----
+
+enum {
+	COUNTERS_MOST = 16,              // events
+	COUNTS_MOST = COUNTERS_MOST + 1, // the first value is of nanoseconds
+	COUNTS_IN_RECORD = 4,
+};
+
+enum {
+	COUNTS_OF_TEST = 1,  // a task of the test ran; with no flag: others, or nobody
+	COUNTS_OF_SLICE = 2, // from when the task came to now, when it leaves; alone: told already, in parts
+};
+
+// What was counted on a CPU since the one before of that kind: `count` values from `first` on, the
+// rest follows in records of the same time.
+struct record_counts {
+	struct record head;
+	uint32_t tid;
+	uint8_t first, count;
+	uint16_t unused;
+	uint64_t values[COUNTS_IN_RECORD];
+};
+
 // Room for any record of fixed size: what the programs fill in and hand over.
 union any_record {
 	struct record head;
@@ -320,4 +344,5 @@ union any_record {
 	struct record_irq_exit irq_exit;
 	struct record_irq_named irq_named;
 	struct record_point point;
+	struct record_counts counts;
 };

@@ -25,11 +25,21 @@ enum spool_block_type {
 	SPOOL_MAPPING,   // struct spool_mapping, path, NUL
 	SPOOL_FORGOTTEN, // struct spool_lost: of the totals, what happened before this spool begins
 	SPOOL_CRASH,     // struct spool_crash, the stack as text, NUL
+	SPOOL_COUNTERS,  // struct spool_counters; of each event: name, NUL, unit, NUL, scale, NUL
 };
+
+// A fact: the event whose overflow the samples are of. None: they are taken in time.
+#define SPOOL_SAMPLE_EVENT "sample-event"
 
 struct spool_crash {
 	uint64_t time; // of the RECORD_CRASH
 	uint32_t tid, unused;
+};
+
+// What the values of RECORD_COUNTS are, but for the first.
+struct spool_counters {
+	uint32_t count;
+	uint32_t per_slice; // each slice of a thread is wanted with its counts
 };
 
 struct spool_block {

@@ -431,8 +431,11 @@ static int take_pmu(struct etl_events *events, const struct etl_record *record, 
 	}
 	struct event event = event_of(events, record, EVENT_COUNTER);
 	event.cpu = (uint32_t)MIN(core, (uint64_t)CPU_NONE);
+	event.tid = event.pid = 0; // of all that ran there, not of the thread that tells it
 	event.counter.name = strings_add_bytes(events->tables->strings, events->text.data, events->text.size);
 	event.counter.value = number;
+	event.counter.provider = strings_add(events->tables->strings, PROVIDER_PMU);
+	event.counter.adds = true;
 	int error = push(events, &event);
 	return error ? error : push_generic(events, record, type, 0);
 }

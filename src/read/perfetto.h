@@ -64,7 +64,8 @@ struct track {
 	uint32_t name;
 	bool counter, incremental;
 	uint64_t multiplier;
-	double value; // of an incremental counter
+	double value;  // of an incremental counter
+	uint32_t unit; // of a counter
 	ARRAY(struct open_slice) open;
 };
 
@@ -178,6 +179,7 @@ struct track_event {
 	struct track *track; // NULL: none that is known
 	bool legacy, has_value;
 	double value;
+	bool adds; // a counter of a PMU, in a trace of ours
 };
 
 void tracks_describe(struct perfetto_reader *reader, struct cursor descriptor);

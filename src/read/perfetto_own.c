@@ -259,9 +259,26 @@ static int take_counter(struct perfetto_reader *reader, const struct track_event
 		.time = event->time,
 		.cpu = has_cpu ? (uint32_t)cpu : CPU_NONE,
 		.counter = {.value = event->value,
+			    .adds = event->adds,
+			    .provider = event->adds ? strings_add(strings, PROVIDER_PMU) : 0,
+			    .unit = event->adds ? event->track->unit : 0,
 			    .name = has_cpu ? strings_add_bytes(strings, title, (size_t)(at - title))
 					    : event->track->name}};
 	return reader_push(reader, &counter);
+}
+
+// "name cpu 3", or "name test" for all tasks of the test.
+static int take_pmu_counter(struct perfetto_reader *reader, const struct track_event *event) {
+	struct track_event plain = *event;
+	struct track track = event->track ? *event->track : (struct track){0};
+	struct strings *strings = reader->tables->strings;
+	const char *title = strings_get(strings, track.name);
+	size_t length = strlen(title), suffix = strlen(COUNTER_OF_TEST);
+	plain.track = event->track ? &track : NULL;
+	plain.adds = true;
+	if (length > suffix && strcmp(title + length - suffix, COUNTER_OF_TEST) == 0)
+		track.name = strings_add_bytes(strings, title, length - suffix);
+	return take_counter(reader, &plain);
 }
 
 // ---- all of them ----
@@ -292,6 +309,8 @@ int own_take(struct perfetto_reader *reader, const struct packet *packet, const 
 	if (packet->head.sequence_id == SEQUENCE_MARKS)
 		return own_mark(reader, event);
 	bool whole = event->type == TYPE_SLICE_BEGIN || event->type == TYPE_SLICE_END;
+	if (packet->head.sequence_id == SEQUENCE_COUNTERS && event->type == TYPE_COUNTER)
+		return take_pmu_counter(reader, event);
 	if (packet->head.sequence_id == SEQUENCE_EVENTS && event->type == TYPE_COUNTER)
 		return take_counter(reader, event);
 	if (packet->head.sequence_id == SEQUENCE_EVENTS && event->type == TYPE_INSTANT)

@@ -54,7 +54,7 @@ static void take_process(struct perfetto_reader *reader, struct track *track, st
 	}
 }
 
-static void take_counter_track(struct track *track, struct cursor counter) {
+static void take_counter_track(struct perfetto_reader *reader, struct track *track, struct cursor counter) {
 	struct wire_field field;
 	track->counter = true;
 	while (wire_each(&counter, &field)) {
@@ -62,6 +62,8 @@ static void take_counter_track(struct track *track, struct cursor counter) {
 			track->multiplier = field.value;
 		else if (field.number == COUNTER_INCREMENTAL)
 			track->incremental = field.value;
+		else if (field.number == COUNTER_UNIT_NAME && field.wire == PROTO_BYTES)
+			track->unit = cursor_text(reader, field.bytes);
 	}
 }
 
@@ -89,7 +91,7 @@ void tracks_describe(struct perfetto_reader *reader, struct cursor descriptor) {
 		else if (field.number == TRACK_PROCESS)
 			take_process(reader, track, field.bytes);
 		else if (field.number == TRACK_COUNTER)
-			take_counter_track(track, field.bytes);
+			take_counter_track(reader, track, field.bytes);
 	}
 }
 
@@ -282,12 +284,14 @@ static int push_instant(struct perfetto_reader *reader, const struct track_event
 
 static int end_slice(struct perfetto_reader *reader, struct track *track, uint64_t time) {
 	struct open_slice slice = track->open.items[--track->open.count];
+	const struct track *parent = track->parent ? tracks_find(reader, track->parent) : NULL;
+	bool of_thread = parent && parent->tid;
 	time = MAX(time, slice.time);
 	struct event event = {.kind = EVENT_GENERIC,
 			      .time = time,
 			      .cpu = CPU_NONE,
-			      .pid = track->pid,
-			      .tid = track->pid,
+			      .pid = of_thread ? parent->pid : track->pid,
+			      .tid = of_thread ? parent->tid : track->pid,
 			      .generic = {.provider = slice.provider,
 					  .name = slice.name,
 					  .stack = slice.stack,

@@ -6,6 +6,7 @@
 #include "event/points.h"
 #include "event/spool_format.h"
 #include "read/reader.h"
+#include "read/spool_counts.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -24,6 +25,8 @@ struct decoder {
 	uint64_t bad_records;
 	struct sample_copy copy; // of the sample that is being pushed
 	struct buffer unpacked;  // its bytes, if they were packed
+	struct counts counts;
+	uint32_t sample_event; // whose overflow the samples are of; 0: they are taken in time
 };
 
 static uint32_t name_string(struct decoder *decoder, const char *name) {
@@ -296,9 +299,10 @@ static bool decode_sample(struct decoder *decoder, struct cursor *in, const stru
 	event->pid = record.pid;
 	event->sample.weight = record.period;
 	bool blocked = head->flags & SAMPLE_BLOCKED;
-	event->sample.name = strings_add(decoder->strings, blocked                       ? EVENT_OFF_CPU
-							   : head->flags & SAMPLE_CYCLES ? "cycles"
-											 : "cpu-clock");
+	const char *in_time = head->flags & SAMPLE_CYCLES ? "cycles" : "cpu-clock";
+	event->sample.name = !blocked && decoder->sample_event
+				     ? decoder->sample_event
+				     : strings_add(decoder->strings, blocked ? EVENT_OFF_CPU : in_time);
 	event->sample.stack = add_addresses(decoder, stack, addresses, record.kernel_frames, FRAME_KERNEL);
 	event->sample.copy = copied ? &decoder->copy : NULL;
 	event->sample.flags = SAMPLE_RAW | (blocked ? SAMPLE_WAITS : 0);
@@ -348,6 +352,24 @@ static bool begins_later(const struct decoder *decoder, struct event *event) {
 	       event->kind != EVENT_EXIT;
 }
 
+// ---- counters ----
+
+static int decode_counters(struct decoder *decoder, struct cursor *in) {
+	return counts_describe(&decoder->counts, in, decoder->strings) ? 0 : bad_record(decoder);
+}
+
+static int decode_counts(struct decoder *decoder, struct cursor *body, const struct record *head,
+			 const struct event *place) {
+	bool bad = false;
+	if (place->time < decoder->start)
+		return 0;
+	decoder->time = MAX(decoder->time, place->time);
+	int error = counts_take(&decoder->counts, head, body, place, decoder->strings, decoder->sink, &bad);
+	return bad ? bad_record(decoder) : error;
+}
+
+// ---- batches ----
+
 static int decode_batch(struct decoder *decoder, struct cursor *in) {
 	struct batch batch;
 	cursor_copy(in, &batch, sizeof(batch));
@@ -365,6 +387,10 @@ static int decode_batch(struct decoder *decoder, struct cursor *in) {
 		if (head.size < sizeof(head) || body.failed)
 			return bad_record(decoder); // the rest of this batch has no beginning
 		struct event event = {.time = batch.base + head.delta, .cpu = batch.cpu};
+		if (head.kind == RECORD_COUNTS) {
+			error = decode_counts(decoder, &body, &head, &event);
+			continue;
+		}
 		if (head.kind >= RECORD_KIND_COUNT || !record_decoders[head.kind] ||
 		    (batch.cpu == BATCH_NO_CPU && head.kind != RECORD_MARK) ||
 		    !record_decoders[head.kind](decoder, &body, &head, &event)) {
@@ -408,6 +434,8 @@ static int decode_meta(struct decoder *decoder, struct cursor *in) {
 			      .time = decoder->time,
 			      .meta = {.key = strings_add(decoder->strings, key),
 				       .value = strings_add(decoder->strings, value)}};
+	if (strcmp(key, SPOOL_SAMPLE_EVENT) == 0)
+		decoder->sample_event = event.meta.value;
 	return sink_push(decoder->sink, &event);
 }
 
@@ -498,7 +526,7 @@ static int (*const block_decoders[])(struct decoder *, struct cursor *) = {
 	[SPOOL_CLOCK] = decode_clock,         [SPOOL_META] = decode_meta,
 	[SPOOL_TASK] = decode_task,           [SPOOL_LOST] = decode_lost,
 	[SPOOL_FORGOTTEN] = decode_forgotten, [SPOOL_MAPPING] = decode_mapping,
-	[SPOOL_CRASH] = decode_crash_stack,
+	[SPOOL_CRASH] = decode_crash_stack,   [SPOOL_COUNTERS] = decode_counters,
 };
 
 static bool spool_probe(const uint8_t *head, size_t size) {
@@ -573,6 +601,7 @@ static int spool_read(struct stream *input, const char *name, struct tables *tab
 	if (!error)
 		error = tell_the_end(input, name, &block);
 	buffer_free(&decoder.unpacked);
+	counts_free(&decoder.counts);
 	if (decoder.bad_records)
 		log_warning("%s: %" PRIu64 " records could not be understood", name, decoder.bad_records);
 	return error;

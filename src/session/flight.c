@@ -80,7 +80,7 @@ static void keep_facts(struct flight *flight, const struct piece *piece) {
 		struct cursor content = cursor_slice(&in, ((size_t)block.size + 7) & ~(size_t)7);
 		if (content.failed)
 			return;
-		if (block.type == SPOOL_META || block.type == SPOOL_CLOCK)
+		if (block.type == SPOOL_META || block.type == SPOOL_CLOCK || block.type == SPOOL_COUNTERS)
 			buffer_append(&flight->facts, begin, (size_t)(in.at - begin));
 		else if (block.type == SPOOL_WATERMARK)
 			flight->header.start = cursor_u64(&content);

@@ -18,7 +18,6 @@ struct picture {
 	struct output output; // opened at the end, if there is something to draw
 	uint64_t samples;
 	char *title;
-	char unit[16]; // of a millionth of the weights
 };
 
 struct drawing {
@@ -26,8 +25,17 @@ struct drawing {
 	struct sink *next;
 	struct pictures *pictures;
 	struct picture items[PICTURE_COUNT];
-	uint32_t off_cpu, cycles; // strings
+	struct tables *tables;
+	uint32_t off_cpu, cycles, cpu_clock; // strings
 };
+
+// Weights are nanoseconds as a rule, and cycles; else they count what was sampled.
+static void measure(struct drawing *drawing, struct picture *picture, uint32_t name) {
+	if (name == drawing->cycles)
+		flame_measure(picture->flame, "million cycles", 1e-6);
+	else if (name != drawing->cpu_clock && name != drawing->off_cpu)
+		flame_measure(picture->flame, strings_get(drawing->tables->strings, name), 1);
+}
 
 static int push(struct sink *sink, const struct event *event) {
 	struct drawing *drawing = CONTAINER_OF(sink, struct drawing, sink);
@@ -35,8 +43,8 @@ static int push(struct sink *sink, const struct event *event) {
 	if (event->kind == EVENT_SAMPLE) {
 		bool off = event->sample.name == drawing->off_cpu;
 		struct picture *picture = &drawing->items[off ? PICTURE_OFF_CPU : PICTURE_CPU];
-		if (!picture->samples++ && event->sample.name == drawing->cycles)
-			strcpy(picture->unit, "million cycles");
+		if (!picture->samples++)
+			measure(drawing, picture, event->sample.name);
 		error = sink_push(picture->flame, event);
 	} else {
 		for (int i = 0; !error && i < PICTURE_COUNT; i++)
@@ -91,6 +99,8 @@ struct sink *pictures_new(struct pictures *pictures, struct tables *tables, stru
 	drawing->sink = (struct sink){.push = push, .finish = finish, .destroy = destroy};
 	drawing->next = next;
 	drawing->pictures = pictures;
+	drawing->tables = tables;
+	drawing->cpu_clock = strings_add(tables->strings, "cpu-clock");
 	drawing->cycles = strings_add(tables->strings, "cycles");
 	drawing->off_cpu = strings_add(tables->strings, EVENT_OFF_CPU);
 	for (int i = 0; i < PICTURE_COUNT; i++) {
@@ -99,7 +109,7 @@ struct sink *pictures_new(struct pictures *pictures, struct tables *tables, stru
 		picture->title = memory_format("%s: %s", pictures->title, kinds[i].what);
 		options.title = picture->title;
 		options.profile.every_event = true; // those that come here are of one
-		options.unit = strcpy(picture->unit, "ms");
+		options.unit = "ms";
 		options.factor = 1e-6;
 		picture->flame = flame_open(&picture->output, tables, &options);
 	}

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 enum { DRAIN_INTERVAL_MS = 100 };
+#define COUNTERS_SHORTEST 1e-4 // seconds: more ticks would leave little time for the test
 
 // ---- the beginning ----
 
@@ -64,8 +65,14 @@ static int open_capture(struct recording *recording) {
 						  ? settings_sampled(recording->settings)
 						  : !recording->settings->without[source];
 	options.sample_frequency = (unsigned)recording->settings->sample;
+	options.sample_event = recording->settings->sample_event;
 	options.call_graph = (enum call_graph)recording->settings->call_graph;
 	options.off_cpu = recording->settings->off_cpu;
+	const struct settings *settings = recording->settings;
+	options.counting = (struct counting_options){
+		.events = settings->counters && *settings->counters ? settings->counters : NULL,
+		.interval = (uint64_t)(MAX(settings->counters_interval, COUNTERS_SHORTEST) * 1e9),
+		.per_slice = settings->counters_per_slice};
 	static const struct capture_backend *const backends[] = {&capture_bpf, &capture_perf};
 	char why[ARRAY_SIZE(backends)][256] = {{0}};
 	for (size_t i = 0; i < ARRAY_SIZE(backends); i++) {

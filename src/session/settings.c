@@ -27,7 +27,7 @@ enum setting_type {
 	TYPE_CHOICE,
 	TYPE_YES_NO,
 	TYPE_PROCESS,
-	TYPE_FREQUENCY, // 0: no
+	TYPE_SAMPLES, // 0: no; a frequency, EVENT@PERIOD, EVENT@NUMBERhz
 };
 
 struct setting {
@@ -85,10 +85,16 @@ static const struct setting table[SETTING_COUNT] = {
 	[SETTING_RING_SIZE] = {"ring-size", TYPE_SIZE, FIELD(ring_size), .least = 64 << 10,
 			       .most = 1ull << 32, .wanted = "a size from 64K to 4G"},
 	[SETTING_RING_SECONDS] = {"ring-seconds", TYPE_SECONDS, FIELD(ring_seconds), .wanted = "seconds"},
-	[SETTING_SAMPLE] = {"sample", TYPE_FREQUENCY, FIELD(sample), .bare = "999",
-			    .wanted = "a number from 1 to 20000, or 'no'"},
+	[SETTING_SAMPLE] = {"sample", TYPE_SAMPLES, FIELD(sample), .bare = "999",
+			    .wanted = "a number from 1 to 20000, an event as in cycles@100000 or "
+				      "cycles@999hz, or 'no'"},
 	[SETTING_OFF_CPU] = {"off-cpu", TYPE_YES_NO, FIELD(off_cpu), .bare = "yes",
 			     .wanted = "'yes' or 'no'"},
+	[SETTING_COUNTERS] = {"counters", TYPE_TEXT, FIELD(counters), .wanted = "a list of events"},
+	[SETTING_COUNTER_TIME] = {"counters-interval", TYPE_SECONDS, FIELD(counters_interval),
+				  .wanted = "a time, as in 10ms"},
+	[SETTING_COUNTER_SLICES] = {"counters-per-slice", TYPE_YES_NO, FIELD(counters_per_slice),
+				    .bare = "yes", .wanted = "'yes' or 'no'"},
 	[SETTING_HEAP] = {"heap", TYPE_YES_NO, FIELD(heap), .bare = "yes", .wanted = "'yes' or 'no'"},
 	[SETTING_CALL_GRAPH] = {"call-graph", TYPE_CHOICE, FIELD(call_graph), .choices = call_graph_choices,
 				.wanted = "'auto', 'fp' or 'dwarf'"},
@@ -184,6 +190,14 @@ static bool descriptor_is_closed(const char *name) {
 	return fd >= 0 && fcntl(fd, F_GETFD) < 0;
 }
 
+// EVENT@PERIOD or EVENT@NUMBERhz; what the event is, is looked at when the machine is known.
+static bool is_overflow(const char *text) {
+	const char *at = strrchr(text, '@');
+	size_t digits = at ? strspn(at + 1, "0123456789") : 0;
+	return digits && digits < 19 && at > text && strspn(at + 1, "0") < digits &&
+	       (!at[1 + digits] || strcasecmp(at + 1 + digits, "hz") == 0);
+}
+
 // `text` lives as long as the settings do.
 static bool parse(struct settings *settings, const struct setting *setting, const char *text) {
 	void *field = (char *)settings + setting->offset;
@@ -205,7 +219,10 @@ static bool parse(struct settings *settings, const struct setting *setting, cons
 		return parse_number(setting, text, field);
 	case TYPE_CHOICE:
 		return parse_choice(setting, text, field);
-	case TYPE_FREQUENCY:
+	case TYPE_SAMPLES:
+		settings->sample_event = is_overflow(text) ? text : NULL;
+		if (settings->sample_event)
+			return parse(settings, setting, setting->bare) && (settings->sample_event = text);
 		answer = yes_no(text);
 		*(int *)field = answer == 1 && text[1] ? atoi(setting->bare) : atoi(text);
 		return answer == 0 || (*(int *)field > 0 && *(int *)field <= 20000 &&
@@ -368,6 +385,7 @@ bool settings_load(struct settings *settings) {
 				      .wait_tree = -1,
 				      .cases = true,
 				      .grace = 5,
+				      .counters_interval = 0.01,
 				      .timeout_status = 124,
 				      .core_limit = (size_t)1 << 30,
 				      .keep = KEEP_ALWAYS};
@@ -470,8 +488,13 @@ void setting_value(const struct settings *settings, enum setting_id id, struct b
 	case TYPE_CHOICE:
 		buffer_printf(text, "%s", setting->choices[*(const int *)field]);
 		break;
+	case TYPE_SAMPLES:
+		if (settings->sample_event)
+			buffer_printf(text, "%s", settings->sample_event);
+		else if (*(const int *)field)
+			buffer_printf(text, "%d", *(const int *)field);
+		break;
 	case TYPE_PROCESS:
-	case TYPE_FREQUENCY:
 		if (*(const int *)field)
 			buffer_printf(text, "%d", *(const int *)field);
 		break;

@@ -21,6 +21,9 @@ enum setting_id {
 	SETTING_RING_SECONDS,
 	SETTING_SAMPLE,
 	SETTING_OFF_CPU,
+	SETTING_COUNTERS,
+	SETTING_COUNTER_TIME,
+	SETTING_COUNTER_SLICES,
 	SETTING_HEAP,
 	SETTING_CALL_GRAPH,
 	SETTING_DURATION,
@@ -59,33 +62,37 @@ enum recording_type { RECORD_TO_FILE, RECORD_TO_MEMORY }; // memory: a flight re
 struct settings {
 	const char *name; // NULL: made from the command
 	const char *output_dir;
-	const char *profile;   // a built-in one, or a file
-	const char *json;      // a number: this descriptor; else a file; NULL: no
-	int attachments;       // enum attachments
-	char **command;        // ends with NULL
-	int enabled;           // enum enabled
-	int scope;             // enum capture_scope
-	int type;              // enum recording_type
-	size_t ring_size;      // bytes that a flight recorder holds
-	double ring_seconds;   // and for how long, 0: as long as there is room
-	size_t buffer_size;    // 0: sized to the machine
-	int sample;            // CPU samples in a second, 0: none
-	bool off_cpu;          // stacks of threads that wait, and for how long
-	bool heap;             // what the test allocates, and where
-	int call_graph;        // enum call_graph: how their stacks are walked
-	double duration;       // seconds after which recording stops, 0: with the test
-	double wait_tree;      // seconds to wait for the test's orphans, 0: for ever, negative: do not
-	double timeout;        // seconds the test may take, 0: without limit
-	double grace;          // seconds between SIGTERM and SIGKILL then
-	int timeout_status;    // and our exit status
-	bool core;             // save a core of a test that hangs
-	size_t core_limit;     // bytes
-	int keep;              // enum keep
-	size_t max_total_size; // bytes of artifacts in the output folder, 0: any
-	double max_age;        // seconds they stay there, 0: for ever
-	int pid;               // of the process that an operation is about, 0: the caller
-	bool strict;           // no trace, no test
-	bool cases;            // a trace for each case that the test tells of
+	const char *profile;      // a built-in one, or a file
+	const char *json;         // a number: this descriptor; else a file; NULL: no
+	int attachments;          // enum attachments
+	char **command;           // ends with NULL
+	int enabled;              // enum enabled
+	int scope;                // enum capture_scope
+	int type;                 // enum recording_type
+	size_t ring_size;         // bytes that a flight recorder holds
+	double ring_seconds;      // and for how long, 0: as long as there is room
+	size_t buffer_size;       // 0: sized to the machine
+	int sample;               // CPU samples in a second, 0: none
+	const char *sample_event; // EVENT@PERIOD: by its overflow, where there is such an event
+	bool off_cpu;             // stacks of threads that wait, and for how long
+	const char *counters;     // events that are counted beside; NULL: none
+	double counters_interval; // seconds
+	bool counters_per_slice;  // for each stay of a thread on a CPU
+	bool heap;                // what the test allocates, and where
+	int call_graph;           // enum call_graph: how their stacks are walked
+	double duration;          // seconds after which recording stops, 0: with the test
+	double wait_tree;         // seconds to wait for the test's orphans, 0: for ever, negative: do not
+	double timeout;           // seconds the test may take, 0: without limit
+	double grace;             // seconds between SIGTERM and SIGKILL then
+	int timeout_status;       // and our exit status
+	bool core;                // save a core of a test that hangs
+	size_t core_limit;        // bytes
+	int keep;                 // enum keep
+	size_t max_total_size;    // bytes of artifacts in the output folder, 0: any
+	double max_age;           // seconds they stay there, 0: for ever
+	int pid;                  // of the process that an operation is about, 0: the caller
+	bool strict;              // no trace, no test
+	bool cases;               // a trace for each case that the test tells of
 	bool keep_spool;
 	bool without[RECORD_SOURCE_COUNT]; // sources that the profile does not want
 	bool quiet, verbose;

@@ -100,13 +100,35 @@ static void show_default_metrics(struct counting *counting) {
 			array_push(&counting->shown, &counting->metrics.metrics.items[i]);
 }
 
+// The user's own metrics are behind the built-in ones, and the last of a name counts.
+static int read_own_metrics(struct counting *counting) {
+	const char *path = counting->options->metric_file;
+	struct input input;
+	int error = path ? input_open(&input, path) : 0;
+	if (!path)
+		return 0;
+	if (error) {
+		log_error("%s: %s", path, strerror(-error));
+		return STAT_USAGE;
+	}
+	CLEANUP_FREE char *text = memory_format("%.*s", (int)MIN(input.size, (size_t)1 << 20),
+						(const char *)input.data);
+	int line = metrics_read(&counting->metrics, text);
+	input_close(&input);
+	if (line)
+		log_error("%s:%d: this is no metric or event, as 'tracelet stat man' has them", path, line);
+	return line ? STAT_USAGE : 0;
+}
+
 static int choose_events(struct counting *counting) {
 	const struct stat_options *options = counting->options;
 	CLEANUP_FREE char *cpu = metrics_this_cpu();
 	metrics_load(&counting->metrics, cpu);
-	int status = stat_take_assertions(counting);
+	int status = read_own_metrics(counting);
+	if (!status)
+		status = stat_take_assertions(counting);
 	if (!status && options->baseline)
-		status = stat_baseline_read(&counting->baseline, options->baseline);
+		status = stat_baseline_read(&counting->baseline, options->baseline, NULL);
 	if (!status && options->events)
 		status = add_events(counting, options->events);
 	if (!status && options->metrics)
@@ -268,11 +290,13 @@ static void count_until_over(struct counting *counting, struct watched *watched,
 static int open_output(struct counting *counting) {
 	const struct stat_options *options = counting->options;
 	counting->fd = options->command ? STDERR_FILENO : STDOUT_FILENO;
-	if (!options->output)
+	clock_gettime(CLOCK_REALTIME, &counting->begun);
+	if (!options->output || stat_wants_files(options))
 		return 0;
-	int error = output_open(&counting->file, options->output, OUTPUT_REPLACE);
+	counting->file_name = stat_file_name(options, &counting->begun, STAT_ALL_PLACES);
+	int error = output_open(&counting->file, counting->file_name, OUTPUT_REPLACE);
 	if (error)
-		log_error("%s: %s", options->output, strerror(-error));
+		log_error("%s: %s", counting->file_name, strerror(-error));
 	counting->to_file = !error;
 	return error ? STAT_USAGE : 0;
 }
@@ -289,7 +313,8 @@ static int open_counters(struct counting *counting, pid_t test) {
 	}
 	counters_open(&counting->counters, &counting->events, counting->places.items, counting->places.count);
 	counting->total = new_reading(counting);
-	stat_report_begin(counting);
+	if (!counting->test)
+		stat_report_begin(counting);
 	counters_enable(&counting->counters);
 	return 0;
 }
@@ -307,8 +332,9 @@ static int count_command(struct counting *counting) {
 	if (error)
 		return test_say_not_started(command[0], -error);
 	int named = counting->options->output ? descriptor_named(counting->options->output) : -1;
-	descriptors_give_up(
-		(int[]){test.gate, test.exec_error, counting->to_file ? counting->file.fd : -1, named}, 4);
+	descriptors_give_up((int[]){test.gate, test.exec_error, counting->to_file ? counting->file.fd : -1,
+				    named, counting->case_report},
+			    5);
 	int status = open_counters(counting, test.pid);
 	if (status) {
 		close(test.gate); // it ends without having begun
@@ -321,7 +347,9 @@ static int count_command(struct counting *counting) {
 		return test_say_not_started(command[0], error);
 	count_until_over(counting, &watched, begin);
 	int of_command = test_shell_status(watched.wait_status);
-	status = finish(counting);
+	if (counting->test)
+		stat_report_case(counting, of_command);
+	status = counting->test ? stat_check(counting) : finish(counting);
 	// A report that cannot be written does not make a test fail; a count that is too high does.
 	return of_command ? of_command : status == STAT_DIFFERS ? status : 0;
 }
@@ -352,6 +380,7 @@ static void counting_free(struct counting *counting) {
 		free(counting->timeline.items[i].counts);
 	for (size_t i = 0; i < counting->assertions.count; i++)
 		formula_free(&counting->assertions.items[i].formula);
+	free(counting->file_name);
 	array_free(&counting->timeline);
 	array_free(&counting->assertions);
 	array_free(&counting->shown);
@@ -363,12 +392,14 @@ static void counting_free(struct counting *counting) {
 }
 
 int session_stat(const struct stat_options *options) {
-	struct counting counting = {.options = options};
+	struct counting counting = {.options = options, .case_report = -1};
 	int status = choose_events(&counting);
 	if (!status)
 		status = open_output(&counting);
 	if (!status)
-		status = options->command ? count_command(&counting) : count_others(&counting);
+		status = options->per_test  ? stat_each_case(&counting, count_command)
+			 : options->command ? count_command(&counting)
+					    : count_others(&counting);
 	counting_free(&counting);
 	return status;
 }

@@ -6,6 +6,8 @@
 #include "capture/pmu/counters.h"
 #include "capture/pmu/metrics.h"
 
+#include <time.h>
+
 enum stat_format { STAT_TABLE, STAT_JSON, STAT_CSV };
 
 struct stat_options {
@@ -17,9 +19,10 @@ struct stat_options {
 	double interval;              // seconds
 	unsigned count;               // so many intervals; 0: until the end
 	enum stat_format format;
-	bool timeline, per_core, per_thread, system, quiet;
-	pid_t pid;      // 0: none
-	char **command; // NULL: none
+	bool timeline, per_core, per_thread, per_test, system, quiet;
+	const char *metric_file; // of the user's own; NULL: none
+	pid_t pid;               // 0: none
+	char **command;          // NULL: none
 	struct {
 		const char **items;
 		size_t count, capacity;
@@ -57,8 +60,12 @@ struct counting {
 	struct counters counters;
 	struct stat_reading total;
 	ARRAY(struct stat_reading) timeline;
+	const char *test;   // the case of a test program that is counted now; NULL: all of the command
+	int case_report;    // where its part of the report goes
 	struct output file; // of options->output
 	bool to_file;
+	char *file_name; // options->output with its words filled in
+	struct timespec begun;
 	int fd;          // else
 	int write_error; // the first one there, -errno
 };
@@ -68,6 +75,12 @@ enum { STAT_DIFFERS = 3, STAT_USAGE = 2, STAT_ALL_PLACES = -2 };
 // Counts and tells; returns the exit status: the command's, or 3 if that is 0 and an assertion
 // does not hold or the baseline is exceeded.
 int session_stat(const struct stat_options *options);
+
+// ---- cases (stat_cases.c) ----
+
+// Counts each case of a test program by itself; `count` counts the command of `counting` and returns
+// its status. Returns that of all.
+int stat_each_case(struct counting *counting, int (*count)(struct counting *counting));
 
 // ---- values (stat_values.c) ----
 
@@ -91,6 +104,8 @@ double stat_lookup(const char *name, void *part); // as formulas want it
 void stat_report_begin(struct counting *counting);
 void stat_report_row(struct counting *counting, const struct stat_reading *reading); // of a timeline, at once
 int stat_report_end(struct counting *counting);                                      // 0 or STAT_USAGE
+void stat_report_case(struct counting *counting, int status);           // of `test`, to its own descriptor
+int stat_report_cases(struct counting *counting, struct buffer *cases); // the parts of all; 0 or STAT_USAGE
 
 // For each CPU or thread that is told of by itself.
 typedef void stat_part_taker(const struct stat_part *part, void *context);
@@ -100,12 +115,23 @@ void stat_part_name(const struct stat_part *part, char name[64]); // "CPU 0", "t
 void stat_table_begin(struct counting *counting, struct buffer *text);
 void stat_table_row(struct counting *counting, const struct stat_reading *reading, struct buffer *text);
 void stat_table_end(struct counting *counting, struct buffer *text);
+void stat_table_sparks(struct counting *counting, struct buffer *text); // for a terminal
+void stat_table_case(struct counting *counting, int status, struct buffer *text);
+
+// ---- names of files (stat_name.c) ----
+
+// A name with {timestamp}, {class} (core, thread, test or all) and {core} filled in, to be freed.
+// `core` STAT_ALL_PLACES: "all".
+char *stat_file_name(const struct stat_options *options, const struct timespec *time, int core);
+// A file for each core is wanted.
+bool stat_wants_files(const struct stat_options *options);
 
 // ---- checks (stat_check.c, stat_baseline.c) ----
 
 int stat_take_assertions(struct counting *counting); // 0 or STAT_USAGE, as was said
 int stat_check(const struct counting *counting);     // 0 or STAT_DIFFERS, as was said
-int stat_baseline_read(struct stat_baseline *baseline, const char *path);
+// Of one case, if the file has cases; `test` NULL: of all of them, for the names of the events.
+int stat_baseline_read(struct stat_baseline *baseline, const char *path, const char *test);
 void stat_baseline_free(struct stat_baseline *baseline);
 // For people: "1,234,567", "0.98".
 char *stat_number(double value, char text[40]);

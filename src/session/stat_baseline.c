@@ -21,7 +21,31 @@ static void take_counters(struct stat_baseline *baseline, struct json_object *co
 	}
 }
 
-int stat_baseline_read(struct stat_baseline *baseline, const char *path) {
+static bool take_reading(struct stat_baseline *baseline, struct json_object *reading) {
+	struct json_object *core, *overall, *counters;
+	bool good = json_object_object_get_ex(reading, "core", &core) &&
+		    json_object_object_get_ex(core, "overall", &overall) &&
+		    json_object_object_get_ex(overall, "Systemwide_Overall_Performance_Counters",
+					      &counters) &&
+		    json_object_is_type(counters, json_type_array);
+	if (good)
+		take_counters(baseline, counters);
+	return good;
+}
+
+// A case that is not in there is new, and has nothing to be compared with.
+static bool take_cases(struct stat_baseline *baseline, struct json_object *tests, const char *test) {
+	bool good = json_object_is_type(tests, json_type_array);
+	for (size_t i = 0; good && i < json_object_array_length(tests); i++) {
+		struct json_object *reading = json_object_array_get_idx(tests, i), *name;
+		bool named = json_object_object_get_ex(reading, "test", &name);
+		if (!test || (named && strcmp(json_object_get_string(name), test) == 0))
+			return take_reading(baseline, reading);
+	}
+	return good;
+}
+
+int stat_baseline_read(struct stat_baseline *baseline, const char *path, const char *test) {
 	struct input input;
 	int error = input_open(&input, path);
 	if (error) {
@@ -33,15 +57,10 @@ int stat_baseline_read(struct stat_baseline *baseline, const char *path) {
 					   ? json_tokener_parse_ex(tokener, (const char *)input.data,
 								   (int)input.size)
 					   : NULL;
-	struct json_object *core, *overall, *counters;
-	bool good = json_object_object_get_ex(root, "core", &core) &&
-		    json_object_object_get_ex(core, "overall", &overall) &&
-		    json_object_object_get_ex(overall, "Systemwide_Overall_Performance_Counters",
-					      &counters) &&
-		    json_object_is_type(counters, json_type_array);
-	if (good)
-		take_counters(baseline, counters);
-	else
+	struct json_object *tests;
+	bool good = json_object_object_get_ex(root, "tests", &tests) ? take_cases(baseline, tests, test)
+								     : take_reading(baseline, root);
+	if (!good)
 		log_error("%s: this was not written by 'tracelet stat --json'", path);
 	json_object_put(root);
 	json_tokener_free(tokener);

@@ -4,6 +4,7 @@
 #include "base/log.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 int stat_take_assertions(struct counting *counting) {
@@ -36,23 +37,32 @@ static const struct pmu_event *missing_event(const struct counting *counting, co
 	return NULL;
 }
 
+// Of which case the next words are: "name: ", or nothing.
+static const char *of_test(const struct counting *counting, char text[96]) {
+	*text = 0;
+	if (counting->test)
+		snprintf(text, 96, "%.90s: ", counting->test);
+	return text;
+}
+
 static int check_assertion(const struct counting *counting, const struct stat_assertion *assertion) {
 	struct stat_part whole = stat_whole(counting, &counting->total);
 	double left, right;
-	char text[2][40];
+	char text[2][40], test[96];
+	of_test(counting, test);
 	if (formula_holds(&assertion->formula, stat_lookup, &whole, &left, &right))
 		return 0;
 	if (!isnan(left) && !isnan(right)) {
-		log_error("--assert '%s': it is %s, compared with %s", assertion->text,
+		log_error("%s--assert '%s': it is %s, compared with %s", test, assertion->text,
 			  stat_number(left, text[0]), stat_number(right, text[1]));
 		return STAT_DIFFERS;
 	}
 	const struct pmu_event *event = missing_event(counting, &assertion->formula);
 	if (event)
-		log_warning("--assert '%s' was not checked: %s is not available: %s", assertion->text,
+		log_warning("%s--assert '%s' was not checked: %s is not available: %s", test, assertion->text,
 			    event->name, event->missing);
 	else
-		log_warning("--assert '%s' was not checked: it has no value", assertion->text);
+		log_warning("%s--assert '%s' was not checked: it has no value", test, assertion->text);
 	return 0;
 }
 
@@ -61,12 +71,13 @@ static int check_baseline(const struct counting *counting, size_t index) {
 	double before = counting->baseline.items[index].value;
 	const struct pmu_event *event = pmu_events_find(&counting->events, name);
 	struct stat_part whole = stat_whole(counting, &counting->total);
-	char text[2][40];
+	char text[2][40], test[96];
+	of_test(counting, test);
 	if (!event)
 		return 0;
 	double now = stat_event_value(&whole, (size_t)(event - counting->events.items)) / event->scale;
 	if (isnan(now)) {
-		log_warning("%s was not compared with the baseline: it is not available: %s", name,
+		log_warning("%s%s was not compared with the baseline: it is not available: %s", test, name,
 			    event->missing ? event->missing : "it was never on a counter");
 		return 0;
 	}
@@ -75,8 +86,8 @@ static int check_baseline(const struct counting *counting, size_t index) {
 		return 0;
 	// Less is better, whatever is counted: not a failure, but a baseline to be renewed.
 	bool worse = change > 0;
-	(worse ? log_error : log_warning)("%s: %s, in the baseline %s (%+.2f%%, tolerance %.4g%%)", name,
-					  stat_number(now, text[0]), stat_number(before, text[1]),
+	(worse ? log_error : log_warning)("%s%s: %s, in the baseline %s (%+.2f%%, tolerance %.4g%%)", test,
+					  name, stat_number(now, text[0]), stat_number(before, text[1]),
 					  100 * change, 100 * counting->options->tolerance);
 	return worse ? STAT_DIFFERS : 0;
 }

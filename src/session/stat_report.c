@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 // ---- parts ----
 
@@ -172,11 +173,17 @@ static void write_json(const struct counting *counting, struct buffer *text) {
 
 // ---- CSV ----
 
+#define CSV_NAMES "seconds,core,thread,name,value,scaled_value,share,per_second,note\n"
+
 static void append_quoted(struct buffer *text, const char *value) {
 	dump_csv_text(text, value, strlen(value));
 }
 
 static void append_where(struct buffer *text, const struct stat_part *part, const char *name) {
+	if (part->counting->test) {
+		append_quoted(text, part->counting->test);
+		buffer_append(text, ",", 1);
+	}
 	buffer_printf(text, "%.6f,", part->reading->end);
 	if (part->cpu != STAT_ALL_PLACES)
 		buffer_printf(text, "%d", part->cpu);
@@ -229,6 +236,49 @@ static void append_csv(const struct counting *counting, const struct stat_readin
 
 // ---- all of it ----
 
+// A file of CSV for one core.
+struct core_files {
+	struct counting *counting;
+	int error;
+};
+
+static void write_core(const struct stat_part *part, void *context) {
+	struct core_files *files = context;
+	struct counting *counting = files->counting;
+	CLEANUP_FREE char *name = stat_file_name(counting->options, &counting->begun, part->cpu);
+	struct buffer text = {0};
+	struct output output;
+	buffer_printf(&text, CSV_NAMES);
+	struct stat_part row = *part;
+	for (size_t i = 0; i < counting->timeline.count; i++) {
+		row.reading = &counting->timeline.items[i];
+		append_csv_part(&row, &text);
+	}
+	if (!counting->timeline.count)
+		append_csv_part(part, &text);
+	int error = output_open(&output, name, OUTPUT_REPLACE);
+	if (!error) {
+		output_write(&output, text.data, text.size);
+		error = output_commit(&output);
+	}
+	if (error)
+		log_error("%s: %s", name, strerror(-error));
+	files->error = files->error ? files->error : error;
+	buffer_free(&text);
+}
+
+static int write_files(struct counting *counting) {
+	struct core_files files = {.counting = counting};
+	stat_each_part(counting, &counting->total, write_core, &files);
+	return files.error ? STAT_USAGE : 0;
+}
+
+static void report_table(struct counting *counting, struct buffer *text) {
+	if (counting->options->timeline && !counting->to_file && isatty(counting->fd))
+		stat_table_sparks(counting, text);
+	stat_table_end(counting, text);
+}
+
 static void put(struct counting *counting, struct buffer *text) {
 	if (counting->to_file)
 		output_write(&counting->file, text->data, text->size);
@@ -239,15 +289,19 @@ static void put(struct counting *counting, struct buffer *text) {
 
 void stat_report_begin(struct counting *counting) {
 	struct buffer text = {0};
+	if (stat_wants_files(counting->options))
+		return;
 	if (counting->options->format == STAT_TABLE)
 		stat_table_begin(counting, &text);
 	else if (counting->options->format == STAT_CSV)
-		buffer_printf(&text, "seconds,core,thread,name,value,scaled_value,share,per_second,note\n");
+		buffer_printf(&text, "%s" CSV_NAMES, counting->options->per_test ? "test," : "");
 	put(counting, &text);
 }
 
 void stat_report_row(struct counting *counting, const struct stat_reading *reading) {
 	struct buffer text = {0};
+	if (stat_wants_files(counting->options))
+		return;
 	if (counting->options->format == STAT_TABLE)
 		stat_table_row(counting, reading, &text);
 	else if (counting->options->format == STAT_CSV)
@@ -255,18 +309,61 @@ void stat_report_row(struct counting *counting, const struct stat_reading *readi
 	put(counting, &text);
 }
 
+static int close_report(struct counting *counting) {
+	int error = counting->to_file ? output_commit(&counting->file) : counting->write_error;
+	if (error)
+		log_error("%s: %s", counting->to_file ? counting->file_name : "cannot write the report",
+			  strerror(-error));
+	return error ? STAT_USAGE : 0;
+}
+
 int stat_report_end(struct counting *counting) {
 	struct buffer text = {0};
 	if (counting->options->format == STAT_JSON)
 		write_json(counting, &text);
+	else if (stat_wants_files(counting->options))
+		return write_files(counting);
 	else if (counting->options->format == STAT_TABLE)
-		stat_table_end(counting, &text);
+		report_table(counting, &text);
 	else if (!counting->options->timeline)
 		append_csv(counting, &counting->total, &text);
 	put(counting, &text);
-	int error = counting->to_file ? output_commit(&counting->file) : counting->write_error;
-	if (error)
-		log_error("%s: %s", counting->to_file ? counting->options->output : "cannot write the report",
-			  strerror(-error));
-	return error ? STAT_USAGE : 0;
+	return close_report(counting);
+}
+
+// ---- cases ----
+
+void stat_report_case(struct counting *counting, int status) {
+	struct buffer text = {0};
+	if (counting->options->format == STAT_JSON) {
+		struct json json = json_into(&text);
+		json_object(&json, NULL);
+		json_string(&json, "test", counting->test);
+		json_uint(&json, "exit_status", (uint64_t)status);
+		write_reading(&json, counting, &counting->total);
+		json_close_object(&json);
+		buffer_append(&text, ",", 1);
+	} else if (counting->options->format == STAT_CSV) {
+		append_csv(counting, &counting->total, &text);
+	} else {
+		stat_table_case(counting, status, &text);
+	}
+	file_write_all(counting->case_report, text.data, text.size);
+	buffer_free(&text);
+}
+
+int stat_report_cases(struct counting *counting, struct buffer *cases) {
+	struct buffer text = {0};
+	stat_report_begin(counting);
+	if (counting->options->format == STAT_JSON) {
+		if (cases->size)
+			cases->size--; // the last comma
+		buffer_printf(&text, "{\"tests\":[");
+		buffer_append(&text, cases->data, cases->size);
+		buffer_printf(&text, "]}\n");
+	} else {
+		buffer_append(&text, cases->data, cases->size);
+	}
+	put(counting, &text);
+	return close_report(counting);
 }

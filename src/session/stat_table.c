@@ -82,7 +82,7 @@ static int column_width(const struct counting *counting, size_t event) {
 }
 
 void stat_table_begin(struct counting *counting, struct buffer *text) {
-	if (!counting->options->timeline)
+	if (!counting->options->timeline && !counting->options->per_test)
 		return;
 	buffer_printf(text, "  %10s", "SECONDS");
 	if (counting->options->per_core || counting->options->per_thread)
@@ -92,6 +92,8 @@ void stat_table_begin(struct counting *counting, struct buffer *text) {
 	for (size_t i = 0; i < counting->shown.count; i++)
 		if (counting->options->metrics)
 			buffer_printf(text, "  %14s", counting->shown.items[i]->name);
+	if (counting->options->per_test)
+		buffer_printf(text, "  TEST");
 	buffer_printf(text, "\n");
 }
 
@@ -126,6 +128,62 @@ void stat_table_row(struct counting *counting, const struct stat_reading *readin
 	} else {
 		struct stat_part whole = stat_whole(counting, reading);
 		append_row(&whole, text);
+	}
+}
+
+// ---- cases ----
+
+// A row for each.
+void stat_table_case(struct counting *counting, int status, struct buffer *text) {
+	struct stat_part whole = stat_whole(counting, &counting->total);
+	append_row(&whole, text);
+	text->size--; // the end of the line
+	buffer_printf(text, "  %s", counting->test);
+	if (status)
+		buffer_printf(text, " (exit status %d)", status);
+	buffer_printf(text, "\n");
+}
+
+// ---- spark lines ----
+
+// Of each row one letter, from the least to the most; of many rows as many together as fit.
+static void append_spark(struct counting *counting, size_t event, struct buffer *text) {
+	static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	enum { WIDEST = 60 };
+	size_t rows = counting->timeline.count, width = MIN(rows, (size_t)WIDEST);
+	double values[WIDEST] = {0}, most = 0;
+	for (size_t i = 0; i < rows; i++) {
+		const struct stat_reading *reading = &counting->timeline.items[i];
+		struct stat_part part = stat_whole(counting, reading);
+		double seconds = reading->end - reading->begin;
+		struct count count = stat_count(&part, event);
+		double rate = seconds > 0 ? count.scaled / seconds : 0;
+		size_t column = i * width / rows;
+		values[column] = MAX(values[column], rate);
+		most = MAX(most, rate);
+	}
+	for (size_t i = 0; i < width; i++)
+		buffer_printf(
+			text, "%s",
+			blocks[most > 0 ? (size_t)(values[i] / most * (ARRAY_SIZE(blocks) - 1) + 0.5) : 0]);
+}
+
+void stat_table_sparks(struct counting *counting, struct buffer *text) {
+	char number[40];
+	if (counting->timeline.count < 2)
+		return;
+	buffer_printf(text, "\n");
+	for (size_t i = 0; i < counting->events.count; i++) {
+		if (counting->events.items[i].missing)
+			continue;
+		double most = 0;
+		for (size_t row = 0; row < counting->timeline.count; row++) {
+			struct stat_part part = stat_whole(counting, &counting->timeline.items[row]);
+			most = MAX(most, stat_count(&part, i).scaled);
+		}
+		buffer_printf(text, "  %-28s  ", counting->events.items[i].name);
+		append_spark(counting, i, text);
+		buffer_printf(text, "  at most %s in a row\n", stat_number(round(most), number));
 	}
 }
 

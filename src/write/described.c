@@ -332,6 +332,8 @@ bool describe(struct describer *describer, const struct event *event, struct des
 		return false;
 	kinds[event->kind].fields(describer, event);
 	out->provider = kinds[event->kind].provider;
+	if (event->kind == EVENT_COUNTER && event->counter.provider)
+		out->provider = strings_get(strings, event->counter.provider);
 	out->name = event->kind == EVENT_SAMPLE ? strings_get(strings, event->sample.name)
 						: kinds[event->kind].name;
 	out->fields = describer->fields.items;

@@ -137,6 +137,12 @@ static void flame_destroy(struct sink *sink) {
 	free(flame);
 }
 
+void flame_measure(struct sink *sink, const char *unit, double factor) {
+	struct flame *flame = CONTAINER_OF(sink, struct flame, sink);
+	flame->options.unit = unit;
+	flame->options.factor = factor;
+}
+
 struct sink *flame_open(struct output *output, struct tables *tables, const struct flame_options *options) {
 	struct flame *flame = memory_alloc(sizeof(*flame));
 	flame->sink = (struct sink){.push = flame_push, .finish = flame_finish, .destroy = flame_destroy};

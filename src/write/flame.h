@@ -22,6 +22,8 @@ struct flame_options {
 extern const struct flame_options flame_defaults;
 
 struct sink *flame_open(struct output *output, struct tables *tables, const struct flame_options *options);
+// What the weights of a flame graph turn out to be, before it is finished; `unit` lives as long as it.
+void flame_measure(struct sink *flame, const char *unit, double factor);
 
 // ---- colours (flame_colour.c) ----
 

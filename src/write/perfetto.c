@@ -595,6 +595,7 @@ static void destroy(struct sink *sink) {
 	ftrace_destroy(perfetto);
 	marks_destroy(perfetto);
 	events_destroy(perfetto->more);
+	counters_destroy(perfetto->counters);
 	buffer_free(&perfetto->packet);
 	array_free(&perfetto->facts);
 	array_free(&perfetto->crashes);
@@ -613,6 +614,7 @@ static struct sink *perfetto_open(struct output *output, struct tables *tables) 
 	perfetto->strings = tables->strings;
 	perfetto->stacks = tables->stacks;
 	perfetto->more = events_new();
+	perfetto->counters = counters_new();
 	perfetto->outside_name = strings_add(tables->strings, NAME_OUTSIDE);
 	perfetto->lost_name = strings_add(tables->strings, NAME_LOST);
 	return &perfetto->sink;

@@ -2,6 +2,7 @@
 // a trace says (who lived when, what it is called, what the whole is about);
 // perfetto_ftrace.c packs the scheduler's and the kernel's events, per CPU;
 // perfetto_events.c writes samples, generic events and counters;
+// perfetto_counters.c writes counters of a PMU, which add up;
 // perfetto_marks.c writes what the test says about itself.
 #pragma once
 
@@ -93,6 +94,7 @@ struct perfetto {
 	ARRAY(struct crash) crashes;
 	uint32_t outside_name, lost_name;
 	struct more_events *more;             // perfetto_events.c's own
+	struct counter_tracks *counters;      // perfetto_counters.c's own
 	struct map mark_names, mark_counters; // perfetto_marks.c: what has been written
 	uint64_t mark_tracks;
 };
@@ -135,6 +137,15 @@ int events_generic(struct perfetto *perfetto, const struct event *event);
 int events_counter(struct perfetto *perfetto, const struct event *event);
 struct more_events *events_new(void);
 void events_destroy(struct more_events *more);
+
+// ---- perfetto_counters.c ----
+
+int counters_add(struct perfetto *perfetto, const struct event *event); // EVENT_COUNTER that adds
+// A generic event that tells of a thread's slice, and the track for it; 0: there is no such thread.
+bool counters_is_slice(const struct perfetto *perfetto, const struct event *event);
+int counters_slice_track(struct perfetto *perfetto, const struct event *event, uint64_t *track);
+struct counter_tracks *counters_new(void);
+void counters_destroy(struct counter_tracks *tracks);
 
 // ---- perfetto_marks.c ----
 

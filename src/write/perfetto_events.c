@@ -407,10 +407,11 @@ static int take_lane(struct perfetto *perfetto, const struct event *event, uint6
 static int write_slice(struct perfetto *perfetto, const struct event *event) {
 	uint64_t uuid,
 		begin = event->time > event->generic.duration ? event->time - event->generic.duration : 0;
-	int error = take_lane(perfetto, event, &begin, &uuid);
-	if (!error)
+	int error = counters_is_slice(perfetto, event) ? counters_slice_track(perfetto, event, &uuid)
+						       : take_lane(perfetto, event, &begin, &uuid);
+	if (!error && uuid)
 		error = write_generic(perfetto, event, TYPE_SLICE_BEGIN, uuid, begin);
-	if (error)
+	if (error || !uuid)
 		return error;
 	size_t mark = generic_begin(perfetto, MAX(event->time, begin));
 	size_t body = proto_begin(&perfetto->packet, PACKET_TRACK_EVENT);
@@ -436,6 +437,8 @@ int events_generic(struct perfetto *perfetto, const struct event *event) {
 // ---- counters ----
 
 int events_counter(struct perfetto *perfetto, const struct event *event) {
+	if (event->counter.adds)
+		return counters_add(perfetto, event);
 	struct buffer *packet = &perfetto->packet;
 	const char *name = strings_get(perfetto->strings, event->counter.name);
 	char title[160];

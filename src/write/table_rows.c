@@ -514,7 +514,27 @@ static void take_lost(struct table *table, const struct event *event) {
 	table_row(table);
 }
 
-// ---- performance counters of WindowsPerf ----
+// ---- performance counters ----
+
+// Of each CPU, with all that ran there; and what tasks of the test had of it.
+static void take_pmu(struct table *table, const struct event *event) {
+	if (event->kind != EVENT_COUNTER || !event->counter.adds)
+		return;
+	bool of_test = event->tid || event->cpu == CPU_NONE;
+	struct cell *row = table->row;
+	row[0] = cell_text(event->counter.name);
+	row[1] = text_of(table, of_test ? "test" : "core");
+	if (!of_test)
+		row[2] = cell_uint(event->cpu);
+	if (event->tid) {
+		row[3] = cell_uint(event->tid);
+		row[4] = text_of(table, describer_thread(&table->describer, event->tid));
+	}
+	row[5] = since_start(table, event->time);
+	row[6] = cell_real(event->counter.value);
+	row[7] = cell_text(event->counter.unit);
+	table_row(table);
+}
 
 static bool is_provider(const struct table *table, const struct event *event, const char *name) {
 	return event->kind == EVENT_GENERIC &&
@@ -740,6 +760,21 @@ const struct table_definition table_definitions[] = {
 	 NULL,
 	 NULL,
 	 take_lost,
+	 NULL},
+	{"pmu",
+	 "counters of a PMU, by event and core, and those of the test",
+	 {{"event", CELL_TEXT},
+	  {"of", CELL_TEXT},
+	  {"core", CELL_UINT},
+	  {"tid", CELL_UINT},
+	  {"thread", CELL_TEXT},
+	  TIME,
+	  {"value", CELL_REAL},
+	  {"unit", CELL_TEXT}},
+	 "event,of,core",
+	 "value",
+	 "event",
+	 take_pmu,
 	 NULL},
 	{"pmu-app",
 	 "counters of WindowsPerf's program, by event and core",

@@ -28,7 +28,7 @@ check_equal "an option of each" "--filter --framework" "$(complete_line tracelet
 check_equal "a framework" "catch2 catch2-3 cmocka ctest" "$(complete_line tracelet each --framework c)"
 check_equal "a test program" "our-test-program" "$(complete_line tracelet each -j 2 -- our-test-)"
 check_equal "convert has its own options" "--from --help --manifest --to" "$(complete_line tracelet convert --)"
-check_equal "an option of stat" "--per-core --per-thread" "$(complete_line tracelet stat --per)"
+check_equal "an option of stat" "--per-core --per-test --per-thread" "$(complete_line tracelet stat --per)"
 check_equal "stat's command" "our-test-program" "$(complete_line tracelet stat -e cycles -- our-test-)"
 check_equal "stat's own words" "detect" "$(complete_line tracelet stat d)"
 check_equal "doctor has none of run's" "" "$(complete_line tracelet doctor --name)"

@@ -155,6 +155,7 @@ check_equal "page faults" '0.000110000,40,app.exe,44,DemandZeroFault,0x7ff00000,
 check_equal "allocations" '0.000112000,40,app.exe,VirtualAlloc,0x20000000,1048576,Commit|Reserve' "$(table virtual-alloc | sed -n 2p)"
 check_equal "counters of the program, summed" 'ld_spec,3,2,2500' "$(table pmu-app | sed -n 2p)"
 check_equal "counters of the driver, as differences" '0x70,3,2,5000' "$(table pmu-driver | sed -n 2p)"
+check_equal "both in one pivot, by event and core" 'ld_spec,core,3,2,2500.000 r70,core,3,2,5000.000' "$(table pmu | sed 1d | sort | xargs)"
 check_equal "losses" '0.000350000,,trace,7' "$(table lost | sed -n 2p)"
 check_equal "grouped, summed, sorted" 'app.exe,3,170.000 child.exe,1,20.000' \
 	"$(table context-switches --group-by process --sum run_us --sort run_us | tail -n +2 | xargs)"

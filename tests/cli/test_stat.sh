@@ -128,6 +128,73 @@ run "$TRACELET" stat --csv -e page-faults -o out.csv -- true
 check_equal "CSV has a line of names" "seconds,core,thread,name,value,scaled_value,share,per_second,note" "$(head -n 1 out.csv)"
 check_match "and a line for each event" '^[0-9.]+,,,page-faults,[0-9]+,[0-9]+,1\.0000,[0-9.e+]+,$' out.csv
 
+check_equal "no spark line but on a terminal" 0 "$(grep -c '█' "$stderr")"
+if command -v python3 >/dev/null; then
+	# The first part of a second asks for pages, and the rest does not.
+	python3 "$source/tests/cli/helpers/terminal.py" -- "$TRACELET" stat -t -i 50ms -e page-faults -- \
+		sh -c 'ls -R /usr/include >/dev/null; sleep 0.3' >terminal 2>&1
+	check_match "on one there is" '^  page-faults +█.*▁ +at most [0-9,]+ in a row' terminal
+else
+	skip "a spark line" "no python3"
+fi
+
+# ---- names of files ----
+
+check_run "words in a name" 0 "$TRACELET" stat --csv -e page-faults -o 'named-{class}-{timestamp}.csv' -- true
+check_equal "are filled in" 1 "$(ls | grep -cE '^named-all-[0-9]{4}(_[0-9]{2}){5}\.csv$')"
+check_run "{core}" 0 "$TRACELET" stat --per-core --csv -t -i 20ms -e page-faults -o 'of-{class}-{core}.csv' -- sleep 0.05
+check_equal "a file for each core" "$(nproc --all)" "$(ls | grep -c '^of-core-[0-9]*\.csv$')"
+check_equal "has rows of that core" 0 "$(sed 1d of-core-0.csv | cut -d , -f 2 | sort -u)"
+check_run "{core} without --per-core is bad usage" 2 "$TRACELET" stat --csv -o 'of-{core}.csv' -- touch was-run
+
+# ---- metrics of one's own ----
+
+cat >own.ini <<'END'
+[family]
+match = *
+name = mine
+[event pages]
+code = page-faults
+description = Pages.
+[metric pages-twice]
+formula = 2 * pages
+unit = pages
+description = To see that it is calculated.
+END
+"$TRACELET" stat --metric-file own.ini -e pages -m pages-twice --json -o own.json -- true
+check "a formula of one's own over a name of one's own" jq -e '(.core.ts_metric.Telemetry_Solution_Metrics[0].value | tonumber)
+	== 2 * .core.overall.Systemwide_Overall_Performance_Counters[0].counter_value' own.json
+check_run "and an assertion on it" 3 "$TRACELET" stat -q --metric-file own.ini --assert 'pages-twice<2' -- true
+printf '[metric bad]\nformula = 1 +\n' >bad.ini
+check_run "a file that is wrong" 2 "$TRACELET" stat --metric-file bad.ini -- touch was-run
+check_match "is told with its line" '^tracelet: bad.ini:2: ' "$stderr"
+check_run "one that is not there" 2 "$TRACELET" stat --metric-file no-such.ini -- touch was-run
+check_lines "one line" 1 "$stderr"
+
+# ---- each case of a test program ----
+
+if cc -o cases "$source/tests/cli/each/cmocka.c" -lcmocka 2>/dev/null && [ -e "$(dirname "$TRACELET")/libtracelet-cmocka.so" ]; then
+	"$TRACELET" each --list -- ./cases 2>/dev/null >listed
+	run "$TRACELET" stat --per-test -e page-faults --json -o cases.json -- ./cases
+	check "a case that fails makes it fail" test "$status" -ne 0
+	check_equal "each case" "$(grep -c . listed)" "$(jq '.tests | length' cases.json)"
+	check "with its own counts" jq -e 'all(.tests[]; .core.overall.Systemwide_Overall_Performance_Counters[0].counter_value > 10)' cases.json
+	check "and its status" jq -e 'any(.tests[]; .exit_status == 0) and any(.tests[]; .exit_status != 0)' cases.json
+	run "$TRACELET" stat --per-test -e page-faults -- ./cases
+	check_match "a row for each" "^ +[0-9.]+ +[0-9,]+  $(jq -r '[.tests[] | select(.exit_status == 0)][0].test' cases.json)\$" "$stderr"
+	run "$TRACELET" stat --per-test --csv -e page-faults -o cases.csv -- ./cases
+	check_equal "in CSV the first column" "test,seconds,core,thread,name,value,scaled_value,share,per_second,note" "$(head -n 1 cases.csv)"
+	run "$TRACELET" stat --per-test -q -e page-faults --assert 'page-faults<2' -- ./cases
+	check_match "an assertion names the case" "^tracelet: $(jq -r '.tests[0].test' cases.json): --assert 'page-faults<2': it is " "$stderr"
+	jq '.tests |= map(.core.overall.Systemwide_Overall_Performance_Counters[0].counter_value = 1)' cases.json >less.json
+	run "$TRACELET" stat --per-test -q -e page-faults --baseline less.json -- ./cases
+	check_match "so does a baseline" "^tracelet: $(jq -r '.tests[0].test' cases.json): page-faults: [0-9,]+, in the baseline 1 " "$stderr"
+else
+	skip "cases of a test program" "its sample cannot be compiled here"
+fi
+check_run "a program whose cases are not known" 2 "$TRACELET" stat --per-test -- true
+check_lines "one line" 1 "$stderr"
+
 # ---- what is not there ----
 
 check_run "an event of a PMU that is not there does not fail" 0 "$TRACELET" stat -e no_such_pmu/event=1/,page-faults -- true
@@ -200,6 +267,8 @@ done <<'END'
 -n 3 -- touch was-run
 -p 1 -a -- touch was-run
 --per-thread -- touch was-run
+--per-test -a
+--per-test -t -- touch was-run
 --tolerance x -- touch was-run
 -o no/such/folder/file -- touch was-run
 man nonsense

@@ -110,6 +110,7 @@ static void spool_with_marks(struct buffer *spool) {
 	sample_facts(spool);
 	sample_life(spool);
 	sample_marks(spool);
+	sample_counts(spool);
 	sample_end(spool);
 }
 

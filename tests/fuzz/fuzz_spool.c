@@ -60,7 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 }
 
 void fuzz_seeds(void) {
-	static void (*const parts[])(struct buffer *) = {sample_facts, sample_life, sample_marks, sample_end};
+	static void (*const parts[])(struct buffer *) = {sample_facts, sample_life, sample_marks,
+							 sample_counts, sample_end};
 	struct buffer seed = {0};
 	sample_spool(&seed);
 	fuzz_seed("whole", &seed);

@@ -194,6 +194,20 @@ static inline void sample_end(struct buffer *spool) {
 	spool_fact(spool, "result", "failed: exit status 3");
 }
 
+static inline void sample_counts(struct buffer *spool) {
+	struct buffer block = {0};
+	struct spool_counters head = {.count = 1, .per_slice = 1};
+	buffer_append(&block, &head, sizeof(head));
+	buffer_append(&block, "cycles\0\0001", 10);
+	add_block(spool, SPOOL_COUNTERS, block.data, block.size);
+	size_t batch = batch_begin(spool, 0, SAMPLE_START + 1290);
+	RECORD(spool, record_counts, RECORD_COUNTS, 0, 0, .count = 2, .values = {10, 20});
+	RECORD(spool, record_counts, RECORD_COUNTS, COUNTS_OF_TEST | COUNTS_OF_SLICE, 9, .tid = 10,
+	       .count = 2, .values = {9, 30});
+	batch_end(spool, batch);
+	buffer_free(&block);
+}
+
 static inline void sample_spool(struct buffer *spool) {
 	spool_begin(spool, SAMPLE_START);
 	sample_facts(spool);

@@ -176,6 +176,100 @@ static void test_bits_go_where_the_format_says(void **state) {
 	pmu_events_free(&events);
 }
 
+// ---- cores of several kinds ----
+
+static void make_hybrid(void) {
+	static const char *const folders[] = {"cpu_core", "cpu_core/events", "cpu_core/format",
+					      "cpu_atom", "cpu_atom/events", "cpu_atom/format"};
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
+		assert_int_equal(mkdir(in_folder(folders[i]), 0777), 0);
+	put_line("cpu_core/type", "4\n");
+	put_line("cpu_core/cpus", "0-7\n");
+	put_line("cpu_core/format/event", "config:0-7\n");
+	put_line("cpu_core/events/instructions", "event=0xc0\n");
+	put_line("cpu_core/events/topdown-retiring", "event=0x80\n");
+	put_line("cpu_core/events/mem-loads", "event=0xcd\n");
+	put_line("cpu_atom/type", "10\n");
+	put_line("cpu_atom/cpus", "8-11\n");
+	put_line("cpu_atom/format/event", "config:0-7\n");
+	put_line("cpu_atom/events/instructions", "event=0xc1\n");
+	put_line("cpu_atom/events/mem-loads", "event=0xd0\n");
+}
+
+// PMUs are asked in the order of their names.
+static void assert_parts(const char *name, size_t count, uint32_t atom_type, uint64_t atom,
+			 uint32_t core_type, uint64_t core) {
+	struct pmu_events events = parse(name);
+	assert_int_equal(events.count, 1);
+	const struct pmu_event *event = &events.items[0];
+	assert_int_equal(event->parts.count, count);
+	if (count) {
+		const struct pmu_part *last = &event->parts.items[count - 1];
+		assert_int_equal(last->type, core_type);
+		assert_int_equal(last->config[0], core);
+		assert_string_equal(last->cpus, "0-7");
+		assert_int_equal(pmu_part_on(event, 3), count - 1);
+		assert_int_equal(pmu_part_on(event, 9), count == 2 ? 0 : -1);
+		assert_int_equal(pmu_part_on(event, 12), -1);
+	}
+	if (count == 2) {
+		assert_int_equal(event->parts.items[0].type, atom_type);
+		assert_int_equal(event->parts.items[0].config[0], atom);
+		assert_string_equal(event->parts.items[0].cpus, "8-11");
+	}
+	pmu_events_free(&events);
+}
+
+static void test_one_event_is_on_all_kinds_of_cores(void **state) {
+	make_hybrid();
+	assert_parts("instructions", 2, 10, 0xc1, 4, 0xc0); // by the name each PMU has for it
+	assert_parts("cycles", 2, 0, 10ull << 32, 0, 4ull << 32);
+	assert_parts("L1-dcache-load-misses", 2, PERF_TYPE_HW_CACHE, 10ull << 32 | 0x10000,
+		     PERF_TYPE_HW_CACHE, 4ull << 32 | 0x10000);
+	assert_parts("r3c:u", 2, 10, 0x3c, 4, 0x3c);
+	assert_parts("mem-loads", 2, 10, 0xd0, 4, 0xcd);
+	assert_parts("topdown-retiring", 1, 0, 0, 4, 0x80); // only one kind has it
+	assert_parts("cpu_core/event=0x11/", 1, 0, 0, 4, 0x11);
+	assert_parts("page-faults", 0, 0, 0, 0, 0);
+	assert_parts("uncore/reads/", 0, 0, 0, 0, 0);
+	struct pmu_events events = parse("page-faults,uncore/reads/");
+	assert_int_equal(pmu_part_on(&events.items[0], 77), 0);
+	assert_string_equal(events.items[1].cpus, "0,2-3");
+	pmu_events_free(&events);
+}
+
+static void test_cores_that_are_alike_have_one_pmu(void **state) {
+	static const char *const folders[] = {"armv8_pmuv3_0", "armv8_pmuv3_0/events",
+					      "armv8_pmuv3_0/format"};
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
+		assert_int_equal(mkdir(in_folder(folders[i]), 0777), 0);
+	put_line("armv8_pmuv3_0/type", "8\n");
+	put_line("armv8_pmuv3_0/cpus", "0-3\n");
+	put_line("armv8_pmuv3_0/format/event", "config:0-15\n");
+	put_line("armv8_pmuv3_0/events/inst_retired", "event=0x08\n");
+	static const char *const names[] = {"inst_retired", "instructions", "armv8_pmuv3_0/inst_retired/"};
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct pmu_events events = parse(names[i]);
+		assert_int_equal(events.items[0].parts.count, 0);
+		pmu_events_free(&events);
+	}
+}
+
+static void test_the_time_on_another_kind_of_core_is_no_time_without_a_counter(void **state) {
+	struct count count = {0};
+	count_add_part(&count, 3000, 100000, 40000);
+	count_add_part(&count, 1000, 100000, 60000);
+	assert_int_equal(count.value, 4000);
+	assert_true(count.scaled == 4000);
+	assert_int_equal(count.running, count.enabled);
+	struct count shared = {0};
+	count_add_part(&shared, 3000, 100000, 20000);
+	count_add_part(&shared, 1000, 100000, 30000);
+	assert_true(shared.scaled == 8000);
+	assert_int_equal(shared.running, 50000);
+	assert_int_equal(shared.enabled, 100000);
+}
+
 static void test_modifiers(void **state) {
 	struct pmu_events events = parse("cycles:u,cycles:k,cycles:uk,sched:sched_switch:u,cpu/slots/:k");
 	static const bool user[] = {true, false, false, true, false};
@@ -278,11 +372,124 @@ static void test_other_cores_do_not_get_the_slots_of_zen_4(void **state) {
 		bool zen_4;
 	} cases[] = {{"AuthenticAMD-25-17", true},  {"AuthenticAMD-25-97", true},
 		     {"AuthenticAMD-25-116", true}, {"AuthenticAMD-25-33", false},
-		     {"AuthenticAMD-25-80", false}, {"AuthenticAMD-26-2", false}};
+		     {"AuthenticAMD-25-80", false}, {"AuthenticAMD-23-49", false}};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct metrics metrics;
 		metrics_load(&metrics, cases[i].cpu);
 		assert_int_equal(metrics_find(&metrics, "retiring") != NULL, cases[i].zen_4);
+		metrics_free(&metrics);
+	}
+}
+
+// What a core counts in a thousand cycles, as names of events and as numbers.
+struct core {
+	const char *cpu;
+	struct {
+		const char *name;
+		double value;
+	} counts[8];
+	double frontend, backend, bad, retiring;
+};
+
+static double count_of(const char *name, void *context) {
+	const struct core *core = context;
+	for (size_t i = 0; i < ARRAY_SIZE(core->counts) && core->counts[i].name; i++)
+		if (strcmp(core->counts[i].name, name) == 0)
+			return core->counts[i].value;
+	return (double)NAN;
+}
+
+static void assert_metric(const struct metrics *metrics, const char *name, struct core *core, double wanted) {
+	const struct metric *metric = metrics_find(metrics, name);
+	assert_non_null(metric);
+	double value = formula_value(&metric->formula, count_of, core);
+	assert_true(fabs(value - wanted) < 1e-9);
+}
+
+// Each slot is one of the four, so that they make a hundred percent.
+static void test_top_down_shares_the_slots(void **state) {
+	static struct core cores[] = {
+		{"AuthenticAMD-25-17", // 6000 slots
+		 {{"zen-cycles", 1000},
+		  {"zen-slots-frontend", 1200},
+		  {"zen-slots-backend", 1800},
+		  {"zen-ops-dispatched", 3000},
+		  {"zen-ops-retired", 2400}},
+		 20,
+		 30,
+		 10,
+		 40},
+		{"AuthenticAMD-26-2", // 8000
+		 {{"zen-cycles", 1000},
+		  {"zen-slots-frontend", 1600},
+		  {"zen-slots-backend", 2400},
+		  {"zen-ops-dispatched", 4000},
+		  {"zen-ops-retired", 3200}},
+		 20,
+		 30,
+		 10,
+		 40},
+		{"GenuineIntel-6-143", // the core tells shares
+		 {{"slots", 6000},
+		  {"topdown-fe-bound", 51},
+		  {"topdown-be-bound", 102},
+		  {"topdown-bad-spec", 51},
+		  {"topdown-retiring", 51}},
+		 20,
+		 40,
+		 20,
+		 20},
+		{"GenuineIntel-6-85", // 4000
+		 {{"skl-cycles", 1000},
+		  {"skl-slots-frontend", 800},
+		  {"skl-ops-issued", 1800},
+		  {"skl-ops-retired", 1600},
+		  {"skl-recovery", 50}},
+		 20,
+		 30,
+		 10,
+		 40},
+		{"arm-0x41-0xd40", // 8000, of which 4000 had an op, and a fifth of those was in vain
+		 {{"arm-cycles", 1000},
+		  {"arm-stall-slot", 4000},
+		  {"arm-stall-slot-frontend", 1600},
+		  {"arm-stall-slot-backend", 2400},
+		  {"arm-op-spec", 4000},
+		  {"arm-op-retired", 3200}},
+		 20,
+		 30,
+		 10,
+		 40},
+		{"arm-0x41-0xd49", // 5000
+		 {{"arm-cycles", 1000},
+		  {"arm-stall-slot", 2500},
+		  {"arm-stall-slot-frontend", 1000},
+		  {"arm-stall-slot-backend", 1500},
+		  {"arm-op-spec", 2500},
+		  {"arm-op-retired", 2000}},
+		 20,
+		 30,
+		 10,
+		 40},
+		{"arm-0x41-0xd4f", // 8000
+		 {{"arm-cycles", 1000},
+		  {"arm-stall-slot", 4000},
+		  {"arm-stall-slot-frontend", 1600},
+		  {"arm-stall-slot-backend", 2400},
+		  {"arm-op-spec", 4000},
+		  {"arm-op-retired", 3200}},
+		 20,
+		 30,
+		 10,
+		 40},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cores); i++) {
+		struct metrics metrics;
+		metrics_load(&metrics, cores[i].cpu);
+		assert_metric(&metrics, "frontend_bound", &cores[i], cores[i].frontend);
+		assert_metric(&metrics, "backend_bound", &cores[i], cores[i].backend);
+		assert_metric(&metrics, "bad_speculation", &cores[i], cores[i].bad);
+		assert_metric(&metrics, "retiring", &cores[i], cores[i].retiring);
 		metrics_free(&metrics);
 	}
 }
@@ -360,6 +567,10 @@ int main(void) {
 		WITH_SYSFS(test_modifiers),
 		WITH_SYSFS(test_groups_stay_together),
 		WITH_SYSFS(test_a_pmu_that_is_not_there_is_no_mistake),
+		WITH_SYSFS(test_one_event_is_on_all_kinds_of_cores),
+		WITH_SYSFS(test_cores_that_are_alike_have_one_pmu),
+		cmocka_unit_test(test_the_time_on_another_kind_of_core_is_no_time_without_a_counter),
+		cmocka_unit_test(test_top_down_shares_the_slots),
 		WITH_SYSFS(test_mistakes_are_told),
 		cmocka_unit_test(test_lists_of_cpus),
 		cmocka_unit_test(test_built_in_files_are_right),

@@ -7,8 +7,10 @@
 // ends, however it ends, nothing stays attached.
 #include "base/log.h"
 #include "capture/bpf/copies.h"
+#include "capture/bpf/counting.h"
 #include "capture/bpf/lane.h"
 #include "capture/bpf/points.h"
+#include "capture/bpf/sample_event.h"
 #include "capture/bpf/sampling.h"
 #include "capture/capture.h"
 #include "capture/tasks.h"
@@ -59,8 +61,12 @@ struct capture {
 	bool by_tables;            // by tables, which have to be made
 	unsigned sample_frequency; // 0: not by time
 	bool sample_cycles;        // by the CPU's cycles, else by its clock
+	struct sample_event overflow;
+	bool by_overflow; // of that
+	bool described;   // in the spool: what the samples are of
 	struct sampling *sampling;
 	struct point_links points;
+	struct cpu_counters *counters; // NULL: none
 	struct statistics statistics;
 	struct capture_crashes crashes;
 	struct copies copies;
@@ -161,8 +167,11 @@ static int load(struct capture *capture, const struct capture_options *options, 
 	bpf_program__set_autoattach(programs->progs.flush_lane, false);
 	bpf_program__set_autoattach(programs->progs.on_sample, false);
 	programs->rodata->call_graph = options->call_graph;
-	capture->sample_cycles = options->sample_frequency && sampling_has_cycles();
+	capture->sample_cycles = options->sample_frequency &&
+				 (capture->by_overflow ? sample_event_is_hardware(&capture->overflow)
+						       : sampling_has_cycles());
 	programs->rodata->sample_cycles = capture->sample_cycles;
+	cpu_counters_prepare(capture->counters, programs, capture->cpu_count, SLOT);
 	bpf_map__set_max_entries(programs->maps.lanes, capture->cpu_count);
 	bpf_map__reuse_fd(programs->maps.rings, capture->rings_fd);
 	programs->rodata->cpu_count = capture->cpu_count;
@@ -288,6 +297,8 @@ static void bpf_close(struct capture *capture) {
 		pthread_join(capture->ring_placer, NULL);
 	sampling_stop(capture->sampling, NULL);
 	points_detach(&capture->points);
+	cpu_counters_close(capture->counters);
+	sample_event_free(&capture->overflow);
 	array_free(&capture->followed);
 	copies_free(&capture->copies);
 	ring_buffer__free(capture->ring);
@@ -337,6 +348,31 @@ static int load_what_goes(struct capture *capture, const struct capture_options 
 	return error;
 }
 
+// An event that this machine does not have gives way to the clock.
+static void choose_sample_event(struct capture *capture, const struct capture_options *options) {
+	char why[PMU_WHY_SIZE] = "";
+	if (!options->sample_event)
+		return;
+	int error = sample_event_parse(&capture->overflow, options->sample_event, why);
+	CLEANUP_FREE char *missing = error ? memory_string(why) : sample_event_missing(&capture->overflow);
+	capture->by_overflow = !missing;
+	if (missing)
+		log_warning("no samples of %s: %s; they are taken in time, %u a second",
+			    options->sample_event, missing, options->sample_frequency);
+}
+
+static const char *sample_event_told(const struct capture *capture) {
+	return capture->by_overflow     ? sample_event_name(&capture->overflow)
+	       : capture->sample_cycles ? "cycles"
+					: "cpu-clock";
+}
+
+static void describe_samples(struct capture *capture, struct spool *spool) {
+	if (capture->by_overflow && !capture->described)
+		spool_meta(spool, SPOOL_SAMPLE_EVENT, sample_event_name(&capture->overflow));
+	capture->described = true;
+}
+
 static int bpf_open(const struct capture_options *options, struct capture **result, char *why) {
 	libbpf_set_print(print_libbpf);
 	struct capture *capture = memory_alloc(sizeof(*capture));
@@ -346,6 +382,8 @@ static int bpf_open(const struct capture_options *options, struct capture **resu
 	capture->all = options->scope == SCOPE_SYSTEM;
 	capture->by_tables = options->call_graph != CALL_GRAPH_FP;
 	capture->sample_frequency = options->sample_frequency;
+	capture->counters = cpu_counters_open(&options->counting);
+	choose_sample_event(capture, options);
 	// sched_switch got its fourth argument in 5.18, and some older kernels by a backport.
 	bool has_state = kernel_at_least(5, 18);
 	size_t ring = ring_size(capture, options);
@@ -470,6 +508,7 @@ static int bpf_start(struct capture *capture, char *why) {
 	if (!error)
 		error = points_attach(capture->programs, &capture->points);
 	struct sampling_options options = {.frequency = capture->sample_frequency,
+					   .event = capture->by_overflow ? &capture->overflow : NULL,
 					   .cycles = capture->sample_cycles,
 					   .by_tables = capture->by_tables,
 					   .all = capture->all,
@@ -477,6 +516,8 @@ static int bpf_start(struct capture *capture, char *why) {
 					   .process_count = capture->followed.count};
 	if (!error && capture->sampled)
 		error = sampling_start(&capture->sampling, capture->programs, &options);
+	if (!error && capture->counters)
+		error = cpu_counters_start(capture->counters, capture->programs, capture->cpu_count);
 	if (error)
 		explain(error, why);
 	return error;
@@ -488,6 +529,8 @@ static int bpf_wait_fd(const struct capture *capture) {
 
 static void bpf_drain(struct capture *capture, struct spool *spool) {
 	capture->spool = spool;
+	cpu_counters_describe(capture->counters, spool);
+	describe_samples(capture, spool);
 	ring_buffer__consume(capture->ring);
 }
 
@@ -519,10 +562,12 @@ static void bpf_stop(struct capture *capture, struct spool *spool, struct captur
 	sampling_stop(capture->sampling, spool);
 	capture->sampling = NULL;
 	bpf_sync(capture, spool);
+	cpu_counters_close(capture->counters);
+	capture->counters = NULL;
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
 		totals->lost[source] = capture->slot->lost[source];
 	if (capture->sample_frequency)
-		totals->sample_event = capture->sample_cycles ? "cycles" : "cpu-clock";
+		totals->sample_event = sample_event_told(capture);
 	totals->unfollowed = capture->slot->unfollowed;
 	statistics_total(capture, totals);
 	say_program_times(capture);

@@ -353,6 +353,19 @@ static __always_inline bool put_into_ring(void *ring, struct walk *walk, uint32_
 	return false;
 }
 
+// Elsewhere than on x86 code keeps frame pointers as a rule, and the kernel follows them.
+static __always_inline uint32_t follow_frame_pointers(void *context, struct walk *walk,
+						      uint32_t kernel_frames) {
+#ifdef __TARGET_ARCH_x86
+	return 0;
+#else
+	long bytes = bpf_get_stack(context, walk->addresses + (kernel_frames & 127), SAMPLE_MOST_FRAMES * 8,
+				   BPF_F_USER_STACK);
+	walk->sample.head.flags |= bytes > 0 ? SAMPLE_STACK_COMPLETE | SAMPLE_STACK_GUESSED : 0;
+	return bytes > 0 ? (bytes / 8) & 127 : 0;
+#endif
+}
+
 // The stack of the current task, from where it is in its own code, as a record in the session's ring.
 static __always_inline void record_stack(void *context, uint32_t which, uint32_t slot,
 					 const struct row_registers *begin, uint32_t period, uint32_t flags) {
@@ -377,6 +390,8 @@ static __always_inline void record_stack(void *context, uint32_t which, uint32_t
 	if (begin->pc) {
 		walk->registers = *begin;
 		user_frames = walk_user_stack(walk, which, kernel_frames);
+	} else {
+		user_frames = follow_frame_pointers(context, walk, kernel_frames);
 	}
 	walk->sample.kernel_frames = kernel_frames;
 	walk->sample.user_frames = user_frames;

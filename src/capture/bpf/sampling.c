@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/map.h"
 #include "capture/bpf/sample.h"
+#include "capture/bpf/sample_event.h"
 #include "capture/bpf/table_maker.h"
 #include "capture/perf/ring.h"
 #include "capture/tasks.h"
@@ -563,6 +564,11 @@ static int open_rings(struct sampling *sampling) {
 	return 0;
 }
 
+static int open_attribute(int cpu, struct perf_event_attr *attribute) {
+	int fd = (int)syscall(SYS_perf_event_open, attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
 // An event on a CPU, not begun yet; or -errno.
 static int open_event(int cpu, bool cycles, unsigned frequency) {
 	struct perf_event_attr attribute = {
@@ -573,8 +579,12 @@ static int open_event(int cpu, bool cycles, unsigned frequency) {
 		.freq = 1,
 		.disabled = 1,
 	};
-	int fd = (int)syscall(SYS_perf_event_open, &attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return open_attribute(cpu, &attribute);
+}
+
+static int open_overflow(int cpu, const struct sample_event *event) {
+	struct perf_event_attr attribute;
+	return sample_event_on(event, cpu, &attribute) ? open_attribute(cpu, &attribute) : -ENODEV;
 }
 
 bool sampling_has_cycles(void) {
@@ -593,7 +603,8 @@ bool sampling_has_cycles(void) {
 
 static int open_samples(struct sampling *sampling, const struct sampling_options *options) {
 	for (int cpu = 0; cpu < libbpf_num_possible_cpus(); cpu++) {
-		int fd = open_event(cpu, options->cycles, options->frequency);
+		int fd = options->event ? open_overflow(cpu, options->event)
+					: open_event(cpu, options->cycles, options->frequency);
 		if (fd == -ENODEV)
 			continue;
 		if (fd < 0)

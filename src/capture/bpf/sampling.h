@@ -9,13 +9,15 @@
 
 struct tracelet; // the skeleton
 struct sampling;
+struct sample_event;
 
 struct sampling_options {
-	unsigned frequency;     // 0: no events; the programs need to know of code for other reasons
-	bool cycles;            // the events count the CPU's cycles, else its clock
-	bool by_tables;         // stacks are walked by tables
-	bool all;               // processes are of interest, also those that are there already
-	const pid_t *processes; // if not all: those that are there already
+	unsigned frequency;               // 0: no events; the programs need to know of code for other reasons
+	bool cycles;                      // the events count the CPU's cycles, else its clock
+	const struct sample_event *event; // by its overflow; NULL: in time
+	bool by_tables;                   // stacks are walked by tables
+	bool all;                         // processes are of interest, also those that are there already
+	const pid_t *processes;           // if not all: those that are there already
 	size_t process_count;
 };
 

@@ -5,6 +5,7 @@
 // One event per CPU on the test's process, inherited by all it starts; each has
 // a ring of its own. Its records are turned into ours while draining, so that
 // the spool has one language.
+#include "base/log.h"
 #include "capture/capture.h"
 #include "capture/perf/ring.h"
 #include "capture/tasks.h"
@@ -79,6 +80,8 @@ static int perf_open(const struct capture_options *options, struct capture **res
 		return probe;
 	}
 	close(probe);
+	if (options->counting.events)
+		log_warning("no counters in the trace: that needs BPF ('tracelet stat' does not)");
 	struct capture *capture = memory_alloc(sizeof(*capture));
 	capture->options = *options;
 	capture->epoll = epoll_create1(EPOLL_CLOEXEC);

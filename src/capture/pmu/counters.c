@@ -33,14 +33,33 @@ int cpu_list_parse(struct cpu_list *cpus, const char *text) {
 
 // ---- opening ----
 
-static int open_event(const struct pmu_event *event, const struct counter_place *place, int leader,
-		      bool user_only) {
+static bool cpu_list_has(const char *list, int cpu) {
+	struct cpu_list cpus = {0};
+	bool found = false;
+	cpu_list_parse(&cpus, list);
+	for (size_t i = 0; i < cpus.count; i++)
+		found |= cpus.items[i] == cpu;
+	array_free(&cpus);
+	return found;
+}
+
+int pmu_part_on(const struct pmu_event *event, int cpu) {
+	for (size_t i = 0; i < event->parts.count; i++)
+		if (cpu_list_has(event->parts.items[i].cpus, cpu))
+			return (int)i;
+	return event->parts.count ? -1 : 0;
+}
+
+static int open_event(const struct pmu_event *event, size_t part, const struct counter_place *place,
+		      int leader, bool user_only) {
+	bool has_parts = part < event->parts.count;
+	const uint64_t *config = has_parts ? event->parts.items[part].config : event->config;
 	struct perf_event_attr attribute = {
 		.size = sizeof(attribute),
-		.type = event->type,
-		.config = event->config[0],
-		.config1 = event->config[1],
-		.config2 = event->config[2],
+		.type = has_parts ? event->parts.items[part].type : event->type,
+		.config = config[0],
+		.config1 = config[1],
+		.config2 = config[2],
 		.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED |
 			       PERF_FORMAT_TOTAL_TIME_RUNNING,
 		.inherit = place->inherit,
@@ -62,12 +81,12 @@ static bool only_in_kernel(const struct pmu_event *event) {
 }
 
 // An ordinary user may as a rule not count the kernel.
-static int open_as_allowed(struct counters *counters, const struct pmu_event *event,
+static int open_as_allowed(struct counters *counters, const struct pmu_event *event, size_t part,
 			   const struct counter_place *place, int leader) {
-	int fd = open_event(event, place, leader, false);
+	int fd = open_event(event, part, place, leader, false);
 	if ((fd == -EACCES || fd == -EPERM) && !event->only_user && !event->only_kernel &&
 	    !only_in_kernel(event)) {
-		fd = open_event(event, place, leader, true);
+		fd = open_event(event, part, place, leader, true);
 		counters->user_only |= fd >= 0;
 	}
 	return fd;
@@ -97,20 +116,35 @@ static char *why_missing(const struct pmu_event *event, int error, bool in_group
 	}
 }
 
-// The events [first, end) are one group.
+char *counter_why_missing(const struct pmu_event *event, int error) {
+	return why_missing(event, error, false);
+}
+
+// Is this part of the event to be counted at a place? Without a CPU all of them are.
+static bool belongs(const struct pmu_event *event, size_t part, const struct counter_place *place) {
+	if (!event->parts.count)
+		return part == 0;
+	return part < event->parts.count && (place->cpu < 0 || pmu_part_on(event, place->cpu) == (int)part);
+}
+
+// The events [first, end) are one group; a group is on one kind of cores.
 static void open_group(struct counters *counters, size_t first, size_t end, size_t place_index,
-		       const struct counter_place *place) {
-	struct counter_group group = {.place = place_index, .leader = -1};
+		       const struct counter_place *place, size_t part) {
+	struct counter_group group = {.place = place_index, .leader = -1, .part = part};
 	group.members = memory_alloc((end - first) * sizeof(*group.members));
 	for (size_t i = first; i < end; i++) {
 		struct pmu_event *event = &counters->events->items[i];
-		if (event->missing)
+		if (event->missing || !belongs(event, part, place))
 			continue;
-		int fd = open_as_allowed(counters, event, place, group.leader);
+		int fd = open_as_allowed(counters, event, part, place, group.leader);
 		if (fd < 0) {
-			// A thread or a CPU that went away meanwhile is none of the event's faults.
-			if (fd != -ESRCH && (place_index == 0 || fd == -EMFILE))
+			// A thread or a CPU that went away meanwhile is none of the event's faults, nor is
+			// a kind of cores that does not know it.
+			bool may_fail = fd == -ESRCH || place_index || event->parts.count > 1;
+			if (!may_fail || fd == -EMFILE)
 				event->missing = why_missing(event, -fd, group.leader >= 0);
+			else if (event->parts.count > 1)
+				counters->last_error = -fd;
 			continue;
 		}
 		if (group.leader < 0)
@@ -135,9 +169,33 @@ static void open_beside(struct counters *counters, size_t first, size_t end) {
 				if (counters->places[other].cpu == cpus.items[i])
 					place = other;
 			open_group(counters, first, end, place,
-				   &(struct counter_place){.pid = -1, .cpu = cpus.items[i]});
+				   &(struct counter_place){.pid = -1, .cpu = cpus.items[i]}, 0);
 		}
 	array_free(&cpus);
+}
+
+static bool is_open(const struct counters *counters, size_t event) {
+	for (size_t i = 0; i < counters->groups.count; i++)
+		for (size_t j = 0; j < counters->groups.items[i].count; j++)
+			if (counters->groups.items[i].members[j].event == event)
+				return true;
+	return false;
+}
+
+// At each place, on each kind of cores that may be there.
+static void open_everywhere(struct counters *counters, size_t first, size_t end) {
+	struct pmu_events *events = counters->events;
+	size_t parts = 1;
+	for (size_t i = first; i < end; i++)
+		parts = MAX(parts, events->items[i].parts.count);
+	for (size_t place = 0; place < counters->place_count; place++)
+		for (size_t part = 0; part < parts; part++)
+			open_group(counters, first, end, place, &counters->places[place], part);
+	for (size_t i = first; i < end; i++)
+		if (events->items[i].parts.count > 1 && !events->items[i].missing && !is_open(counters, i))
+			events->items[i].missing = why_missing(
+				&events->items[i], counters->last_error ? counters->last_error : ENOENT,
+				false);
 }
 
 void counters_open(struct counters *counters, struct pmu_events *events, const struct counter_place *places,
@@ -151,8 +209,7 @@ void counters_open(struct counters *counters, struct pmu_events *events, const s
 			open_beside(counters, first, end);
 			continue;
 		}
-		for (size_t place = 0; place < place_count; place++)
-			open_group(counters, first, end, place, &places[place]);
+		open_everywhere(counters, first, end);
 	}
 }
 
@@ -176,6 +233,15 @@ void counters_close(struct counters *counters) {
 
 // ---- reading ----
 
+void count_add_part(struct count *count, uint64_t value, uint64_t enabled, uint64_t running) {
+	count->value += value;
+	count->running += running;
+	count->enabled = MAX(count->enabled, enabled);
+	// These times are kept for each PMU by itself: they agree, but for a little.
+	bool shared = count->running && count->running < count->enabled - count->enabled / 1000;
+	count->scaled = (double)count->value * (shared ? (double)count->enabled / (double)count->running : 1);
+}
+
 static void read_group(const struct counters *counters, struct counter_group *group, uint64_t *values,
 		       struct count *counts) {
 	enum { COUNT, ENABLED, RUNNING, VALUES };
@@ -191,6 +257,12 @@ static void read_group(const struct counters *counters, struct counter_group *gr
 			&counts[group->place * counters->events->count + group->members[i].event];
 		uint64_t value = values[VALUES + i] - group->members[i].last;
 		group->members[i].last = values[VALUES + i];
+		const struct pmu_event *event = &counters->events->items[group->members[i].event];
+		if (event->parts.count) {
+			bool confined = event->parts.count == 1 && counters->places[group->place].cpu < 0;
+			count_add_part(count, value, confined ? running : enabled, running);
+			continue;
+		}
 		count->value += value;
 		count->scaled += running && running < enabled
 					 ? (double)value * ((double)enabled / (double)running)

@@ -24,7 +24,8 @@ struct count {
 
 struct counter_group {
 	size_t place;
-	int leader; // the descriptor to read them all
+	size_t part; // of its events, on machines with several kinds of cores
+	int leader;  // the descriptor to read them all
 	size_t count;
 	struct {
 		size_t event;
@@ -39,6 +40,7 @@ struct counters {
 	const struct counter_place *places;
 	size_t place_count;
 	ARRAY(struct counter_group) groups;
+	int last_error; // of a part that could not be opened
 	bool user_only; // the kernel may not be counted by this user: at least one event leaves it out
 };
 
@@ -50,6 +52,16 @@ void counters_close(struct counters *counters);
 
 // What was counted since the last call: counts[place * events->count + event], all zero before.
 void counters_read(struct counters *counters, struct count *counts);
+
+// In words, to be freed: why perf_event_open() did not take it (an errno).
+char *counter_why_missing(const struct pmu_event *event, int error);
+
+// What one kind of cores has counted of an event. While a task is on one kind, the others look as if
+// they had no counter for it: only together do they tell how long there was one.
+void count_add_part(struct count *count, uint64_t value, uint64_t enabled, uint64_t running);
+
+// The part of an event that a CPU counts; -1: none. 0 also if it has no parts.
+int pmu_part_on(const struct pmu_event *event, int cpu);
 
 // The CPUs of "0,3-5", into an array to be freed; -EINVAL: it is no such list.
 struct cpu_list {

@@ -173,6 +173,16 @@ static int take_pmu(struct pmu_event *event, const char *name, const struct pmu_
 	}
 	if (error)
 		snprintf(why, PMU_WHY_SIZE, "%.100s: %.140s", name, what);
+	else
+		pmu_confine(event, source->devices, pmu);
+	return error;
+}
+
+static int take_own(struct pmu_event *event, const char *owner, const char *name,
+		    const struct pmu_source *source, char *why) {
+	int error = pmu_sysfs_event(event, source->devices, owner, name, why);
+	if (!error && !event->cpus)
+		pmu_spread(event, source->devices, name);
 	return error;
 }
 
@@ -183,13 +193,16 @@ static int take_name(struct pmu_event *event, const char *name, const struct pmu
 		return take_name(event, code, source, why, false);
 	if (strchr(name, '/'))
 		return take_pmu(event, name, source, why);
-	if (take_known(event, name) || take_cache(event, name) || take_raw(event, name))
+	if (take_known(event, name) || take_cache(event, name) || take_raw(event, name)) {
+		if (event->type != PERF_TYPE_SOFTWARE)
+			pmu_spread(event, source->devices, NULL);
 		return 0;
+	}
 	if (strchr(name, ':'))
 		return take_tracepoint(event, name, source, why);
 	CLEANUP_FREE char *owner = pmu_sysfs_owner(source->devices, name);
 	if (owner)
-		return pmu_sysfs_event(event, source->devices, owner, name, why);
+		return take_own(event, owner, name, source, why);
 	if (source->pfm && pmu_pfm_event(event, name) == 0)
 		return 0;
 	snprintf(why, PMU_WHY_SIZE, "there is no event '%.100s'; 'tracelet stat list' shows them", name);
@@ -297,6 +310,9 @@ void pmu_events_free(struct pmu_events *events) {
 		free(events->items[i].cpus);
 		free(events->items[i].unit);
 		free(events->items[i].missing);
+		for (size_t part = 0; part < events->items[i].parts.count; part++)
+			free(events->items[i].parts.items[part].cpus);
+		array_free(&events->items[i].parts);
 	}
 	array_free(events);
 }

@@ -6,12 +6,23 @@
 
 #include "base/array.h"
 
+// An event on one kind of cores.
+struct pmu_part {
+	uint32_t type;
+	uint64_t config[3];
+	char *cpus; // that have such a core
+};
+
 struct pmu_event {
 	char *name; // as it was written
 	uint64_t config[3];
 	uint32_t type;
 	unsigned group; // those of one group, which are together on the counters, have one number
 	bool only_user, only_kernel;
+	struct {
+		struct pmu_part *items;
+		size_t count, capacity;
+	} parts;       // where cores are not all alike; none: it is the same on each
 	char *cpus;    // of a PMU beside the cores: the CPUs that may ask it, as in "0,8-9"; else NULL
 	double scale;  // from counts to `unit`
 	char *unit;    // NULL: none
@@ -70,6 +81,14 @@ struct pmu_sysfs_names {
 };
 void pmu_sysfs_list(struct pmu_sysfs_names *names, const char *folder);
 void pmu_sysfs_names_free(struct pmu_sysfs_names *names);
+
+// ---- cores of several kinds (hybrid.c) ----
+
+// Gives an event its parts, if there are several kinds of cores. `name`: what their PMUs call it;
+// NULL: it has a number that all know.
+void pmu_spread(struct pmu_event *event, const char *devices, const char *name);
+// The event is this PMU's only.
+void pmu_confine(struct pmu_event *event, const char *devices, const char *pmu);
 
 // ---- names of libpfm4 (pfm.c) ----
 

@@ -172,3 +172,15 @@ const char *metrics_alias(const char *name, void *context) {
 			return metrics->aliases.items[i - 1].code;
 	return NULL;
 }
+
+int metrics_parse_events(struct pmu_events *events, const char *list, char why[PMU_WHY_SIZE]) {
+	struct metrics metrics;
+	struct pmu_source source = PMU_SOURCE_HERE;
+	CLEANUP_FREE char *cpu = metrics_this_cpu();
+	metrics_load(&metrics, cpu);
+	source.alias = metrics_alias;
+	source.context = &metrics;
+	int error = pmu_events_parse(events, list, &source, why);
+	metrics_free(&metrics);
+	return error;
+}

@@ -15,6 +15,7 @@
 //     group = yes               its events must be on the counters together
 #pragma once
 
+#include "capture/pmu/events.h"
 #include "capture/pmu/formula.h"
 
 struct metric {
@@ -49,3 +50,6 @@ const char *metrics_built_in(size_t index);
 
 const struct metric *metrics_find(const struct metrics *metrics, const char *name);
 const char *metrics_alias(const char *name, void *metrics); // as struct pmu_source wants it
+
+// pmu_events_parse() with all names of this machine.
+int metrics_parse_events(struct pmu_events *events, const char *list, char why[PMU_WHY_SIZE]);
