@@ -60,6 +60,10 @@ void heap_thread_free(struct heap_thread *thread) {
 	heap_pages_free(thread, sizeof(*thread));
 }
 
+void heap_thread_forget(struct heap_thread *thread) {
+	memset(thread, 0, sizeof(*thread));
+}
+
 // ---- the stack's bounds ----
 
 // One line of /proc/self/maps: is `address` in it?
@@ -80,6 +84,8 @@ static bool find_mapping(uint64_t address, uint64_t *begin, uint64_t *end) {
 	size_t length = 0;
 	bool found = false;
 	ssize_t got;
+	struct heap_quiet quiet;
+	heap_quiet_begin(&quiet); // else the file might stay open
 	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	while (!found && fd >= 0 && (got = read(fd, piece, sizeof(piece))) > 0)
 		for (ssize_t i = 0; i < got && !found; i++) {
@@ -94,6 +100,7 @@ static bool find_mapping(uint64_t address, uint64_t *begin, uint64_t *end) {
 		}
 	if (fd >= 0)
 		close(fd);
+	heap_quiet_end(&quiet);
 	return found;
 }
 
@@ -121,6 +128,17 @@ static bool know_stack(struct heap_thread *thread, uint64_t sp) {
 	thread->stack_begin = thread->stacks[slot].begin = begin;
 	thread->stack_end = thread->stacks[slot].end = end;
 	return true;
+}
+
+bool heap_same_stack(const struct heap_thread *thread, uint64_t one, uint64_t other) {
+	uint64_t begin, end;
+	for (unsigned i = 0; thread && i < STACKS; i++)
+		if (one >= thread->stacks[i].begin && one < thread->stacks[i].end)
+			return other >= thread->stacks[i].begin && other < thread->stacks[i].end;
+	int error = errno;
+	bool found = find_mapping(one, &begin, &end);
+	errno = error;
+	return found && other >= begin && other < end;
 }
 
 static inline bool readable(const struct heap_thread *thread, uint64_t from, uint64_t address) {
@@ -173,9 +191,10 @@ static void learn_code(struct code *code, uint64_t address) {
 	int error = errno;
 	struct heap_module module;
 	uint32_t id = heap_module_of(address, &module);
-	*code = (struct code){.address = address, .generation = heap_generation, .known = true};
+	*code = (struct code){.address = address, .generation = heap_generation};
 	code->frame = heap_frame_of(address, id);
 	code->has_row = id && find_row(&module, address, &code->row);
+	code->known = true;
 	errno = error;
 }
 

@@ -355,7 +355,7 @@ static void keep_limits(struct recording *recording, struct summary *summary) {
 	if (summary->trace && lstat(summary->trace, &status) != 0) {
 		summary->trace = NULL;
 		summary->spool = NULL;
-		summary->file_count = 0;
+		array_free(&summary->files);
 		summary->not_kept = "the folder's limits (--max-total-size, --max-age) have no room for it";
 	}
 }
@@ -391,9 +391,9 @@ static uint64_t file_size(const char *path) {
 static void add_file(struct summary *summary, const char *kind, const char *path) {
 	if (!path || !*path)
 		return;
-	struct summary_file *file = &summary->files[summary->file_count++];
-	*file = (struct summary_file){.kind = kind, .path = path, .size = file_size(path)};
-	artifact_sha256(path, file->sha256);
+	struct summary_file file = {.kind = kind, .path = path, .size = file_size(path)};
+	artifact_sha256(path, file.sha256);
+	array_push(&summary->files, file);
 }
 
 static void add_pictures(struct summary *summary, const struct pictures *pictures) {
@@ -430,9 +430,9 @@ static void save_heap(struct recording *recording, const struct test_end *end, c
 	if (error)
 		log_warning("no heap profile: %s: %s", settings->output_dir, strerror(-error));
 	else
-		recording->heap_profile = heap_save(recording->heap, recording->stem, settings->command,
-						    when);
-	add_file(summary, "heap", recording->heap_profile);
+		heap_save(recording->heap, recording->stem, settings->command, when, &recording->heap_files);
+	for (size_t i = 0; i < recording->heap_files.paths.count; i++)
+		add_file(summary, "heap", recording->heap_files.paths.items[i]);
 }
 
 // Ends the spool; false: there is nothing in it to make a trace of.
@@ -545,7 +545,7 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 	}
 	save_heap(recording, end, &when, summary);
 	summary->tracer_cpu_seconds = cpu_seconds_of_self();
-	if (recording->backend || summary->file_count)
+	if (recording->backend || summary->files.count)
 		add_to_manifest(recording, summary);
 	add_cases_to_manifest(recording, summary);
 	keep_limits(recording, summary);
@@ -618,6 +618,6 @@ void recording_close(struct recording *recording) {
 	free(recording->stem);
 	free(recording->spool_path);
 	free(recording->trace);
-	free(recording->heap_profile);
+	heap_files_free(&recording->heap_files);
 	pictures_free(&recording->pictures);
 }

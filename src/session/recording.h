@@ -7,6 +7,7 @@
 #include "session/case_traces.h"
 #include "session/crash.h"
 #include "session/flight.h"
+#include "session/heap.h"
 #include "session/pictures.h"
 #include "session/settings.h"
 #include "session/summary.h"
@@ -39,9 +40,10 @@ struct recording {
 	struct spool spool;
 	struct flight *flight; // --type memory: the newest events, else NULL
 	char *stem, *spool_path;
-	char *trace;              // when it has been made
-	struct pictures pictures; // beside it
-	char *heap_profile;       // the same
+	char *trace;                  // when it has been made
+	struct pictures pictures;     // beside it
+	struct heap_files heap_files; // the same
+	bool leaked;                  // and what is live at the end in them
 	struct crash_reports crashes;
 	struct case_traces cases; // of the test program, if it tells of them
 	pid_t pid;                // the test's

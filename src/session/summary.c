@@ -182,9 +182,10 @@ void summary_print(const struct summary *summary) {
 	if (summary->trace)
 		buffer_printf(&out, "  %strace%s   %s (%s)\n", faint, plain, summary->trace,
 			      file_size_words(summary->trace_size, size));
-	for (size_t i = 0; i < summary->file_count; i++)
-		buffer_printf(&out, "  %s%-7s%s %s (%s)\n", faint, summary->files[i].kind, plain,
-			      summary->files[i].path, file_size_words(summary->files[i].size, size));
+	for (size_t i = 0; i < summary->files.count; i++)
+		buffer_printf(&out, "  %s%-7s%s %s (%s)\n", faint, summary->files.items[i].kind, plain,
+			      summary->files.items[i].path,
+			      file_size_words(summary->files.items[i].size, size));
 	describe_cases(summary->cases, faint, plain, &out);
 	if (summary->spool)
 		buffer_printf(&out, "  %sspool%s   %s\n", faint, plain, summary->spool);
@@ -237,9 +238,9 @@ static void json_artifacts(struct json *json, const struct summary *summary) {
 	json_array(json, "artifacts");
 	if (summary->trace)
 		json_file(json, "perfetto", summary->trace, summary->trace_size, summary->sha256);
-	for (size_t i = 0; i < summary->file_count; i++)
-		json_file(json, summary->files[i].kind, summary->files[i].path, summary->files[i].size,
-			  summary->files[i].sha256);
+	for (size_t i = 0; i < summary->files.count; i++)
+		json_file(json, summary->files.items[i].kind, summary->files.items[i].path,
+			  summary->files.items[i].size, summary->files.items[i].sha256);
 	if (summary->spool)
 		json_file(json, "spool", summary->spool, summary->spool_size, "");
 	json_close_array(json);
@@ -419,14 +420,16 @@ static void publish_cases(const struct summary *summary) {
 }
 
 void summary_publish(const struct summary *summary) {
-	struct ci_artifact artifacts[2 + ARRAY_SIZE(summary->files)];
+	CLEANUP_FREE struct ci_artifact *artifacts = memory_alloc((2 + summary->files.count) *
+								  sizeof(*artifacts));
 	size_t count = 0;
 	char words[128];
 	result_words(summary, words, sizeof(words));
 	if (summary->trace)
 		artifacts[count++] = (struct ci_artifact){summary->trace, summary->trace_size};
-	for (size_t i = 0; i < summary->file_count; i++)
-		artifacts[count++] = (struct ci_artifact){summary->files[i].path, summary->files[i].size};
+	for (size_t i = 0; i < summary->files.count; i++)
+		artifacts[count++] = (struct ci_artifact){summary->files.items[i].path,
+							  summary->files.items[i].size};
 	if (summary->spool)
 		artifacts[count++] = (struct ci_artifact){summary->spool, summary->spool_size};
 	struct ci_test test = {.name = summary->test,

@@ -61,8 +61,10 @@ static char *text_of(const char *path) {
 }
 
 static struct heap_area *area_of(int fd) {
-	struct heap_area *area = mmap(NULL, sizeof(*area), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	struct heap_area *area = mmap(NULL, sizeof(*area), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+				      (off_t)heap_area_offset(0));
 	assert_ptr_not_equal(MAP_FAILED, area);
+	assert_int_equal(4, pwrite(fd, &(uint32_t){1}, 4, offsetof(struct heap_head, count)));
 	return area;
 }
 
@@ -70,18 +72,20 @@ static struct heap_area *area_of(int fd) {
 static char *saved(int fd) {
 	char *command[] = {(char[]){"./a test"}, (char[]){"-x"}, NULL};
 	struct heap_time end = heap_time_now();
-	char *stem = memory_format("%s/x", folder), *path = heap_save(fd, stem, command, &end);
+	char *stem = memory_format("%s/x", folder);
+	struct heap_files files = {0};
+	heap_save(fd, stem, command, &end, &files);
 	free(stem);
-	assert_non_null(path);
-	char *text = text_of(path);
-	unlink(path);
-	free(path);
+	assert_int_equal(1, files.paths.count);
+	char *text = text_of(files.paths.items[0]);
+	unlink(files.paths.items[0]);
+	heap_files_free(&files);
 	return text;
 }
 
 // root, 0x10 and two calls from there: one has been at the newest peak, one has not changed since.
 static void test_a_profile(void **state) {
-	int fd = heap_create();
+	int fd = heap_create(&(struct heap_options){0});
 	assert_true(fd >= 0);
 	struct heap_area *area = area_of(fd);
 	area->owner = 77;
@@ -127,7 +131,7 @@ static void test_a_profile(void **state) {
 
 // Two frames that read the same make one point: the viewer refuses two.
 static void test_stacks_that_read_the_same_are_one(void **state) {
-	int fd = heap_create();
+	int fd = heap_create(&(struct heap_options){0});
 	struct heap_area *area = area_of(fd);
 	area->owner = 1;
 	area->frame_count = 2;
@@ -150,7 +154,7 @@ static void test_stacks_that_read_the_same_are_one(void **state) {
 static void test_an_area_full_of_nonsense(void **state) {
 	uint32_t seed = 1;
 	for (int round = 0; round < 20; round++) {
-		int fd = heap_create();
+		int fd = heap_create(&(struct heap_options){0});
 		struct heap_area *area = area_of(fd);
 		struct {
 			void *begin;
@@ -180,8 +184,10 @@ static void test_an_area_full_of_nonsense(void **state) {
 
 static void test_nobody_came(void **state) {
 	char *command[] = {(char[]){"true"}, NULL};
-	int fd = heap_create();
-	assert_null(heap_save(fd, "/nowhere/x", command, &(struct heap_time){0}));
+	int fd = heap_create(&(struct heap_options){0});
+	struct heap_files files = {0};
+	heap_save(fd, "/nowhere/x", command, &(struct heap_time){0}, &files);
+	assert_int_equal(0, files.paths.count);
 	close(fd);
 }
 
