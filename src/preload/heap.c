@@ -240,9 +240,12 @@ static inline bool is_marked(const void *block) {
 
 HEAP_COLD static void know_thread(void) {
 	int error = errno;
+	struct heap_quiet quiet;
+	heap_quiet_begin(&quiet);
 	heap_self.thread = heap_thread_new();
 	if (heap_self.thread && has_key)
 		pthread_setspecific(thread_key, heap_self.thread);
+	heap_quiet_end(&quiet);
 	errno = error;
 }
 

@@ -133,7 +133,8 @@ struct heap_thread; // what one thread remembers between its walks
 
 struct heap_thread *heap_thread_new(void); // NULL: no memory
 void heap_thread_free(struct heap_thread *thread);
-void heap_thread_forget(struct heap_thread *thread);
+void heap_thread_forget(struct heap_thread *thread);  // in a new process
+void heap_thread_recover(struct heap_thread *thread); // after a walk that did not end
 uint32_t heap_walk(struct heap_thread *thread, const struct heap_place *from); // the point
 bool heap_same_stack(const struct heap_thread *thread, uint64_t one, uint64_t other);
 

@@ -138,16 +138,22 @@ static uint32_t add_module(struct heap_module *module) {
 }
 
 // The dynamic linker has a lock of its own, which nobody may leave held.
-static bool ask_linker(uint64_t address, struct heap_module *module) {
+HEAP_COLD static uint32_t ask_linker(uint64_t address, struct heap_module *module) {
 	struct search search = {address, module, false};
 	struct heap_quiet quiet;
+	uint32_t id = 0;
 	heap_quiet_begin(&quiet);
 	dl_iterate_phdr(look_at, &search);
 	if (search.found && !module->path[0] &&
 	    readlink("/proc/self/exe", module->path, HEAP_PATH_SIZE - 1) < 0)
 		module->path[0] = 0;
+	if (search.found && heap_lock(&lock)) {
+		id = known_module(address);
+		id = id ? id : add_module(module);
+		heap_unlock(&lock);
+	}
 	heap_quiet_end(&quiet);
-	return search.found;
+	return id;
 }
 
 uint32_t heap_module_of(uint64_t address, struct heap_module *module) {
@@ -157,13 +163,7 @@ uint32_t heap_module_of(uint64_t address, struct heap_module *module) {
 	if (id)
 		*module = heap_area->modules[id - 1];
 	heap_unlock(&lock);
-	if (id || !ask_linker(address, module) || !heap_lock(&lock))
-		return id;
-	id = known_module(address);
-	if (!id)
-		id = add_module(module);
-	heap_unlock(&lock);
-	return id;
+	return id ? id : ask_linker(address, module);
 }
 
 // ---- frames, nodes, points ----

@@ -106,7 +106,7 @@ void heap_recover(void) {
 		heap_block_take(heap_self.pending, &block);
 	heap_self.pending = 0;
 	if (heap_self.thread)
-		heap_thread_forget(heap_self.thread);
+		heap_thread_recover(heap_self.thread);
 	__atomic_add_fetch(&heap_area->interrupted, 1, __ATOMIC_RELAXED);
 }
 

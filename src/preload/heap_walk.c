@@ -64,6 +64,12 @@ void heap_thread_forget(struct heap_thread *thread) {
 	memset(thread, 0, sizeof(*thread));
 }
 
+// What was learnt stays: who learns may be interrupted for good, and nothing is known before it is.
+void heap_thread_recover(struct heap_thread *thread) {
+	thread->depth = 0;
+	thread->stack_begin = thread->stack_end = 0;
+}
+
 // ---- the stack's bounds ----
 
 // One line of /proc/self/maps: is `address` in it?
@@ -104,8 +110,28 @@ static bool find_mapping(uint64_t address, uint64_t *begin, uint64_t *end) {
 	return found;
 }
 
-static bool know_stack(struct heap_thread *thread, uint64_t sp) {
+// Takes so long that a program with a busy timer might never get through if what was found were lost.
+HEAP_COLD static bool learn_stack(struct heap_thread *thread, uint64_t sp) {
 	enum { GROWTH = 4 << 20 };
+	int error = errno;
+	uint64_t begin, end, first = getauxval(AT_RANDOM);
+	struct heap_quiet quiet;
+	heap_quiet_begin(&quiet);
+	bool found = find_mapping(sp, &begin, &end);
+	if (found) {
+		// The first thread's stack grows downwards; the kernel has put something at its upper end.
+		if (first >= begin && first < end)
+			begin -= GROWTH;
+		unsigned slot = thread->next_stack++ % STACKS;
+		thread->stack_begin = thread->stacks[slot].begin = begin;
+		thread->stack_end = thread->stacks[slot].end = end;
+	}
+	heap_quiet_end(&quiet);
+	errno = error;
+	return found;
+}
+
+static bool know_stack(struct heap_thread *thread, uint64_t sp) {
 	if (sp >= thread->stack_begin && sp < thread->stack_end)
 		return true;
 	for (unsigned i = 0; i < STACKS; i++)
@@ -114,20 +140,7 @@ static bool know_stack(struct heap_thread *thread, uint64_t sp) {
 			thread->stack_end = thread->stacks[i].end;
 			return true;
 		}
-	int error = errno;
-	uint64_t begin, end;
-	bool found = find_mapping(sp, &begin, &end);
-	errno = error;
-	if (!found)
-		return false;
-	// The first thread's stack grows downwards; the kernel has put something at its upper end.
-	uint64_t first = getauxval(AT_RANDOM);
-	if (first >= begin && first < end)
-		begin -= GROWTH;
-	unsigned slot = thread->next_stack++ % STACKS;
-	thread->stack_begin = thread->stacks[slot].begin = begin;
-	thread->stack_end = thread->stacks[slot].end = end;
-	return true;
+	return learn_stack(thread, sp);
 }
 
 bool heap_same_stack(const struct heap_thread *thread, uint64_t one, uint64_t other) {
@@ -191,9 +204,13 @@ static void learn_code(struct code *code, uint64_t address) {
 	int error = errno;
 	struct heap_module module;
 	uint32_t id = heap_module_of(address, &module);
-	*code = (struct code){.address = address, .generation = heap_generation};
+	code->known = false;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	code->address = address;
+	code->generation = heap_generation;
 	code->frame = heap_frame_of(address, id);
 	code->has_row = id && find_row(&module, address, &code->row);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	code->known = true;
 	errno = error;
 }
@@ -306,7 +323,10 @@ static uint32_t child_node(struct heap_thread *thread, uint32_t parent, uint32_t
 	size_t slot = (key * UINT64_C(0x9e3779b97f4a7c15)) >> 40 & (NODES - 1);
 	if (thread->nodes[slot].key != key) {
 		int error = errno;
+		thread->nodes[slot].key = 0;
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		thread->nodes[slot].node = heap_node_of(parent, frame);
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		thread->nodes[slot].key = key;
 		errno = error;
 	}
