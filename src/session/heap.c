@@ -2,6 +2,7 @@
 #include "session/heap.h"
 
 #include "base/log.h"
+#include "session/heap_children.h"
 #include "session/heap_profile.h"
 
 #include <errno.h>
@@ -115,26 +116,6 @@ static void warn_of_losses(const struct heap_area *area) {
 			    area->broken);
 }
 
-// The caller's to free; NULL: it could not be written, as was said.
-static char *save(struct heap_area *area, const struct heap_head *head, char *path, const char *command,
-		  const struct heap_time *end) {
-	struct heap_made *made = heap_make(area, HEAP_WHOLE, end);
-	made->profile.sample = head->sample;
-	if (command)
-		made->profile.command = command;
-	if (!made->profile.points.count && command && !head->sample)
-		log_warning("the heap profile is empty: the program may have an allocator of its own");
-	warn_of_losses(area);
-	int error = write_profile(path, &made->profile, OUTPUT_CREATE);
-	if (error) {
-		log_warning("%s: cannot be written: %s", path, strerror(-error));
-		free(path);
-		path = NULL;
-	}
-	heap_made_free(made);
-	return path;
-}
-
 static char *command_text(char **command) {
 	struct buffer words = {0};
 	for (char **word = command; word && *word; word++)
@@ -143,54 +124,108 @@ static char *command_text(char **command) {
 	return (char *)words.data;
 }
 
-static void save_all(int heap, const struct heap_head *head, const char *stem, char **command,
-		     const struct heap_time *end, struct heap_files *files) {
-	CLEANUP_FREE char *words = command_text(command);
-	for (uint32_t i = 0; i < MIN(head->count, head->most); i++) {
-		struct heap_area *area = map_area(heap, i, PROT_READ);
-		if (!area || !area->owner) {
-			unmap_area(area);
-			continue;
-		}
-		bool first = head->first ? area->owner == head->first : i == 0;
-		char *path = save(area, head,
-				  first ? memory_format("%s.dhat.json", stem)
-					: memory_format("%s.%" PRIu32 ".dhat.json", stem, area->owner),
-				  first ? words : NULL, end);
-		if (path)
-			array_push(&files->paths, path);
-		unmap_area(area);
+static bool is_first(const struct heap_head *head, uint32_t index) {
+	return head->first ? head->owners[index].pid == head->first : index == 0;
+}
+
+static void collect_area(struct heap_area *area, const struct heap_head *head, uint32_t index, char **command,
+			 const struct heap_time *end, struct heap_results *results) {
+	struct heap_made *made = heap_make(area, HEAP_WHOLE, end, results->modules);
+	struct heap_result result = {.made = made, .begin = area->begin_ns, .first = is_first(head, index)};
+	made->profile.sample = head->sample;
+	if (result.first) {
+		free(made->command);
+		made->profile.command = made->command = command_text(command);
 	}
+	if (result.first && !made->profile.points.count && !head->sample)
+		log_warning("the heap profile is empty: the program may have an allocator of its own");
+	warn_of_losses(area);
+	array_push(&results->items, result);
 }
 
-static bool has_first(const struct heap_head *head) {
-	for (uint32_t i = 0; i < MIN(head->count, head->most); i++)
-		if (!head->first || head->owners[i].pid == head->first)
-			return true;
-	return false;
-}
-
-void heap_save(int heap, const char *stem, char **command, const struct heap_time *end,
-	       struct heap_files *files) {
+void heap_collect(int heap, char **command, const struct heap_time *end, struct heap_results *results) {
 	struct heap_head head;
+	bool first = false;
 	if (!read_head(heap, &head)) {
 		log_warning("no heap profile: the test has destroyed what was counted");
 		return;
 	}
-	if (!has_first(&head))
+	results->modules = memory_alloc(sizeof(*results->modules));
+	for (uint32_t i = 0; i < MIN(head.count, head.most); i++) {
+		struct heap_area *area = map_area(heap, i, PROT_READ);
+		if (area && area->owner) {
+			collect_area(area, &head, i, command, end, results);
+			first |= is_first(&head, i);
+		}
+		unmap_area(area);
+	}
+	if (!first)
 		log_warning("no heap profile: %s did not load our library (a static or set-user-id program?)",
 			    command[0]);
-	if (head.refused)
+	if (head.refused && head.children)
 		log_warning("no heap profiles of %" PRIu32 " children: only %" PRIu32
 			    " processes are counted in one run",
 			    head.refused, head.most);
-	save_all(heap, &head, stem, command, end, files);
+}
+
+void heap_save(const struct heap_results *results, const char *stem, struct heap_files *files) {
+	for (size_t i = 0; i < results->items.count; i++) {
+		const struct heap_result *result = &results->items.items[i];
+		const struct dhat_profile *profile = &result->made->profile;
+		struct heap_file file = {.child = !result->first};
+		file.path = result->first ? memory_format("%s.dhat.json", stem)
+					  : memory_format("%s.%" PRIu32 ".dhat.json", stem, profile->pid);
+		int error = write_profile(file.path, profile, OUTPUT_CREATE);
+		if (!error) {
+			array_push(&files->items, file);
+			continue;
+		}
+		log_warning("%s: cannot be written: %s", file.path, strerror(-error));
+		free(file.path);
+	}
+}
+
+void heap_results_free(struct heap_results *results) {
+	for (size_t i = 0; i < results->items.count; i++)
+		heap_made_free(results->items.items[i].made);
+	array_free(&results->items);
+	if (results->modules)
+		heap_modules_free(results->modules);
+	free(results->modules);
 }
 
 void heap_files_free(struct heap_files *files) {
-	for (size_t i = 0; i < files->paths.count; i++)
-		free(files->paths.items[i]);
-	array_free(&files->paths);
+	for (size_t i = 0; i < files->items.count; i++)
+		free(files->items.items[i].path);
+	array_free(&files->items);
+}
+
+// ---- who was not counted ----
+
+static bool was_counted(const struct heap_results *results, const struct heap_exec *exec) {
+	for (size_t i = 0; i < results->items.count; i++)
+		if (results->items.items[i].made->profile.pid == exec->pid &&
+		    (results->items.items[i].first || results->items.items[i].begin >= exec->time))
+			return true;
+	return false;
+}
+
+void heap_warn_of_children(const struct heap_results *results, const struct heap_execs *execs, pid_t test) {
+	enum { NAMED = 3 };
+	struct buffer names = {0};
+	size_t count = 0;
+	for (size_t i = 0; i < execs->items.count; i++) {
+		const struct heap_exec *exec = &execs->items.items[i];
+		if (exec->pid == (uint32_t)test || was_counted(results, exec))
+			continue;
+		if (++count <= NAMED)
+			buffer_printf(&names, "%s%s", count > 1 ? ", " : "", exec->file);
+	}
+	if (count)
+		log_warning("no heap profiles of %zu children that did not load our library (static or "
+			    "set-user-id programs?): %.*s%s",
+			    count, (int)names.size, (const char *)names.data, count > NAMED ? ", ..." : "");
+	buffer_free(&names);
 }
 
 // ---- while it runs ----
@@ -238,16 +273,18 @@ int heap_snapshot(int heap, uint32_t index, enum heap_window window, const char 
 	    !(area = map_area(heap, index, PROT_READ | PROT_WRITE)))
 		return -ENODATA;
 	struct heap_time now = heap_time_now();
-	struct heap_made *made = heap_make(area, window, &now);
+	struct heap_modules modules = {0};
+	struct heap_made *made = heap_make(area, window, &now, &modules);
 	made->profile.sample = head.sample;
 	int error = write_profile(path, &made->profile, OUTPUT_REPLACE);
 	heap_made_free(made);
+	heap_modules_free(&modules);
 	unmap_area(area);
 	return error;
 }
 
 bool heap_live_now(const struct heap_area *area, struct heap_live *live) {
-	enum { MANY = 1 << 16 }; // then it would take longer than it is worth
+	enum { MANY = 1 << 14 }; // then it would take longer than it is worth
 	uint32_t points = MIN(area->point_count, HEAP_MOST_POINTS);
 	*live = (struct heap_live){.pid = area->owner,
 				   .bytes = __atomic_load_n(&area->bytes, __ATOMIC_RELAXED)};

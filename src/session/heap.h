@@ -29,13 +29,35 @@ struct heap_time heap_time_now(void);
 
 // ---- at the end of a test ----
 
-struct heap_files {
-	ARRAY(char *) paths; // the test's own is the first
+struct heap_made;
+struct heap_modules;
+struct heap_execs;
+
+struct heap_results {
+	ARRAY(struct heap_result {
+		struct heap_made *made; // see heap_profile.h
+		uint64_t begin;         // when it began to be counted, CLOCK_BOOTTIME
+		bool first;             // the test itself
+	})
+	items;
+	struct heap_modules *modules;
 };
 
-// Makes <stem>.dhat.json, and <stem>.PID.dhat.json of each child. What there is not has been said.
-void heap_save(int heap, const char *stem, char **command, const struct heap_time *end,
-	       struct heap_files *files);
+// The profiles of all that were counted. What there is not has been said.
+void heap_collect(int heap, char **command, const struct heap_time *end, struct heap_results *results);
+void heap_results_free(struct heap_results *results);
+void heap_warn_of_children(const struct heap_results *results, const struct heap_execs *execs, pid_t test);
+
+struct heap_files {
+	ARRAY(struct heap_file {
+		char *path;
+		bool child;
+	})
+	items;
+};
+
+// As files: <stem>.dhat.json, and <stem>.PID.dhat.json of each child.
+void heap_save(const struct heap_results *results, const char *stem, struct heap_files *files);
 void heap_files_free(struct heap_files *files);
 
 // ---- while it runs ----

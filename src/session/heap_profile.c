@@ -48,23 +48,35 @@ static void add_label(struct making *making, const char *text, const char *funct
 	array_push(&making->label_ids, (uint32_t)*label - 1);
 }
 
-static void open_modules(struct making *making) {
+static struct elf_object *module_at(struct heap_modules *modules, const char *path) {
+	for (size_t i = 0; i < modules->paths.count; i++)
+		if (strcmp(modules->paths.items[i], path) == 0)
+			return modules->items.items[i];
+	struct elf_object *object = elf_open(path, "");
+	if (object)
+		object->inlined = inlined_table_new(object);
+	array_push(&modules->items, object);
+	array_push(&modules->paths, memory_string(path));
+	return object;
+}
+
+static void open_modules(struct making *making, struct heap_modules *modules) {
 	for (uint32_t i = 0; i < making->modules; i++) {
 		const char *path = making->area->modules[i].path;
-		if (*path != '/' || !memchr(path, 0, HEAP_PATH_SIZE))
-			continue;
-		struct elf_object *object = making->objects[i] = elf_open(path, "");
-		if (object)
-			object->inlined = inlined_table_new(object);
+		if (*path == '/' && memchr(path, 0, HEAP_PATH_SIZE))
+			making->objects[i] = module_at(modules, path);
 	}
 }
 
-static void close_modules(struct making *making) {
-	for (uint32_t i = 0; i < making->modules; i++) {
-		if (making->objects[i])
-			inlined_table_free(making->objects[i]->inlined);
-		elf_close(making->objects[i]);
+void heap_modules_free(struct heap_modules *modules) {
+	for (size_t i = 0; i < modules->items.count; i++) {
+		if (modules->items.items[i])
+			inlined_table_free(modules->items.items[i]->inlined);
+		elf_close(modules->items.items[i]);
+		free(modules->paths.items[i]);
 	}
+	array_free(&modules->items);
+	array_free(&modules->paths);
 }
 
 static void name_function(struct making *making, uint64_t address, const char *name, const char *where,
@@ -251,7 +263,8 @@ static char *command_of(const struct heap_area *area) {
 	return (char *)words.data;
 }
 
-struct heap_made *heap_make(struct heap_area *area, enum heap_window window, const struct heap_time *end) {
+struct heap_made *heap_make(struct heap_area *area, enum heap_window window, const struct heap_time *end,
+			    struct heap_modules *modules) {
 	struct heap_made *made = memory_alloc(sizeof(*made));
 	struct making *making = memory_alloc(sizeof(*making));
 	*making = (struct making){.area = area, .made = made};
@@ -263,9 +276,8 @@ struct heap_made *heap_make(struct heap_area *area, enum heap_window window, con
 	made->profile.pid = area->owner;
 	made->profile.command = made->command = command_of(area);
 	take_times(making, end, window == HEAP_WHOLE);
-	open_modules(making);
+	open_modules(making, modules);
 	name_frames(making);
-	close_modules(making);
 	make_tree(making);
 	add_points(making, area, window);
 	if (window == HEAP_WINDOW_END) {

@@ -18,6 +18,14 @@ struct heap_made {
 	char *command;
 };
 
+// The files with code that were looked into: the same for many processes.
+struct heap_modules {
+	ARRAY(struct elf_object *) items;
+	ARRAY(char *) paths;
+};
+void heap_modules_free(struct heap_modules *modules);
+
 // HEAP_WINDOW_END writes to the area; the others only read.
-struct heap_made *heap_make(struct heap_area *area, enum heap_window window, const struct heap_time *end);
+struct heap_made *heap_make(struct heap_area *area, enum heap_window window, const struct heap_time *end,
+			    struct heap_modules *modules);
 void heap_made_free(struct heap_made *made);

@@ -168,6 +168,23 @@ static void describe_cases(const struct case_traces *cases, const char *faint, c
 		buffer_printf(out, "          and %zu more, in manifest.jsonl\n", failed - shown);
 }
 
+static void print_files(const struct summary *summary, const char *faint, const char *plain,
+			struct buffer *out) {
+	size_t children = 0;
+	char size[16];
+	for (size_t i = 0; i < summary->files.count; i++) {
+		const struct summary_file *file = &summary->files.items[i];
+		if (strcmp(file->kind, SUMMARY_HEAP_OF_CHILD) == 0)
+			children++;
+		else
+			buffer_printf(out, "  %s%-7s%s %s (%s)\n", faint, file->kind, plain, file->path,
+				      file_size_words(file->size, size));
+	}
+	if (children)
+		buffer_printf(out, "  %sheap%s    and those of %zu children, beside it\n", faint, plain,
+			      children);
+}
+
 void summary_print(const struct summary *summary) {
 	bool colours = log_colours();
 	bool passed = summary->wait_status == 0 && !summary->timed_out;
@@ -182,10 +199,7 @@ void summary_print(const struct summary *summary) {
 	if (summary->trace)
 		buffer_printf(&out, "  %strace%s   %s (%s)\n", faint, plain, summary->trace,
 			      file_size_words(summary->trace_size, size));
-	for (size_t i = 0; i < summary->files.count; i++)
-		buffer_printf(&out, "  %s%-7s%s %s (%s)\n", faint, summary->files.items[i].kind, plain,
-			      summary->files.items[i].path,
-			      file_size_words(summary->files.items[i].size, size));
+	print_files(summary, faint, plain, &out);
 	describe_cases(summary->cases, faint, plain, &out);
 	if (summary->spool)
 		buffer_printf(&out, "  %sspool%s   %s\n", faint, plain, summary->spool);

@@ -18,6 +18,8 @@ struct summary_file {
 	char sha256[65];
 };
 
+#define SUMMARY_HEAP_OF_CHILD "heap-of-child" // one line for all of these
+
 struct summary {
 	const struct settings *settings;
 	const char *test;    // the safe name

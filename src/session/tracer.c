@@ -69,6 +69,8 @@ static void finish(struct recording *recording, const struct test_end *end) {
 		summary_write_json(&summary);
 	if (!recording->settings->quiet && (recording->backend || end->timed_out || summary.files.count))
 		summary_print(&summary);
+	if (!recording->settings->quiet)
+		recording_tell_leaks(recording);
 	if (recording->backend)
 		summary_publish(&summary);
 	array_free(&summary.files);

@@ -74,11 +74,14 @@ static char *saved(int fd) {
 	struct heap_time end = heap_time_now();
 	char *stem = memory_format("%s/x", folder);
 	struct heap_files files = {0};
-	heap_save(fd, stem, command, &end, &files);
+	struct heap_results results = {0};
+	heap_collect(fd, command, &end, &results);
+	heap_save(&results, stem, &files);
+	heap_results_free(&results);
 	free(stem);
-	assert_int_equal(1, files.paths.count);
-	char *text = text_of(files.paths.items[0]);
-	unlink(files.paths.items[0]);
+	assert_int_equal(1, files.items.count);
+	char *text = text_of(files.items.items[0].path);
+	unlink(files.items.items[0].path);
 	heap_files_free(&files);
 	return text;
 }
@@ -185,9 +188,10 @@ static void test_an_area_full_of_nonsense(void **state) {
 static void test_nobody_came(void **state) {
 	char *command[] = {(char[]){"true"}, NULL};
 	int fd = heap_create(&(struct heap_options){0});
-	struct heap_files files = {0};
-	heap_save(fd, "/nowhere/x", command, &(struct heap_time){0}, &files);
-	assert_int_equal(0, files.paths.count);
+	struct heap_results results = {0};
+	heap_collect(fd, command, &(struct heap_time){0}, &results);
+	assert_int_equal(0, results.items.count);
+	heap_results_free(&results);
 	close(fd);
 }
 
