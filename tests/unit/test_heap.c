@@ -2,7 +2,9 @@
 
 #include "preload/heap.h"
 #include "session/heap.h"
+#include "session/heap_leaks.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -195,6 +197,107 @@ static void test_nobody_came(void **state) {
 	close(fd);
 }
 
+// ---- leaks ----
+
+// A point with two blocks of 12 bytes, from malloc's caller "give" in /bin/heap and those before it.
+static struct heap_made *leaking(void) {
+	static const char *const functions[] = {"give", "resized", "main", "__libc_start_main"};
+	struct heap_made *made = memory_alloc(sizeof(*made));
+	for (size_t i = 0; i < ARRAY_SIZE(functions); i++) {
+		struct heap_label label = {functions[i], i < 3 ? "/bin/heap" : "/lib/libc.so.6"};
+		array_push(&made->labels, label);
+		array_push(&made->profile.frames, "0x1: give (heap.c:1)");
+		array_push(&made->profile.stacks, (uint32_t)i);
+	}
+	array_push(&made->profile.points,
+		   (struct dhat_point){.end_bytes = 24, .end_blocks = 2, .frame_count = 4});
+	made->strings = strings_new();
+	return made;
+}
+
+static uint64_t leaks_with(const char *lines) {
+	struct heap_suppressions suppressions;
+	struct heap_leaks leaks = {0};
+	struct heap_made *made = leaking();
+	char *path = memory_format("%s/suppressions", folder);
+	FILE *file = fopen(path, "we");
+	fputs(lines, file);
+	fclose(file);
+	assert_int_equal(0, heap_suppressions_load(&suppressions, path));
+	heap_leaks_add(&leaks, made, &suppressions, NULL);
+	assert_int_equal(2, leaks.blocks + leaks.hidden_blocks);
+	assert_int_equal(24, leaks.bytes + leaks.hidden_bytes);
+	uint64_t blocks = leaks.blocks;
+	heap_leaks_free(&leaks);
+	heap_suppressions_free(&suppressions);
+	heap_made_free(made);
+	unlink(path);
+	free(path);
+	return blocks;
+}
+
+static void test_suppressions(void **state) {
+	static const char *const hide[] = {"resized",
+					   "*!give",
+					   "heap!res*",
+					   "/bin/heap!main",
+					   "^give",
+					   "^give < resized < main",
+					   "# nothing\n\n  resized # behind\n"};
+	static const char *const show[] = {"",
+					   "^resized",
+					   "libc*!resized",
+					   "^give < main",
+					   "# resized",
+					   "res",
+					   "^give < resized < main < x",
+					   "^give < resized < main < __libc_start_main < more"};
+	for (size_t i = 0; i < ARRAY_SIZE(hide); i++)
+		assert_int_equal(0, leaks_with(hide[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(show); i++)
+		assert_int_equal(2, leaks_with(show[i]));
+}
+
+// ---- windows ----
+
+// What one window tells, the next one does not; the whole tells both.
+static void test_windows_are_disjoint(void **state) {
+	int fd = heap_create(&(struct heap_options){0});
+	struct heap_area *area = area_of(fd);
+	char *path = memory_format("%s/window", folder);
+	area->owner = 1;
+	area->frame_count = 1;
+	area->node_count = area->point_count = 2;
+	struct heap_point *point = &area->points[1];
+	*point = (struct heap_point){.node = 1,
+				     .total_bytes = 100,
+				     .total_blocks = 10,
+				     .bytes = 30,
+				     .blocks = 3,
+				     .most_bytes = 90};
+	static const struct {
+		enum heap_window window;
+		uint64_t more; // blocks since the last look
+		const char *tells;
+	} looks[] = {
+		{HEAP_WINDOW, 0, "\"tb\":100,\"tbk\":10,"}, {HEAP_WINDOW_END, 0, "\"tb\":100,\"tbk\":10,"},
+		{HEAP_WINDOW_END, 0, "\"pps\":[]"},         {HEAP_WINDOW_END, 7, "\"tb\":70,\"tbk\":7,"},
+		{HEAP_WHOLE, 0, "\"tb\":170,\"tbk\":17,"},  {HEAP_WINDOW, 1, "\"tb\":10,\"tbk\":1,"}};
+	for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
+		point->total_blocks += looks[i].more;
+		point->total_bytes += looks[i].more * 10;
+		assert_int_equal(0, heap_snapshot(fd, 0, looks[i].window, path));
+		char *text = text_of(path);
+		assert_non_null(strstr(text, looks[i].tells));
+		free(text);
+	}
+	assert_int_equal(-ENODATA, heap_snapshot(fd, 1, HEAP_WHOLE, path));
+	unlink(path);
+	free(path);
+	munmap(area, sizeof(*area));
+	close(fd);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_blocks_come_and_go),
@@ -203,6 +306,8 @@ int main(void) {
 		cmocka_unit_test(test_stacks_that_read_the_same_are_one),
 		cmocka_unit_test(test_an_area_full_of_nonsense),
 		cmocka_unit_test(test_nobody_came),
+		cmocka_unit_test(test_suppressions),
+		cmocka_unit_test(test_windows_are_disjoint),
 	};
 	if (!mkdtemp(folder))
 		return 1;
