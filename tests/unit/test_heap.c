@@ -412,7 +412,58 @@ static void test_windows_are_disjoint(void **state) {
 	close(fd);
 }
 
-int main(void) {
+// ---- a process that runs ----
+
+// What a program does that our library is in; until its input ends.
+static int be_counted(void) {
+	char end;
+	if (!heap_area_open())
+		return 1;
+	heap_area->point_count = 1;
+	heap_area->points[0] = (struct heap_point){.total_blocks = 3, .total_bytes = 33};
+	return write(STDOUT_FILENO, "!", 1) != 1 || read(STDIN_FILENO, &end, 1) != 0;
+}
+
+static void test_a_process_is_found(void **state) {
+	int fd = heap_create(&(struct heap_options){0}), in[2], out[2], found = -1, status = -1;
+	uint32_t area = 77;
+	char *name = memory_format(HEAP_VARIABLE "=/proc/%d/fd/%d", (int)getpid(), fd), said;
+	char *arguments[] = {(char[]){"test_heap"}, (char[]){"be-counted"}, NULL},
+	     *environment[] = {name, NULL};
+	assert_int_equal(0, pipe2(in, O_CLOEXEC) | pipe2(out, O_CLOEXEC));
+	pid_t child = fork();
+	if (child == 0) {
+		dup2(in[0], STDIN_FILENO);
+		dup2(out[1], STDOUT_FILENO);
+		execve("/proc/self/exe", arguments, environment);
+		_exit(1);
+	}
+	assert_int_equal(1, read(out[0], &said, 1));
+	assert_int_equal(0, heap_find(child, &found, &area));
+	assert_int_equal(0, area);
+	char *path = memory_format("%s/found", folder);
+	assert_int_equal(0, heap_snapshot(found, area, HEAP_WHOLE, path));
+	char *text = text_of(path);
+	assert_non_null(strstr(text, "\"tb\":33,\"tbk\":3,"));
+	assert_non_null(strstr(text, "\"cmd\":\"test_heap be-counted\""));
+	assert_int_equal(-ENOENT, heap_find(getpid(), &(int){-1}, &area));
+	close(in[1]);
+	waitpid(child, &status, 0);
+	assert_int_equal(0, status);
+	unlink(path);
+	free(text);
+	free(path);
+	free(name);
+	for (int i = 0; i < 2; i++)
+		close(out[i]);
+	close(in[0]);
+	close(found);
+	close(fd);
+}
+
+int main(int argc, char **argv) {
+	if (argc > 1 && strcmp(argv[1], "be-counted") == 0)
+		return be_counted();
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_blocks_come_and_go),
 		cmocka_unit_test(test_a_block_in_the_place_of_another_tells_of_it),
@@ -423,6 +474,7 @@ int main(void) {
 		cmocka_unit_test(test_an_area_full_of_nonsense),
 		cmocka_unit_test(test_nobody_came),
 		cmocka_unit_test(test_suppressions),
+		cmocka_unit_test(test_a_process_is_found),
 		cmocka_unit_test(test_windows_are_disjoint),
 	};
 	if (!mkdtemp(folder))
