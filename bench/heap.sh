@@ -32,6 +32,33 @@ cat >allocate.c <<-'END'
 END
 gcc -O2 -o allocate allocate.c
 
+# What it costs to stand before the allocator and do nothing there.
+cat >between.c <<-'END'
+	#include <dlfcn.h>
+	#include <stddef.h>
+
+	static void *(*next_malloc)(size_t size);
+	static void (*next_free)(void *block);
+
+	__attribute__((constructor)) static void find(void) {
+		*(void **)&next_malloc = dlsym(RTLD_NEXT, "malloc");
+		*(void **)&next_free = dlsym(RTLD_NEXT, "free");
+	}
+
+	void *malloc(size_t size) {
+		if (!next_malloc)
+			find();
+		return next_malloc(size);
+	}
+
+	void free(void *block) {
+		if (!next_free)
+			find();
+		next_free(block);
+	}
+END
+gcc -O2 -fno-builtin -fPIC -shared -o between.so between.c
+
 cat >load.py <<-'END'
 	import json
 	rows = [{"number": i, "names": [str(i)] * 3} for i in range(60000)]
@@ -63,6 +90,7 @@ for program in "${programs[@]}"; do
 	commands+=("$name.traced=$TRACELET run --quiet --output-dir out.$name.traced -- $command")
 	[ -z "$(command -v heaptrack)" ] || commands+=("$name.heaptrack=heaptrack -o track $command")
 done
+commands+=("allocate.between=env LD_PRELOAD=$PWD/between.so ./allocate")
 table=$("$bench/measure.py" "$ROUNDS" "${commands[@]}")
 echo "medians of $ROUNDS: wall s, CPU s (of all)"
 cut -d' ' -f1-3 <<<"$table" | sed 's/^/  /'
@@ -90,6 +118,7 @@ floor_of() { # PROGRAM TIMES
 }
 
 floor_of allocate 5
+echo "      a library that only passes on malloc and free: $(calculate "$(column allocate.between 3) / $(column allocate 3)") times as slow"
 floor_of sqlite 1.3
 floor_of python 1.6
 # The program's own largest size, in kB.

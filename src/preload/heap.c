@@ -97,11 +97,8 @@ static void find_next(void) {
 }
 
 // Every block is looked at when it goes; or none, as nobody counts; or those with marks.
-static void begin_marks(void) {
-	memset(heap_marks.counts, 0, sizeof(heap_marks.counts));
-	heap_marks.mask = on && heap_wishes.sample ? HEAP_MARKS - 1 : 0;
-	if (on && !heap_wishes.sample)
-		heap_mark(NULL);
+static void begin_marks(bool every) {
+	memset(heap_marks, every ? UINT8_MAX : 0, sizeof(heap_marks));
 	for (size_t i = 0; i < first_used; i += 16)
 		heap_mark(first_memory + i);
 }
@@ -145,7 +142,7 @@ __attribute__((constructor)) static void begin(void) {
 		*page = true;
 		on = page;
 	}
-	begin_marks();
+	begin_marks(on && !heap_wishes.sample);
 	errno = error;
 }
 
@@ -176,7 +173,7 @@ HEAP_COLD static bool begin_in_child(void) {
 	if (heap_self.thread)
 		heap_thread_forget(heap_self.thread);
 	heap_blocks_forget();
-	begin_marks();
+	begin_marks(!heap_wishes.sample);
 	*on = heap_area_open();
 	heap_wishes.children = *on;
 	heap_leave();
@@ -196,8 +193,8 @@ static inline bool recording(const void *frame) {
 	if (!on || (heap_self.visit && !heap_visit_is_over(frame)))
 		return false;
 	if (__builtin_expect(!*on, 0) && !begin_in_child()) {
-		if (heap_marks.mask == 0 && !first_used)
-			heap_marks.counts[0] = 0;
+		if (heap_marks[0] == UINT8_MAX) // the first time
+			begin_marks(false);
 		return false;
 	}
 	if (__builtin_expect(!heap_self.id, 0))

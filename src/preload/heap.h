@@ -150,15 +150,12 @@ void heap_count_end(void *address);
 bool heap_count_resize(void *old, struct heap_block *block);
 void heap_count_resized(struct heap_block *block, void *resized, size_t size);
 
-// With samples, only blocks whose place here is not 0 may be known. Without, all are.
+// Only blocks whose place here is not 0 may be known: with samples, few of them. UINT8_MAX stays.
 enum { HEAP_MARKS = 1 << 14 };
-extern struct heap_marks {
-	uint64_t mask; // of a place; 0: they share one
-	uint8_t counts[HEAP_MARKS];
-} heap_marks;
+extern uint8_t heap_marks[HEAP_MARKS];
 
 static inline uint8_t *heap_mark_of(const void *block) {
-	return &heap_marks.counts[(uint64_t)block >> 4 & heap_marks.mask];
+	return &heap_marks[(uint64_t)block >> 4 & (HEAP_MARKS - 1)];
 }
 void heap_mark(const void *block);
 int64_t heap_draw(void); // a new countdown

@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-struct heap_marks heap_marks = {.counts = {1}};
+uint8_t heap_marks[HEAP_MARKS] = {[0 ... HEAP_MARKS - 1] = UINT8_MAX};
 
 // ---- points ----
 
