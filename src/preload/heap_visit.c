@@ -7,12 +7,15 @@
 // - a visit has a mark in its frame; the next one sees by the stack that this frame is
 //   gone, and first puts in order what was left (tables are changed so that this is
 //   possible after any instruction);
-// - whoever waits for a lock waits for some time only. Then the table is lost to all, and
-//   blocks are missed, which the profile tells.
+// - whoever waits for a lock waits for some time only, and not for one who sleeps. Then the
+//   table is lost to all, and blocks are missed, which the profile tells.
 #include "preload/heap.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,32 +37,72 @@ static bool try_lock(uint32_t *lock) {
 					   __ATOMIC_RELAXED);
 }
 
-bool heap_lock_slowly(uint32_t *lock) {
-	enum { SPINS = 100, YIELDS = 1000, PATIENCE = 3000 };
-	uint64_t begin = 0;
-	for (unsigned turn = 0;; turn++) {
+// Nobody sleeps with a lock. Who does, or has ended, has left it behind.
+static bool sleeps(uint32_t thread) {
+	char path[] = "/proc/self/task/0000000000/stat", text[128], *digit = path + sizeof(path) - 7;
+	for (uint32_t rest = thread, i = 0; i < 10; i++, rest /= 10)
+		*--digit = (char)('0' + rest % 10);
+	digit = path + sizeof("/proc/self/task/") - 1; // without what leads
+	size_t zeros = strspn(digit, "0");
+	memmove(digit, digit + zeros, strlen(digit + zeros) + 1);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	if (got <= 0)
+		return syscall(SYS_tgkill, getpid(), thread, 0) && errno == ESRCH;
+	text[got] = 0;
+	const char *name_end = strrchr(text, ')');
+	return name_end && (name_end[2] == 'S' || name_end[2] == 'Z' || name_end[2] == 'X');
+}
+
+static bool give_up(uint32_t *lock, uint32_t holder) {
+	if (!holder || !__atomic_compare_exchange_n(lock, &holder, HEAP_LOCK_BROKEN, false, __ATOMIC_RELAXED,
+						    __ATOMIC_RELAXED))
+		return false;
+	__atomic_add_fetch(&heap_area->broken, 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+// Has waited for some time already: a holder of lower priority must get to run.
+HEAP_COLD static bool lock_patiently(uint32_t *lock) {
+	enum { PATIENCE = 3000, LOOK = 100, ASLEEP = 3, PAUSE = 50000 };
+	uint64_t begin = milliseconds(), next_look = LOOK;
+	unsigned asleep = 0;
+	for (;;) {
 		uint32_t holder = __atomic_load_n(lock, __ATOMIC_RELAXED);
+		uint64_t waited = milliseconds() - begin;
 		if (try_lock(lock))
 			return true;
-		if (holder == HEAP_LOCK_BROKEN)
-			break;
-		if (turn < SPINS) {
-			__atomic_signal_fence(__ATOMIC_SEQ_CST);
-		} else if (turn < YIELDS) {
-			sched_yield();
-		} else { // a holder of lower priority must get to run
-			begin = begin ? begin : milliseconds();
-			if ((holder == heap_self.id || milliseconds() - begin > PATIENCE) && holder &&
-			    __atomic_compare_exchange_n(lock, &holder, HEAP_LOCK_BROKEN, false,
-							__ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-				__atomic_add_fetch(&heap_area->broken, 1, __ATOMIC_RELAXED);
-				break;
-			}
-			syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = 50000}, NULL);
+		if (holder && waited >= next_look) {
+			asleep = sleeps(holder) ? asleep + 1 : 0;
+			next_look = waited + LOOK / 2;
 		}
+		if (holder == HEAP_LOCK_BROKEN ||
+		    ((holder == heap_self.id || asleep >= ASLEEP || waited > PATIENCE) &&
+		     give_up(lock, holder)))
+			return false;
+		syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = PAUSE}, NULL);
 	}
-	heap_self.held = NULL;
-	return false;
+}
+
+bool heap_lock_slowly(uint32_t *lock) {
+	enum { SPINS = 100, YIELDS = 1000 };
+	int error = errno;
+	bool locked = false;
+	for (unsigned turn = 0; !locked && turn < YIELDS; turn++) {
+		locked = try_lock(lock);
+		if (__atomic_load_n(lock, __ATOMIC_RELAXED) == HEAP_LOCK_BROKEN)
+			break;
+		if (turn > SPINS && !locked)
+			sched_yield();
+	}
+	if (!locked)
+		locked = lock_patiently(lock);
+	if (!locked)
+		heap_self.held = NULL;
+	errno = error;
+	return locked;
 }
 
 // ---- signals ----

@@ -138,6 +138,37 @@ static void test_threads_and_processes(void **state) {
 	close(fd);
 }
 
+// Holds a lock and sleeps, until it is woken up.
+struct sleeper {
+	uint32_t lock;
+	pthread_barrier_t holds, ends;
+};
+
+static void *sleep_with_lock(void *context) {
+	struct sleeper *sleeper = context;
+	heap_self.id = (uint32_t)gettid();
+	heap_lock(&sleeper->lock);
+	pthread_barrier_wait(&sleeper->holds);
+	pthread_barrier_wait(&sleeper->ends);
+	heap_unlock(&sleeper->lock);
+	return NULL;
+}
+
+static void wait_for_a_sleeper(void) {
+	struct sleeper sleeper = {0};
+	pthread_t thread;
+	pthread_barrier_init(&sleeper.holds, NULL, 2);
+	pthread_barrier_init(&sleeper.ends, NULL, 2);
+	assert_int_equal(0, pthread_create(&thread, NULL, sleep_with_lock, &sleeper));
+	pthread_barrier_wait(&sleeper.holds);
+	assert_false(heap_lock(&sleeper.lock));
+	assert_int_equal(HEAP_LOCK_BROKEN, sleeper.lock);
+	pthread_barrier_wait(&sleeper.ends);
+	pthread_join(thread, NULL);
+	assert_true(heap_lock(&sleeper.lock)); // it has come back after all
+	heap_unlock(&sleeper.lock);
+}
+
 // A lock whose holder will not come back is given up, and what it was for with it; its holder repairs it.
 static void test_who_does_not_come_back(void **state) {
 	struct heap_block block = block_at(0x770, 7), before, taken;
@@ -158,6 +189,8 @@ static void test_who_does_not_come_back(void **state) {
 	assert_false(heap_lock(&lock));
 	assert_int_equal(HEAP_LOCK_BROKEN, lock);
 	assert_int_equal(1, area->broken);
+	wait_for_a_sleeper();
+	assert_int_equal(2, area->broken);
 	heap_area = NULL;
 	heap_self = (struct heap_self){0};
 	free(area);
