@@ -39,7 +39,7 @@ static bool try_lock(uint32_t *lock) {
 
 // Nobody sleeps with a lock. Who does, or has ended, has left it behind.
 static bool sleeps(uint32_t thread) {
-	char path[] = "/proc/self/task/0000000000/stat", text[128], *digit = path + sizeof(path) - 7;
+	char path[] = "/proc/self/task/0000000000/stat", text[128], *digit = path + sizeof(path) - 6;
 	for (uint32_t rest = thread, i = 0; i < 10; i++, rest /= 10)
 		*--digit = (char)('0' + rest % 10);
 	digit = path + sizeof("/proc/self/task/") - 1; // without what leads
