@@ -432,6 +432,7 @@ static void collect_heap(struct recording *recording, const struct test_end *end
 	struct heap_suppressions suppressions;
 	if (recording->heap < 0 || (why_not_kept(recording, end) && !leaks_wanted(settings)))
 		return;
+	recording_stop(recording); // what follows is not the test's
 	heap_collect(recording->heap, settings->command, when, &recording->heap_results);
 	if (!leaks_wanted(settings) || end->timed_out || end->wait_status & 0x7f)
 		return;
@@ -593,6 +594,7 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 	add_file(summary, "stacks", end->stacks);
 	add_file(summary, "core", end->core);
 	collect_heap(recording, end, &when);
+	summary->leaked = recording->leaked && settings->fail_on_leak;
 	give_up_if_empty(recording);
 	if (recording->backend) {
 		struct conversion_result result = {0};

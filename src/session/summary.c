@@ -30,9 +30,16 @@ void summary_end_words(int wait_status, double limit, char *words, size_t size) 
 		summary_result_words(wait_status, words, size);
 }
 
+static bool has_passed(const struct summary *summary) {
+	return summary->wait_status == 0 && !summary->timed_out && !summary->leaked;
+}
+
 static void result_words(const struct summary *summary, char *words, size_t size) {
-	summary_end_words(summary->wait_status, summary->timed_out ? summary->settings->timeout : 0, words,
-			  size);
+	if (summary->leaked && summary->wait_status == 0 && !summary->timed_out)
+		snprintf(words, size, "failed: memory was left (--fail-on-leak)");
+	else
+		summary_end_words(summary->wait_status, summary->timed_out ? summary->settings->timeout : 0,
+				  words, size);
 }
 
 static uint64_t lost_in_all(const struct summary *summary) {
@@ -187,7 +194,7 @@ static void print_files(const struct summary *summary, const char *faint, const 
 
 void summary_print(const struct summary *summary) {
 	bool colours = log_colours();
-	bool passed = summary->wait_status == 0 && !summary->timed_out;
+	bool passed = has_passed(summary);
 	const char *plain = colours ? "\033[0m" : "", *faint = colours ? "\033[2m" : "";
 	const char *colour = !colours ? "" : passed ? "\033[1;32m" : "\033[1;31m";
 	char words[128], size[16], number[32];
@@ -448,7 +455,7 @@ void summary_publish(const struct summary *summary) {
 		artifacts[count++] = (struct ci_artifact){summary->spool, summary->spool_size};
 	struct ci_test test = {.name = summary->test,
 			       .result = words,
-			       .passed = summary->wait_status == 0 && !summary->timed_out,
+			       .passed = has_passed(summary),
 			       .seconds = summary->wall_seconds,
 			       .artifacts = artifacts,
 			       .artifact_count = count};

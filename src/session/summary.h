@@ -35,6 +35,7 @@ struct summary {
 	const char *verdict;                 // of a case of a test, in words; NULL: this is a test
 	int wait_status;                     // the test's, as wait() gives it
 	bool timed_out;                      // and its time was over
+	bool leaked;                         // which makes it fail
 	bool operation;                      // there was no test
 	const char *not_kept;                // why there is no trace though there could be; NULL: it was kept
 	struct timespec started;             // wall clock

@@ -76,6 +76,7 @@ check_match "that the manifest has" '"kind":"leaks"' tracelet-out/manifest.jsonl
 options="--fail-on-leak"
 profile "$heap" resized
 check_equal "or it is one" 4 "$status"
+check_match "as is said" 'failed: memory was left' "$stderr"
 profile "$heap" plain
 check_equal "not without a leak" 0 "$status"
 check_not "there is no file then" test -e tracelet-out/*.leaks.txt
