@@ -32,7 +32,8 @@ options=--heap-children
 profile sh -c "$heap plain; $heap forks; $TRACELET_HELPERS/heap_static plain; exit 3"
 check_equal "the status is the test's" 3 "$status"
 check_match "children are summed up" 'heap +and those of [0-9]+ children' "$stderr"
-check_match "who could not be counted is named" 'no heap profiles of 1 children .*heap_static' "$stderr"
+[ "$(id -u)" != 0 ] || # else there may be no trace that tells of it
+	check_match "who could not be counted is named" 'no heap profiles of 1 children .*heap_static' "$stderr"
 check_match "the manifest has them" '"kind":"heap-of-child","path":"[^"]*\.[0-9]+\.dhat\.json"' tracelet-out/manifest.jsonl
 cat >children.py <<'END'
 import glob, json
@@ -110,13 +111,12 @@ if [ "$(id -u)" = 0 ]; then
 	profile "$heap" plain killed
 	check_run "the trace is right" 0 "$TRACELET" check tracelet-out/*.pb
 	if "$source/tests/perfetto/setup" >/dev/null 2>&1; then
-		check_run "Perfetto reads it" 0 "$source/tests/perfetto/tp" --health tracelet-out/*.pb
 		check_equal "it tells what is live at the end" "heap: live blocks|1,heap: live bytes|4321" \
 			"$("$source/tests/perfetto/tp" tracelet-out/*.pb "select t.name, c.value from counter c join process_counter_track t
 				on c.track_id = t.id where c.id in (select max(id) from counter group by track_id) order by t.name" |
 				paste -sd,)"
 	else
-		skip "Perfetto reads it" "its importer cannot be had"
+		skip "it tells what is live at the end" "Perfetto's importer cannot be had"
 	fi
 else
 	skip "the trace tells how much is live" "needs root"
