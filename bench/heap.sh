@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Exact heap profiles: how much slower a program gets, and how much larger; in the same
-# run heaptrack, and valgrind's DHAT once. CPU time, of the program alone and with all
-# that makes the profile.
+# Heap profiles, exact and of samples: how much slower a program gets, and how much larger;
+# in the same run heaptrack, and valgrind's DHAT once. CPU time of the program alone, also
+# with the tracer but without a profile: what is measured is the library; and the wall time
+# of all that makes the profile.
 . "$(dirname "$0")/lib.sh"
 
 cat >allocate.c <<-'END'
@@ -31,6 +32,33 @@ cat >allocate.c <<-'END'
 END
 gcc -O2 -o allocate allocate.c
 
+# What it costs to stand before the allocator and do nothing there.
+cat >between.c <<-'END'
+	#include <dlfcn.h>
+	#include <stddef.h>
+
+	static void *(*next_malloc)(size_t size);
+	static void (*next_free)(void *block);
+
+	__attribute__((constructor)) static void find(void) {
+		*(void **)&next_malloc = dlsym(RTLD_NEXT, "malloc");
+		*(void **)&next_free = dlsym(RTLD_NEXT, "free");
+	}
+
+	void *malloc(size_t size) {
+		if (!next_malloc)
+			find();
+		return next_malloc(size);
+	}
+
+	void free(void *block) {
+		if (!next_free)
+			find();
+		next_free(block);
+	}
+END
+gcc -O2 -fno-builtin -fPIC -shared -o between.so between.c
+
 cat >load.py <<-'END'
 	import json
 	rows = [{"number": i, "names": [str(i)] * 3} for i in range(60000)]
@@ -56,9 +84,13 @@ python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null || true)
 commands=()
 for program in "${programs[@]}"; do
 	name=${program%%=*} command=${program#*=}
-	commands+=("$name=$command" "$name.heap=$TRACELET run --heap --quiet --output-dir out.$name -- $command")
+	commands+=("$name=$command")
+	commands+=("$name.heap=$TRACELET run --heap --quiet --output-dir out.$name -- $command")
+	commands+=("$name.sample=$TRACELET run --heap-sample 512K --quiet --output-dir out.$name.sample -- $command")
+	commands+=("$name.traced=$TRACELET run --quiet --output-dir out.$name.traced -- $command")
 	[ -z "$(command -v heaptrack)" ] || commands+=("$name.heaptrack=heaptrack -o track $command")
 done
+commands+=("allocate.between=env LD_PRELOAD=$PWD/between.so ./allocate")
 table=$("$bench/measure.py" "$ROUNDS" "${commands[@]}")
 echo "medians of $ROUNDS: wall s, CPU s (of all)"
 cut -d' ' -f1-3 <<<"$table" | sed 's/^/  /'
@@ -76,6 +108,8 @@ of_test() {
 floor_of() { # PROGRAM TIMES
 	[ -n "$(column "$1" 3)" ] || return 0
 	floor "$1, times as slow" "$(calculate "$(of_test "$1" cpu_seconds) / $(column "$1" 3)")" "<=" "$2"
+	floor "$1, times as slow with samples" \
+		"$(calculate "$(of_test "$1.sample" cpu_seconds) / $(of_test "$1.traced" cpu_seconds)")" "<=" 1.03
 	floor "$1, seconds before the test and from its end to its profile" \
 		"$(calculate "$(column "$1.heap" 2) - $(of_test "$1" wall_seconds)")" "<=" 0.5
 	local peer
@@ -84,6 +118,7 @@ floor_of() { # PROGRAM TIMES
 }
 
 floor_of allocate 5
+echo "      a library that only passes on malloc and free: $(calculate "$(column allocate.between 3) / $(column allocate 3)") times as slow"
 floor_of sqlite 1.3
 floor_of python 1.6
 # The program's own largest size, in kB.

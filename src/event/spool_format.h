@@ -26,6 +26,7 @@ enum spool_block_type {
 	SPOOL_FORGOTTEN, // struct spool_lost: of the totals, what happened before this spool begins
 	SPOOL_CRASH,     // struct spool_crash, the stack as text, NUL
 	SPOOL_COUNTERS,  // struct spool_counters; of each event: name, NUL, unit, NUL, scale, NUL
+	SPOOL_COUNTER,   // struct spool_counter, its name, NUL
 };
 
 // A fact: the event whose overflow the samples are of. None: they are taken in time.
@@ -40,6 +41,13 @@ struct spool_crash {
 struct spool_counters {
 	uint32_t count;
 	uint32_t per_slice; // each slice of a thread is wanted with its counts
+};
+
+// A number about a process that the tracer has read.
+struct spool_counter {
+	uint64_t time;
+	double value;
+	uint32_t pid, unused;
 };
 
 struct spool_block {

@@ -312,8 +312,8 @@ static void test_an_unknown_block_is_skipped(void **state) {
 }
 
 static void test_blocks_shorter_than_their_content_are_counted(void **state) {
-	static const uint32_t types[] = {SPOOL_BATCH, SPOOL_WATERMARK, SPOOL_CLOCK,
-					 SPOOL_META,  SPOOL_TASK,      SPOOL_LOST};
+	static const uint32_t types[] = {SPOOL_BATCH, SPOOL_WATERMARK, SPOOL_CLOCK,  SPOOL_META,
+					 SPOOL_TASK,  SPOOL_LOST,      SPOOL_COUNTER};
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		struct buffer spool = {0};
 		spool_begin(&spool, 1);
@@ -359,6 +359,35 @@ static void test_marks_are_read(void **state) {
 	assert_int_equal(lost->lost.count, 2);
 	keeper_free(&keeper);
 	buffer_free(&spool);
+}
+
+static void add_counter(struct buffer *spool, uint64_t time, uint32_t pid) {
+	struct {
+		struct spool_counter counter;
+		char name[8];
+	} block = {{.time = time, .value = 2.5, .pid = pid}, "live"};
+	add_block(spool, SPOOL_COUNTER, &block, sizeof(block.counter) + 5);
+}
+
+static void test_numbers_about_a_process_are_marks_of_it(void **state) {
+	struct buffer spool = {0};
+	struct keeper keeper;
+	spool_begin(&spool, SAMPLE_START);
+	add_counter(&spool, SAMPLE_START + 7, 10);
+	read_bytes(&keeper, &spool);
+	assert_string_equal(keeper.said, "");
+	const struct event *mark = nth(&keeper, EVENT_MARK, 0);
+	assert_int_equal(mark->mark.type, MARK_COUNTER);
+	assert_int_equal(mark->tid, 10);
+	assert_int_equal(mark->pid, 10);
+	assert_int_equal(mark->time, SAMPLE_START + 7);
+	assert_true(mark->mark.value == 2.5);
+	assert_string_equal(TEXT(&keeper, mark->mark.name), "live");
+	keeper_free(&keeper);
+	spool.size = sizeof(struct spool_header);
+	add_counter(&spool, SAMPLE_START + 7, UINT32_MAX); // nobody's
+	add_counter(&spool, UINT64_MAX, 10);
+	assert_bad(&spool, "2 records could not be understood", 1);
 }
 
 static void test_marks_that_make_no_sense_are_counted(void **state) {
@@ -775,6 +804,7 @@ int main(void) {
 		cmocka_unit_test(test_what_is_no_spool_is_refused),
 		cmocka_unit_test(test_a_block_of_four_gigabytes_ends_the_spool),
 		cmocka_unit_test(test_marks_are_read),
+		cmocka_unit_test(test_numbers_about_a_process_are_marks_of_it),
 		cmocka_unit_test(test_marks_that_make_no_sense_are_counted),
 		cmocka_unit_test(test_an_unknown_block_is_skipped),
 		cmocka_unit_test(test_blocks_shorter_than_their_content_are_counted),
