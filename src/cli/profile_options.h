@@ -22,6 +22,7 @@ enum {
 	OPTION_ADDRS,
 	OPTION_EVENT_FILTER,
 	OPTION_ALL_EVENTS,
+	OPTION_METRIC,
 	OPTION_NO_INLINE,
 	OPTION_FROM,
 	OPTION_OF_VERB, // a verb's own begin here
@@ -33,6 +34,7 @@ enum {
 		{"all", no_argument, NULL, OPTION_ALL}, {"addrs", no_argument, NULL, OPTION_ADDRS},          \
 		{"event-filter", required_argument, NULL, OPTION_EVENT_FILTER},                              \
 		{"all-events", no_argument, NULL, OPTION_ALL_EVENTS},                                        \
+		{"metric", required_argument, NULL, OPTION_METRIC},                                          \
 		{"no-inline", no_argument, NULL, OPTION_NO_INLINE},                                          \
 		{"from", required_argument, NULL, OPTION_FROM}, {"quiet", no_argument, NULL, 'q'}, {         \
 		"help", no_argument, NULL, 'h'                                                               \
@@ -47,6 +49,8 @@ enum {
 	"      --addrs             addresses of functions that have no name\n"                               \
 	"      --event-filter NAME only samples of this event, in place of the first one's\n"                \
 	"      --all-events        samples of every event, added up\n"                                       \
+	"      --metric NAME       of a heap profile: allocated (bytes), blocks, peak, peak-blocks,\n"       \
+	"                          leaked, leaked-blocks, most, most-blocks, lifetime, read, written\n"      \
 	"      --no-inline         do not look up inlined functions in debug information\n"                  \
 	"      --from FORMAT       the input's format, if its content does not tell\n"                       \
 	"  -q, --quiet             no progress line\n"                                                       \

@@ -2,7 +2,7 @@
 // a trace says (who lived when, what it is called, what the whole is about);
 // perfetto_ftrace.c packs the scheduler's and the kernel's events, per CPU;
 // perfetto_events.c writes samples, generic events and counters;
-// perfetto_marks.c writes what the test says about itself.
+// perfetto_marks.c writes what the test says about itself; perfetto_heap.c a heap profile.
 #pragma once
 
 #include "base/file.h"
@@ -79,7 +79,7 @@ struct perfetto {
 	bool system_scope;
 	bool windows; // a process is no thread there: it never runs itself
 	uint64_t start, end, wall, monotonic, clock_time;
-	uint64_t wall_offset;       // from the trace's clock to the wall clock, in the beginning
+	uint64_t wall_offset;      // from the trace's clock to the wall clock, in the beginning
 	ARRAY(struct event) facts; // EVENT_META
 	struct map tasks;          // tid to index in `pool`
 	ARRAY(struct task) pool;
@@ -92,6 +92,7 @@ struct perfetto {
 	struct more_events *more;             // perfetto_events.c's own
 	struct map mark_names, mark_counters; // perfetto_marks.c: what has been written
 	uint64_t mark_tracks;
+	struct heap_places *heap; // perfetto_heap.c's own; NULL: there is no heap profile
 };
 
 // ---- perfetto.c ----
@@ -129,8 +130,18 @@ int crash_finish(struct perfetto *perfetto);
 int events_sample(struct perfetto *perfetto, const struct event *event);
 int events_generic(struct perfetto *perfetto, const struct event *event);
 int events_counter(struct perfetto *perfetto, const struct event *event);
+// Opens a packet of the samples called `name`, with what `stack` needs to be told first. The sequence
+// has just begun: so says `first`, unless that is NULL.
+size_t events_stack_packet(struct perfetto *perfetto, uint32_t name, uint32_t stack, uint64_t time,
+			   bool *first);
 struct more_events *events_new(void);
 void events_destroy(struct more_events *more);
+
+// ---- perfetto_heap.c ----
+
+int heap_take(struct perfetto *perfetto, const struct event *event);
+int heap_finish(struct perfetto *perfetto);
+void heap_destroy(struct perfetto *perfetto);
 
 // ---- perfetto_marks.c ----
 
