@@ -293,6 +293,26 @@ static char *save(const struct heap_area *area, const char *stem, char **command
 	return path;
 }
 
+int heap_write(const struct heap_area *area, const char *path, const char *command,
+	       const struct heap_time *end) {
+	struct making *making = memory_alloc(sizeof(*making));
+	struct output output;
+	making->area = area;
+	making->profile.command = command;
+	make_profile(making, end);
+	int error = output_open(&output, path, OUTPUT_REPLACE);
+	if (!error) {
+		error = dhat_write(&output, &making->profile);
+		if (!error)
+			error = output_commit(&output);
+		output_abandon(&output);
+	}
+	if (error)
+		log_error("%s: cannot be written: %s", path, strerror(-error));
+	free_making(making);
+	return error;
+}
+
 char *heap_save(int fd, const char *stem, char **command, const struct heap_time *end) {
 	const struct heap_area *area = mmap(NULL, sizeof(*area), PROT_READ, MAP_SHARED, fd, 0);
 	if (area == MAP_FAILED) {

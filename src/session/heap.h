@@ -18,3 +18,7 @@ struct heap_time heap_time_now(void);
 
 // Makes <stem>.dhat.json. Its path, the caller's to free; NULL: there is none, as was said.
 char *heap_save(int area, const char *stem, char **command, const struct heap_time *end);
+
+// The profile of an area as a file ("-": standard output). 0 or -errno, said in one line.
+int heap_write(const struct heap_area *area, const char *path, const char *command,
+	       const struct heap_time *end);

@@ -71,9 +71,9 @@ struct sampling {
 	struct table_maker *maker; // NULL: tables are not needed
 	pthread_t thread;
 	bool running;
-	uint64_t begun; // when
-	int wake;       // an eventfd: the thread is to look
-	bool ending;
+	uint64_t begun;       // when
+	int wake;             // an eventfd: the thread is to look
+	bool ending, settled; // settled: has looked around
 	pthread_mutex_t lock;
 	struct buffer collected; // spool blocks, under the lock
 	uint64_t until;          // all mappings before this time are there; under the lock
@@ -440,6 +440,7 @@ static void *watch(void *context) {
 	waiting[count - 1] = (struct pollfd){.fd = sampling->wake, .events = POLLIN};
 	look_around(sampling, sampling->begun);
 	take_all_changes(sampling);
+	__atomic_store_n(&sampling->settled, true, __ATOMIC_RELEASE);
 	be_quick();
 	while (!__atomic_load_n(&sampling->ending, __ATOMIC_ACQUIRE)) {
 		uint64_t asked;
@@ -558,6 +559,11 @@ int sampling_start(struct sampling **result, struct tracelet *programs,
 	}
 	*result = sampling;
 	return 0;
+}
+
+bool sampling_is_settled(struct sampling *sampling) {
+	return __atomic_load_n(&sampling->settled, __ATOMIC_ACQUIRE) &&
+	       (!sampling->maker || table_maker_is_idle(sampling->maker));
 }
 
 uint64_t sampling_collect(struct sampling *sampling, struct spool *spool) {
