@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Exact heap profiles: how much slower a program gets, and how much larger; in the same
-# run heaptrack, and valgrind's DHAT once. CPU time, of the program alone and with all
-# that makes the profile.
+# Heap profiles, exact and of samples: how much slower a program gets, and how much larger;
+# in the same run heaptrack, and valgrind's DHAT once. CPU time of the program alone, also
+# with the tracer but without a profile: what is measured is the library; and the wall time
+# of all that makes the profile.
 . "$(dirname "$0")/lib.sh"
 
 cat >allocate.c <<-'END'
@@ -56,7 +57,10 @@ python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null || true)
 commands=()
 for program in "${programs[@]}"; do
 	name=${program%%=*} command=${program#*=}
-	commands+=("$name=$command" "$name.heap=$TRACELET run --heap --quiet --output-dir out.$name -- $command")
+	commands+=("$name=$command")
+	commands+=("$name.heap=$TRACELET run --heap --quiet --output-dir out.$name -- $command")
+	commands+=("$name.sample=$TRACELET run --heap-sample 512K --quiet --output-dir out.$name.sample -- $command")
+	commands+=("$name.traced=$TRACELET run --quiet --output-dir out.$name.traced -- $command")
 	[ -z "$(command -v heaptrack)" ] || commands+=("$name.heaptrack=heaptrack -o track $command")
 done
 table=$("$bench/measure.py" "$ROUNDS" "${commands[@]}")
@@ -76,6 +80,8 @@ of_test() {
 floor_of() { # PROGRAM TIMES
 	[ -n "$(column "$1" 3)" ] || return 0
 	floor "$1, times as slow" "$(calculate "$(of_test "$1" cpu_seconds) / $(column "$1" 3)")" "<=" "$2"
+	floor "$1, times as slow with samples" \
+		"$(calculate "$(of_test "$1.sample" cpu_seconds) / $(of_test "$1.traced" cpu_seconds)")" "<=" 1.03
 	floor "$1, seconds before the test and from its end to its profile" \
 		"$(calculate "$(column "$1.heap" 2) - $(of_test "$1" wall_seconds)")" "<=" 0.5
 	local peer

@@ -21,7 +21,7 @@ _tracelet_value() {
 	--event | -e) _tracelet_offer "$(tracelet stat list 2>/dev/null | awk 'NR > 1 && $2 != "metric" { print $1 }')" ;;
 	--metric | -m) _tracelet_offer "$(tracelet stat list 2>/dev/null | awk '$2 == "metric" { print $1 }')" ;;
 	--cpus | -c | --interval | -i | --count | -n | -p | --assert | --tolerance) ;;
-	--baseline) _tracelet_files -f ;;
+	--baseline | --heap-suppressions) _tracelet_files -f ;;
 	--manifest) _tracelet_files -f -X '!*.man' ;;
 	--cases) _tracelet_offer "yes no" ;;
 	--enabled | --attachments) _tracelet_offer "yes no auto" ;;
@@ -31,6 +31,7 @@ _tracelet_value() {
 		_tracelet_offer "embedded light cpu memory io system-calls verbose"
 		[ "${#COMPREPLY[@]}" -gt 0 ] || _tracelet_files -f
 		;;
+	--heap-sample) _tracelet_offer "64K 512K" ;;
 	--type) _tracelet_offer "file memory" ;;
 	--scope) _tracelet_offer "tree system" ;;
 	--call-graph) _tracelet_offer "auto fp dwarf" ;;
@@ -82,7 +83,7 @@ _tracelet() {
 			-e | --event | -m | --metric | -c | --cpus | -i | --interval | -n | --count | -p | --pid | -o | --output | --assert | --baseline | --tolerance)
 				((i++))
 				;;
-			-j | --jobs | --filter | --framework | --select | --junit | --enabled | --name | --output-dir | --profile | --scope | --type | --ring-size | --ring-seconds | --call-graph | --duration | --json | \
+			-j | --jobs | --filter | --framework | --select | --junit | --enabled | --name | --output-dir | --profile | --scope | --type | --ring-size | --ring-seconds | --heap-sample | --heap-suppressions | --call-graph | --duration | --json | \
 				--timeout | --grace | --timeout-status | --core-limit | --keep | --max-total-size | --max-age | --cases | \
 				--attachments | --buffer-size)
 				((i++)) # its value, whatever that looks like
@@ -106,7 +107,8 @@ _tracelet() {
 	fi
 	_tracelet_value "$previous" && return
 
-	local of_run="--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --sample --off-cpu --heap --call-graph --duration --wait-tree
+	local of_run="--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --sample --off-cpu --heap --heap-children --heap-sample --heap-usable --heap-leaks
+			--heap-suppressions --fail-on-leak --call-graph --duration --wait-tree
 			--timeout --grace --timeout-status --core --core-limit --keep --max-total-size --max-age --cases --strict --quiet --verbose
 			--json --attachments --buffer-size --keep-spool --help --"
 	case $verb:$current in

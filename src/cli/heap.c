@@ -37,6 +37,9 @@ static int take_option(struct heap_window_options *options, const char **name, i
 	case 'o':
 		options->output = value;
 		return 0;
+	case 'r':
+		options->reset = true;
+		return 0;
 	case 'q':
 		log_set_level(LOG_QUIET);
 		return 0;
@@ -48,10 +51,15 @@ static int take_option(struct heap_window_options *options, const char **name, i
 
 static int run(int argc, char **argv, const struct verb *verb) {
 	static const struct option known[] = {
-		{"pid", required_argument, NULL, 'p'},      {"name", required_argument, NULL, 'n'},
-		{"duration", required_argument, NULL, 'd'}, {"output", required_argument, NULL, 'o'},
-		{"quiet", no_argument, NULL, 'q'},          {"verbose", no_argument, NULL, 'v'},
-		{"help", no_argument, NULL, 'h'},           {0},
+		{"pid", required_argument, NULL, 'p'},
+		{"name", required_argument, NULL, 'n'},
+		{"duration", required_argument, NULL, 'd'},
+		{"output", required_argument, NULL, 'o'},
+		{"reset", no_argument, NULL, 'r'},
+		{"quiet", no_argument, NULL, 'q'},
+		{"verbose", no_argument, NULL, 'v'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
 	};
 	struct heap_window_options options = {.output = "-"};
 	const char *name = NULL;
@@ -87,6 +95,9 @@ const struct verb verb_heap = {
 		"  -n, --name NAME         the one that is called so, or whose program is\n"
 		"  -d, --duration SECONDS  for so long; else until Ctrl-C, or until the process ends\n"
 		"  -o, --output FILE       write to FILE, in place of standard output\n"
+		"      --reset             of a process of 'tracelet run --heap': only what came since the "
+		"last\n"
+		"                          --reset; without it, all since its beginning\n"
 		"  -q, --quiet             say nothing but what went wrong\n"
 		"  -v, --verbose           say more\n"
 		"  -h, --help              this text\n\n"

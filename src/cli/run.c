@@ -1,19 +1,21 @@
 #include "base/log.h"
 #include "cli/verb.h"
 #include "session/choose_profile.h"
+#include "session/heap_leaks.h"
 #include "session/run.h"
 
 #include <stdlib.h>
 
 const enum setting_id verb_run_flags[] = {
-	SETTING_ENABLED,        SETTING_NAME,      SETTING_OUTPUT_DIR,  SETTING_PROFILE,
-	SETTING_SCOPE,          SETTING_TYPE,      SETTING_RING_SIZE,   SETTING_RING_SECONDS,
-	SETTING_SAMPLE,         SETTING_OFF_CPU,   SETTING_HEAP,        SETTING_CALL_GRAPH,
-	SETTING_DURATION,       SETTING_WAIT_TREE, SETTING_TIMEOUT,     SETTING_GRACE,
-	SETTING_TIMEOUT_STATUS, SETTING_CORE,      SETTING_CORE_LIMIT,  SETTING_KEEP,
-	SETTING_MAX_TOTAL_SIZE, SETTING_MAX_AGE,   SETTING_BUFFER_SIZE, SETTING_JSON,
-	SETTING_ATTACHMENTS,    SETTING_CASES,     SETTING_KEEP_SPOOL,  SETTING_STRICT,
-	SETTING_QUIET,          SETTING_VERBOSE,
+	SETTING_ENABLED,      SETTING_NAME,        SETTING_OUTPUT_DIR,     SETTING_PROFILE,
+	SETTING_SCOPE,        SETTING_TYPE,        SETTING_RING_SIZE,      SETTING_RING_SECONDS,
+	SETTING_SAMPLE,       SETTING_OFF_CPU,     SETTING_HEAP,           SETTING_HEAP_CHILDREN,
+	SETTING_HEAP_SAMPLE,  SETTING_HEAP_USABLE, SETTING_HEAP_LEAKS,     SETTING_HEAP_SUPPRESSIONS,
+	SETTING_FAIL_ON_LEAK, SETTING_CALL_GRAPH,  SETTING_DURATION,       SETTING_WAIT_TREE,
+	SETTING_TIMEOUT,      SETTING_GRACE,       SETTING_TIMEOUT_STATUS, SETTING_CORE,
+	SETTING_CORE_LIMIT,   SETTING_KEEP,        SETTING_MAX_TOTAL_SIZE, SETTING_MAX_AGE,
+	SETTING_BUFFER_SIZE,  SETTING_JSON,        SETTING_ATTACHMENTS,    SETTING_CASES,
+	SETTING_KEEP_SPOOL,   SETTING_STRICT,      SETTING_QUIET,          SETTING_VERBOSE,
 };
 
 const size_t verb_run_flag_count = sizeof(verb_run_flags) / sizeof(*verb_run_flags);
@@ -29,6 +31,13 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		return EXIT_USAGE;
 	}
 	settings.command = argv + optind;
+	struct heap_suppressions suppressions;
+	if (heap_suppressions_load(&suppressions, settings.heap_suppressions)) {
+		heap_suppressions_free(&suppressions);
+		settings_free(&settings);
+		return EXIT_USAGE;
+	}
+	heap_suppressions_free(&suppressions);
 	bool profiled = !settings_enabled(&settings) || choose_profile(&settings);
 	status = profiled ? session_run(&settings) : EXIT_NO_TRACE;
 	settings_free(&settings);
@@ -55,6 +64,12 @@ const struct verb verb_run = {
 		"  --off-cpu           where threads wait and for how long, and a flame graph of that\n"
 		"  --heap              what COMMAND itself allocates, and where: a heap profile for DHAT's "
 		"viewer\n"
+		"  --heap-children     also what its children allocate: a profile for each process\n"
+		"  --heap-sample SIZE  not each block: one in SIZE bytes, for estimates (as in 512K)\n"
+		"  --heap-usable       sizes as the allocator rounds them up\n"
+		"  --heap-leaks        what is still allocated at the end, with stacks\n"
+		"  --heap-suppressions FILE  leaks that are not told: patterns of functions and files\n"
+		"  --fail-on-leak      exit 4 if there are others and COMMAND has passed\n"
 		"  --call-graph HOW    how stacks are walked: auto (default), fp or dwarf\n"
 		"  --duration SECONDS  stop recording then; COMMAND goes on\n"
 		"  --wait-tree[=SECS]  record until the whole process tree has ended (at most SECS)\n"
@@ -78,7 +93,8 @@ const struct verb verb_run = {
 		"  --help              this text\n\n"
 		"Each option may also be given as a variable (TRACELET_OUTPUT_DIR) or in tracelet.ini;\n"
 		"'tracelet settings' shows what is in force.\n\n"
-		"Exit status: COMMAND's; 128+N if signal N ended it; 124 timed out; 127 not found;\n"
+		"Exit status: COMMAND's; 4 leaks (--fail-on-leak); 128+N if signal N ended it; 124 timed "
+		"out; 127 not found;\n"
 		"126 not executable; 2 bad options.\n\n"
 		"Example: tracelet run --name parser -- ./unit_tests parser\n",
 	.run = run,

@@ -9,12 +9,15 @@
 #define HEAP_VARIABLE "TRACELET_HEAP" // names the area's file for the test
 
 enum {
-	HEAP_VERSION = 1,
+	HEAP_VERSION = 2,
+	HEAP_MOST_PROCESSES = 1 << 10,
+	HEAP_HEAD_SIZE = 1 << 16, // a multiple of any page
 	HEAP_MOST_MODULES = 1 << 10,
 	HEAP_MOST_FRAMES = 1 << 20,
 	HEAP_MOST_NODES = 1 << 22,
 	HEAP_MOST_POINTS = 1 << 20,
 	HEAP_PATH_SIZE = 472,
+	HEAP_COMMAND_SIZE = 512,
 };
 
 #define HEAP_MAGIC UINT64_C(0x7061656874656c74)
@@ -49,27 +52,64 @@ struct heap_point {
 	uint64_t peak_bytes, peak_blocks; // when the whole had most bytes, as of
 	uint64_t peak;                    // this peak; if a newer one is known, `bytes` was so then
 	uint64_t life;                    // of all blocks that have ended; less the births of the others
-	uint64_t unused[4];               // fills two lines of the cache
+	// What there was when a window began, noted by who looks from outside; fills two lines of the cache.
+	uint64_t since_bytes, since_blocks, since_most, since_life;
 };
 
+// What one process has allocated.
 struct heap_area {
-	uint64_t magic;
-	uint32_t version;
-	uint32_t owner;                 // the process that is recorded; 0: none has come
+	uint32_t owner; // the process
+	uint32_t parent;
 	uint64_t begin_ticks, begin_ns; // the processor's clock and CLOCK_BOOTTIME
-	uint64_t missed;                // blocks that were not recorded
+	uint64_t missed;                // blocks that were not recorded: there was no memory for them
+	uint64_t interrupted;           // times that a signal's handler did not come back to us
+	uint64_t broken;                // tables that somebody holds for good: they are used no more
 	uint32_t module_count, frame_count, node_count, point_count;
-	uint64_t unused[8];
+	// When the last window began, and with which peak; 0: none has.
+	uint64_t since_ticks, since_ns, since_peak;
+	uint64_t unused[2];
 	// What every allocation changes, on a line of its own.
 	uint64_t bytes, most_bytes;
 	uint64_t peak; // counts the times that there was more than ever before
 	uint64_t peak_ticks;
 	uint64_t unused_too[4];
+	char command[HEAP_COMMAND_SIZE]; // its words, each with its end
 	struct heap_module modules[HEAP_MOST_MODULES];
 	struct heap_frame frames[HEAP_MOST_FRAMES];
 	struct heap_node nodes[HEAP_MOST_NODES];
 	struct heap_point points[HEAP_MOST_POINTS];
 };
+
+// The beginning of the file: how the tracer wants it, and whose the areas behind it are.
+struct heap_head {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t most;     // areas that there is room for
+	uint64_t sample;   // bytes between two blocks that are looked at, on average; 0: every block
+	uint32_t children; // the children of the first process have an area, too
+	uint32_t usable;   // sizes are those that the allocator really gave
+	uint32_t count;    // areas that are somebody's
+	uint32_t refused;  // processes that came when there was none left
+	uint32_t first;    // the test: only this one is counted, unless its children are; 0: who comes first
+	uint32_t unused;
+	struct heap_owner {
+		uint64_t start; // when the process began, as /proc has it
+		uint32_t pid;   // 0: it is about to come
+		uint32_t unused;
+	} owners[HEAP_MOST_PROCESSES];
+};
+
+// Each area begins on a page of its own.
+#define HEAP_AREA_SIZE                                                                                       \
+	((sizeof(struct heap_area) + HEAP_HEAD_SIZE - 1) / HEAP_HEAD_SIZE * (uint64_t)HEAP_HEAD_SIZE)
+
+static inline uint64_t heap_area_offset(uint32_t index) {
+	return HEAP_HEAD_SIZE + index * HEAP_AREA_SIZE;
+}
+
+static inline uint64_t heap_file_size(uint32_t most) {
+	return heap_area_offset(most);
+}
 
 // Cheaper than any clock of the system; the tracer knows how long a tick is when it ends.
 static inline uint64_t heap_ticks(void) {

@@ -25,11 +25,19 @@ enum spool_block_type {
 	SPOOL_MAPPING,   // struct spool_mapping, path, NUL
 	SPOOL_FORGOTTEN, // struct spool_lost: of the totals, what happened before this spool begins
 	SPOOL_CRASH,     // struct spool_crash, the stack as text, NUL
+	SPOOL_COUNTER,   // struct spool_counter, its name, NUL
 };
 
 struct spool_crash {
 	uint64_t time; // of the RECORD_CRASH
 	uint32_t tid, unused;
+};
+
+// A number about a process that the tracer has read.
+struct spool_counter {
+	uint64_t time;
+	double value;
+	uint32_t pid, unused;
 };
 
 struct spool_block {

@@ -2,9 +2,13 @@
 // much of it is live now, at most and at the peak of the whole, and for how long.
 // It stands before whatever allocator comes next and changes no block of it.
 //
-// A thread that is in here is not counted a second time, be it by a signal handler or by
-// what we call ourselves. Children of the program are not counted: a page that the kernel
-// wipes at a fork says who we are, also to those who fork without libc.
+// Each function has a short way, for blocks that nobody looks at, and a slow one that it
+// jumps to: so the slow one, too, was called by the program. The short way asks for
+// nothing but a countdown of the thread's and a count by the block's address; before all
+// is known both say "slowly".
+//
+// Children of the program are counted if that is wanted. A page that the kernel wipes at
+// a fork says who we are, also to those who fork without libc.
 #include "preload/heap.h"
 
 #include <dlfcn.h>
@@ -14,10 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define PUBLIC __attribute__((visibility("default")))
-#define THREAD static __thread __attribute__((tls_model("initial-exec")))
+#define SLOW   __attribute__((noinline)) static
 
 // Where the function was called whose first lines this is in.
 #define CALLER                                                                                               \
@@ -36,6 +41,7 @@ static struct {
 	void *(*aligned_alloc)(size_t alignment, size_t size);
 	void *(*valloc)(size_t size);
 	void *(*pvalloc)(size_t size);
+	size_t (*usable_size)(void *block);
 	int (*dlclose)(void *library);
 } next;
 
@@ -43,10 +49,6 @@ static bool *on; // on a page that a child finds wiped; NULL: nothing is recorde
 static bool begun;
 static pthread_key_t thread_key;
 static bool has_key;
-
-THREAD bool inside;
-THREAD unsigned char ends_seen; // of this thread, see thread_ends()
-THREAD struct heap_thread *own;
 
 // ---- the beginning ----
 
@@ -81,28 +83,49 @@ static void find_next(void) {
 		{"aligned_alloc", &next.aligned_alloc},
 		{"valloc", &next.valloc},
 		{"pvalloc", &next.pvalloc},
+		{"malloc_usable_size", &next.usable_size},
 		{"dlclose", &next.dlclose},
 	};
-	bool before = inside;
-	inside = true;
+	struct heap_visit visit, *before = heap_self.visit;
+	struct heap_quiet quiet;
+	heap_quiet_begin(&quiet);
+	heap_enter(&visit);
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
 		*(void **)wanted[i].function = dlsym(RTLD_NEXT, wanted[i].name);
-	inside = before;
+	heap_self.visit = before;
+	heap_quiet_end(&quiet);
+}
+
+// Every block is looked at when it goes; or none, as nobody counts; or those with marks.
+static void begin_marks(void) {
+	memset(heap_marks.counts, 0, sizeof(heap_marks.counts));
+	heap_marks.mask = on && heap_wishes.sample ? HEAP_MARKS - 1 : 0;
+	if (on && !heap_wishes.sample)
+		heap_mark(NULL);
+	for (size_t i = 0; i < first_used; i += 16)
+		heap_mark(first_memory + i);
 }
 
 // A thread's memory of its walks goes when the thread does: in the last round of its
 // destructors, as those of others may allocate.
 static void thread_ends(void *thread) {
 	enum { ROUNDS = 3 };
-	inside = true;
-	if (++ends_seen < ROUNDS && pthread_setspecific(thread_key, thread) == 0) {
-		inside = false;
-		return;
+	struct heap_visit visit;
+	bool interrupted = heap_self.visit;
+	heap_enter(&visit);
+	if (interrupted)
+		heap_recover();
+	if (++heap_self.ends_seen >= ROUNDS || pthread_setspecific(thread_key, thread) != 0) {
+		heap_self.thread = NULL;
+		heap_self.ends_seen = ROUNDS;
+		heap_thread_free(thread);
 	}
-	own = NULL;
-	ends_seen = ROUNDS;
-	heap_thread_free(thread);
-	inside = false;
+	heap_leave();
+}
+
+static void in_child(void) {
+	heap_self.countdown = -1;
+	heap_self.drawn = false;
 }
 
 __attribute__((constructor)) static void begin(void) {
@@ -113,12 +136,16 @@ __attribute__((constructor)) static void begin(void) {
 		find_next();
 	bool *page = heap_pages((size_t)sysconf(_SC_PAGESIZE));
 	if (page && madvise(page, (size_t)sysconf(_SC_PAGESIZE), MADV_WIPEONFORK) == 0 && heap_area_open()) {
-		inside = true;
+		struct heap_visit visit;
+		heap_enter(&visit);
 		has_key = pthread_key_create(&thread_key, thread_ends) == 0;
-		inside = false;
+		if (heap_wishes.children)
+			pthread_atfork(NULL, NULL, in_child);
+		heap_leave();
 		*page = true;
 		on = page;
 	}
+	begin_marks();
 	errno = error;
 }
 
@@ -128,208 +155,207 @@ extern char **environ;
 static bool know_next(void) {
 	if (__builtin_expect(next.malloc && begun, 1))
 		return true;
-	if (!next.malloc && !inside)
+	if (!next.malloc && !heap_self.visit)
 		find_next();
-	if (environ && !inside)
+	if (environ && !heap_self.visit)
 		begin();
 	return next.malloc;
 }
 
-static inline bool recording(void) {
-	return on && *on && !inside;
+// In a process that was forked: its area, with nothing in it. False: it has none.
+HEAP_COLD static bool begin_in_child(void) {
+	if (!heap_wishes.children)
+		return false;
+	int error = errno;
+	struct heap_visit visit;
+	struct heap_quiet quiet;
+	heap_quiet_begin(&quiet);
+	struct heap_self fresh = {.countdown = -1, .thread = heap_self.thread, .visit = &visit};
+	heap_enter(&visit);
+	heap_self = fresh;
+	if (heap_self.thread)
+		heap_thread_forget(heap_self.thread);
+	heap_blocks_forget();
+	begin_marks();
+	*on = heap_area_open();
+	heap_wishes.children = *on;
+	heap_leave();
+	heap_quiet_end(&quiet);
+	errno = error;
+	return *on;
+}
+
+HEAP_COLD static void begin_thread(void) {
+	int error = errno;
+	heap_self.id = (uint32_t)syscall(SYS_gettid);
+	errno = error;
+}
+
+// Whether something is counted here and now. `frame` is of the function that was called.
+static inline bool recording(const void *frame) {
+	if (!on || (heap_self.visit && !heap_visit_is_over(frame)))
+		return false;
+	if (__builtin_expect(!*on, 0) && !begin_in_child()) {
+		if (heap_marks.mask == 0 && !first_used)
+			heap_marks.counts[0] = 0;
+		return false;
+	}
+	if (__builtin_expect(!heap_self.id, 0))
+		begin_thread();
+	return true;
+}
+
+// Whether a block of this size is counted, and when the next one is.
+static inline bool chosen(size_t size, const void *frame) {
+	if (!recording(frame)) {
+		bool for_good = begun && (!on || !*on);
+		heap_self.countdown = for_good ? INT64_MAX : heap_wishes.sample ? heap_draw() : -1;
+		return false;
+	}
+	if (!heap_wishes.sample) {
+		heap_self.countdown = -1;
+		return true;
+	}
+	if (!heap_self.drawn) {
+		heap_self.drawn = true;
+		heap_self.countdown = heap_draw() - (int64_t)size - 1;
+		if (heap_self.countdown >= 0)
+			return false;
+	}
+	heap_self.countdown = heap_draw();
+	return true;
+}
+
+// Before a block is allocated: it is not looked at.
+static inline bool passes(size_t size) {
+	heap_self.countdown = (int64_t)((uint64_t)heap_self.countdown - size - 1);
+	return __builtin_expect(heap_self.countdown >= 0, 1);
+}
+
+static inline bool is_marked(const void *block) {
+	return *heap_mark_of(block);
 }
 
 // ---- counting ----
 
-// What a point had at the last peak is what it has until it changes.
-static inline void know_peak(struct heap_point *point) {
-	uint64_t peak = __atomic_load_n(&heap_area->peak, __ATOMIC_RELAXED);
-	if (point->peak == peak)
-		return;
-	point->peak_bytes = point->bytes;
-	point->peak_blocks = point->blocks;
-	point->peak = peak;
-}
-
-static inline void know_most(struct heap_point *point) {
-	if (point->bytes <= point->most_bytes && point->most_blocks)
-		return;
-	point->most_bytes = point->bytes;
-	point->most_blocks = point->blocks;
-}
-
-static inline void grow_whole(uint64_t bytes, uint64_t now) {
-	uint64_t all = __atomic_add_fetch(&heap_area->bytes, bytes, __ATOMIC_RELAXED);
-	uint64_t most = __atomic_load_n(&heap_area->most_bytes, __ATOMIC_RELAXED);
-	while (all > most)
-		if (__atomic_compare_exchange_n(&heap_area->most_bytes, &most, all, true, __ATOMIC_RELAXED,
-						__ATOMIC_RELAXED)) {
-			__atomic_store_n(&heap_area->peak_ticks, now, __ATOMIC_RELAXED);
-			__atomic_add_fetch(&heap_area->peak, 1, __ATOMIC_RELAXED);
-		}
-}
-
-static void count_end(const struct heap_block *block, uint64_t now) {
-	struct heap_point *point = &heap_area->points[block->point];
-	heap_lock(&point->lock);
-	know_peak(point);
-	point->bytes -= block->size;
-	point->blocks--;
-	point->life += now;
-	heap_unlock(&point->lock);
-	__atomic_sub_fetch(&heap_area->bytes, block->size, __ATOMIC_RELAXED);
-}
-
-static void count_begin(const struct heap_block *block) {
-	struct heap_point *point = &heap_area->points[block->point];
-	heap_lock(&point->lock);
-	know_peak(point);
-	point->total_bytes += block->size;
-	point->total_blocks++;
-	point->bytes += block->size;
-	point->blocks++;
-	point->life -= block->birth;
-	know_most(point);
-	grow_whole(block->size, block->birth); // before another thread changes the point again
-	heap_unlock(&point->lock);
-}
-
-// As valgrind has it: a block that is resized counts once more, where it came from.
-static void count_resize(const struct heap_block *block, uint64_t size, uint64_t now) {
-	struct heap_point *point = &heap_area->points[block->point];
-	heap_lock(&point->lock);
-	know_peak(point);
-	point->total_bytes += size;
-	point->total_blocks++;
-	point->bytes += size - block->size;
-	know_most(point);
-	grow_whole(size - block->size, now);
-	heap_unlock(&point->lock);
-}
-
-// ---- threads ----
-
-static struct heap_thread *thread_of_self(void) {
-	if (own)
-		return own;
+HEAP_COLD static void know_thread(void) {
 	int error = errno;
-	own = heap_thread_new();
-	if (own && has_key)
-		pthread_setspecific(thread_key, own);
+	struct heap_quiet quiet;
+	heap_quiet_begin(&quiet);
+	heap_self.thread = heap_thread_new();
+	if (heap_self.thread && has_key)
+		pthread_setspecific(thread_key, heap_self.thread);
+	heap_quiet_end(&quiet);
 	errno = error;
-	return own;
 }
 
-// Keeps a block in the table; false: nobody will know of its end.
-static bool keep(const struct heap_block *block, uint64_t now) {
-	struct heap_block before;
-	int error = errno;
-	bool kept = heap_block_put(block, &before);
-	errno = error;
-	if (before.address)
-		count_end(&before, now);
-	if (!kept)
-		__atomic_add_fetch(&heap_area->missed, 1, __ATOMIC_RELAXED);
-	return kept;
-}
-
-static void note_begin(void *address, size_t size, const struct heap_place *caller) {
-	inside = true;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	struct heap_thread *thread = thread_of_self();
-	struct heap_block block = {.address = (uint64_t)address, .size = size, .birth = heap_ticks()};
-	block.point = thread ? heap_walk(thread, caller) : 0;
-	if (keep(&block, block.birth))
-		count_begin(&block);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	inside = false;
-}
-
-static void note_end(void *address) {
-	struct heap_block block;
-	inside = true;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (heap_block_take((uint64_t)address, &block))
-		count_end(&block, heap_ticks());
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	inside = false;
+static inline void note_begin(void *block, size_t size, const struct heap_place *caller) {
+	struct heap_visit visit;
+	heap_enter(&visit);
+	if (__builtin_expect(!heap_self.thread, 0))
+		know_thread();
+	if (heap_wishes.usable && next.usable_size)
+		size = next.usable_size(block);
+	heap_count_begin(block, size, caller);
+	heap_leave();
 }
 
 // ---- the allocator's door ----
 
-PUBLIC void *malloc(size_t size) {
+SLOW void *malloc_slowly(size_t size) {
 	struct heap_place caller = CALLER;
 	if (!know_next())
 		return from_first_memory(size, 16);
+	bool counted = chosen(size, __builtin_frame_address(0));
 	void *block = next.malloc(size);
-	if (block && recording())
+	if (block && counted)
 		note_begin(block, size, &caller);
 	return block;
 }
 
-PUBLIC void free(void *block) {
+PUBLIC void *malloc(size_t size) {
+	return passes(size) ? next.malloc(size) : malloc_slowly(size);
+}
+
+SLOW void free_slowly(void *block) {
 	if (!block || in_first_memory(block) || !know_next())
 		return;
-	if (recording())
-		note_end(block);
+	if (recording(__builtin_frame_address(0))) {
+		struct heap_visit visit;
+		heap_enter(&visit);
+		heap_count_end(block);
+		heap_leave();
+	}
 	next.free(block);
 }
 
-PUBLIC void *calloc(size_t count, size_t size) {
+PUBLIC void free(void *block) {
+	if (__builtin_expect(is_marked(block), 0))
+		free_slowly(block);
+	else
+		next.free(block);
+}
+
+SLOW void *calloc_slowly(size_t count, size_t size) {
 	struct heap_place caller = CALLER;
 	if (!know_next())
 		return size && count > sizeof(first_memory) / size ? NULL
 								   : from_first_memory(count * size, 16);
+	bool counted = chosen(count * size, __builtin_frame_address(0));
 	void *block = next.calloc(count, size);
-	if (block && recording())
+	if (block && counted)
 		note_begin(block, count * size, &caller);
 	return block;
 }
 
-// The block is out of the table while the allocator may give its address to others.
-static void *resize(void *old, size_t size, const struct heap_place *caller) {
+PUBLIC void *calloc(size_t count, size_t size) {
+	return passes(count * size) ? next.calloc(count, size) : calloc_slowly(count, size);
+}
+
+static void *resize(void *old, size_t size, const struct heap_place *caller, bool counted) {
 	struct heap_block block;
-	inside = true;
-	bool ours = heap_block_take((uint64_t)old, &block);
+	struct heap_visit visit;
+	heap_enter(&visit);
+	bool ours = heap_count_resize(old, &block);
 	void *resized = next.realloc(old, size);
-	uint64_t now = heap_ticks();
-	if (ours && !resized && size) {
-		keep(&block, now);
-	} else if (ours && !resized) {
-		count_end(&block, now);
-	} else if (ours) {
-		struct heap_block moved = block;
-		moved.address = (uint64_t)resized;
-		moved.size = size;
-		count_resize(&block, size, now);
-		if (!keep(&moved, now))
-			count_end(&moved, now);
-	}
-	inside = false;
-	if (!ours && resized)
+	size_t now = resized && heap_wishes.usable && next.usable_size ? next.usable_size(resized) : size;
+	if (ours)
+		heap_count_resized(&block, resized, now);
+	heap_leave();
+	if (resized && counted && (!ours || heap_wishes.sample))
 		note_begin(resized, size, caller);
 	return resized;
 }
 
-static void *reallocate(void *old, size_t size, const struct heap_place *caller) {
-	if (!know_next() || in_first_memory(old)) {
-		void *block = know_next() ? next.malloc(size) : from_first_memory(size, 16);
-		size_t most = (size_t)(first_memory + sizeof(first_memory) - (char *)old);
-		if (block && old)
-			memcpy(block, old, size < most ? size : most);
-		return block;
-	}
-	if (old && recording())
-		return resize(old, size, caller);
+static void *move_from_first_memory(void *old, size_t size) {
+	void *block = know_next() ? next.malloc(size) : from_first_memory(size, 16);
+	size_t most = (size_t)(first_memory + sizeof(first_memory) - (char *)old);
+	if (block && old)
+		memcpy(block, old, size < most ? size : most);
+	return block;
+}
+
+static inline void *reallocate(void *old, size_t size, const struct heap_place *caller, const void *frame) {
+	if (!know_next() || in_first_memory(old))
+		return move_from_first_memory(old, size);
+	bool counted = chosen(size, frame);
+	if (old && recording(frame))
+		return resize(old, size, caller, counted);
 	void *block = next.realloc(old, size);
-	if (block && !old && recording())
+	if (block && !old && counted)
 		note_begin(block, size, caller);
 	return block;
 }
 
-PUBLIC void *realloc(void *old, size_t size) {
+SLOW void *realloc_slowly(void *old, size_t size) {
 	struct heap_place caller = CALLER;
-	return reallocate(old, size, &caller);
+	return reallocate(old, size, &caller, __builtin_frame_address(0));
+}
+
+PUBLIC void *realloc(void *old, size_t size) {
+	if (is_marked(old) || !passes(size))
+		return realloc_slowly(old, size);
+	return next.realloc(old, size);
 }
 
 PUBLIC void *reallocarray(void *old, size_t count, size_t size) {
@@ -339,17 +365,22 @@ PUBLIC void *reallocarray(void *old, size_t count, size_t size) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	return reallocate(old, bytes, &caller);
+	if (!is_marked(old) && passes(bytes))
+		return next.realloc(old, bytes);
+	return reallocate(old, bytes, &caller, __builtin_frame_address(0));
 }
 
 // What the allocator calls itself on the way is not counted.
 #define COUNTED(call, block, size)                                                                           \
 	do {                                                                                                 \
-		bool wanted = recording();                                                                   \
-		inside |= wanted;                                                                            \
+		bool counted = !passes(size) && chosen(size, __builtin_frame_address(0));                    \
+		struct heap_visit visit;                                                                     \
+		if (counted)                                                                                 \
+			heap_enter(&visit);                                                                  \
 		call;                                                                                        \
-		inside &= !wanted;                                                                           \
-		if (wanted && (block))                                                                       \
+		if (counted)                                                                                 \
+			heap_leave();                                                                        \
+		if (counted && (block))                                                                      \
 			note_begin(block, size, &caller);                                                    \
 	} while (0)
 

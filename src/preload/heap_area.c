@@ -1,5 +1,6 @@
 // The tables in the memory that the tracer shares. New modules, frames and nodes are
-// rare, each thread remembers those it has met: one lock is enough for all of them.
+// rare, each thread remembers those it has met: one lock is enough for all of them. As
+// one may be interrupted for good anywhere, what is counted is there before it is.
 #include "preload/heap.h"
 
 #include <errno.h>
@@ -14,11 +15,15 @@
 
 // Finds ids by what is in them: a table of ids, one more than each.
 struct index {
-	uint32_t *slots;
-	size_t capacity, count;
+	struct slots {
+		size_t capacity;
+		uint32_t ids[];
+	} * slots; // replaced by one store
+	size_t count;
 };
 
 struct heap_area *heap_area;
+struct heap_wishes heap_wishes;
 uint32_t heap_generation;
 
 static uint32_t lock;
@@ -40,24 +45,31 @@ static uint64_t hash_of(const struct index *index, uint32_t id) {
 				: mix(heap_area->nodes[id].parent, heap_area->nodes[id].frame);
 }
 
+static size_t size_of_slots(size_t capacity) {
+	return sizeof(struct slots) + capacity * sizeof(uint32_t);
+}
+
 static bool make_room(struct index *index) {
-	if (index->count * 2 < index->capacity)
+	struct slots *old = index->slots;
+	if (old && index->count * 2 < old->capacity)
 		return true;
-	struct index larger = {.capacity = index->capacity ? index->capacity * 2 : 1 << 12,
-			       .count = index->count};
-	larger.slots = heap_pages(larger.capacity * sizeof(*larger.slots));
-	if (!larger.slots)
+	size_t capacity = old ? old->capacity * 2 : 1 << 12;
+	struct slots *larger = heap_pages(size_of_slots(capacity));
+	if (!larger)
 		return false;
-	for (size_t i = 0; i < index->capacity; i++) {
-		if (!index->slots[i])
+	larger->capacity = capacity;
+	for (size_t i = 0; old && i < old->capacity; i++) {
+		if (!old->ids[i])
 			continue;
-		size_t slot = hash_of(index, index->slots[i] - 1) & (larger.capacity - 1);
-		while (larger.slots[slot])
-			slot = (slot + 1) & (larger.capacity - 1);
-		larger.slots[slot] = index->slots[i];
+		size_t slot = hash_of(index, old->ids[i] - 1) & (capacity - 1);
+		while (larger->ids[slot])
+			slot = (slot + 1) & (capacity - 1);
+		larger->ids[slot] = old->ids[i];
 	}
-	heap_pages_free(index->slots, index->capacity * sizeof(*index->slots));
-	*index = larger;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	index->slots = larger;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	heap_pages_free(old, old ? size_of_slots(old->capacity) : 0);
 	return true;
 }
 
@@ -110,65 +122,84 @@ static uint32_t known_module(uint64_t address) {
 // The same file at the same place, before or after a library was unloaded, is the same.
 static uint32_t add_module(struct heap_module *module) {
 	uint32_t index = 0;
-	if (!module->path[0] && readlink("/proc/self/exe", module->path, HEAP_PATH_SIZE - 1) < 0)
-		module->path[0] = 0;
 	while (index < heap_area->module_count &&
 	       memcmp(&heap_area->modules[index], module, sizeof(*module)) != 0)
 		index++;
 	if (index == HEAP_MOST_MODULES)
 		return 0;
-	heap_area->modules[index] = *module;
+	if (index == heap_area->module_count) {
+		heap_area->modules[index] = *module;
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		heap_area->module_count++;
+	}
 	modules[index].generation = heap_generation;
 	modules[index].known = true;
-	if (index == heap_area->module_count)
-		heap_area->module_count++;
 	return index + 1;
 }
 
+// The dynamic linker has a lock of its own, which nobody may leave held.
+HEAP_COLD static uint32_t ask_linker(uint64_t address, struct heap_module *module) {
+	struct search search = {address, module, false};
+	struct heap_quiet quiet;
+	uint32_t id = 0;
+	heap_quiet_begin(&quiet);
+	dl_iterate_phdr(look_at, &search);
+	if (search.found && !module->path[0] &&
+	    readlink("/proc/self/exe", module->path, HEAP_PATH_SIZE - 1) < 0)
+		module->path[0] = 0;
+	if (search.found && heap_lock(&lock)) {
+		id = known_module(address);
+		id = id ? id : add_module(module);
+		heap_unlock(&lock);
+	}
+	heap_quiet_end(&quiet);
+	return id;
+}
+
 uint32_t heap_module_of(uint64_t address, struct heap_module *module) {
-	heap_lock(&lock);
+	if (!heap_lock(&lock))
+		return 0;
 	uint32_t id = known_module(address);
 	if (id)
 		*module = heap_area->modules[id - 1];
 	heap_unlock(&lock);
-	if (id)
-		return id;
-	// Not under our lock: the dynamic linker has one of its own.
-	struct search search = {address, module, false};
-	dl_iterate_phdr(look_at, &search);
-	if (!search.found)
-		return 0;
-	heap_lock(&lock);
-	id = known_module(address);
-	if (!id)
-		id = add_module(module);
-	heap_unlock(&lock);
-	return id;
+	return id ? id : ask_linker(address, module);
 }
 
 // ---- frames, nodes, points ----
 
-// The slot of what is equal to the pair, or an empty one.
+// The slot of what is equal to the pair, or an empty one; NULL: there is no memory.
 static uint32_t *find_slot(struct index *index, uint64_t a, uint32_t b) {
-	size_t slot = mix(a, b) & (index->capacity - 1);
-	for (; index->slots[slot]; slot = (slot + 1) & (index->capacity - 1)) {
-		uint32_t id = index->slots[slot] - 1;
+	if (!make_room(index))
+		return NULL;
+	struct slots *slots = index->slots;
+	size_t slot = mix(a, b) & (slots->capacity - 1);
+	for (; slots->ids[slot]; slot = (slot + 1) & (slots->capacity - 1)) {
+		uint32_t id = slots->ids[slot] - 1;
 		if (index == &frames ? heap_area->frames[id].address == a && heap_area->frames[id].module == b
 				     : heap_area->nodes[id].parent == a && heap_area->nodes[id].frame == b)
 			break;
 	}
-	return &index->slots[slot];
+	return &slots->ids[slot];
+}
+
+// One more than what is counted so far gets into the index.
+static void add_to(struct index *index, uint32_t *slot, uint32_t *count) {
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	uint32_t id = ++*(volatile uint32_t *)count;
+	index->count++;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	*slot = id;
 }
 
 uint32_t heap_frame_of(uint64_t address, uint32_t module) {
-	uint32_t id = 0;
-	heap_lock(&lock);
-	uint32_t *slot = make_room(&frames) ? find_slot(&frames, address, module) : NULL;
-	if (slot && !*slot && heap_area->frame_count < HEAP_MOST_FRAMES) {
-		heap_area->frames[heap_area->frame_count] = (struct heap_frame){.address = address,
-										.module = module};
-		*slot = ++heap_area->frame_count;
-		frames.count++;
+	uint32_t id = 0, *count = &heap_area->frame_count;
+	if (!heap_lock(&lock))
+		return id;
+	uint32_t *slot = find_slot(&frames, address, module);
+	if (slot && !*slot && *count < HEAP_MOST_FRAMES) {
+		heap_area->frames[*count] = (struct heap_frame){.address = address, .module = module};
+		add_to(&frames, slot, count);
 	}
 	if (slot && *slot)
 		id = *slot - 1;
@@ -177,14 +208,13 @@ uint32_t heap_frame_of(uint64_t address, uint32_t module) {
 }
 
 uint32_t heap_node_of(uint32_t parent, uint32_t frame) {
-	uint32_t id = parent; // without room a stack ends earlier
-	heap_lock(&lock);
-	uint32_t *slot = make_room(&nodes) ? find_slot(&nodes, parent, frame) : NULL;
-	if (slot && !*slot && heap_area->node_count < HEAP_MOST_NODES) {
-		heap_area->nodes[heap_area->node_count] = (struct heap_node){.parent = parent,
-									     .frame = frame};
-		*slot = ++heap_area->node_count;
-		nodes.count++;
+	uint32_t id = parent, *count = &heap_area->node_count; // without room a stack ends earlier
+	if (!heap_lock(&lock))
+		return id;
+	uint32_t *slot = find_slot(&nodes, parent, frame);
+	if (slot && !*slot && *count < HEAP_MOST_NODES) {
+		heap_area->nodes[*count] = (struct heap_node){.parent = parent, .frame = frame};
+		add_to(&nodes, slot, count);
 	}
 	if (slot && *slot)
 		id = *slot - 1;
@@ -196,12 +226,13 @@ uint32_t heap_point_of(uint32_t node) {
 	uint32_t id = __atomic_load_n(&heap_area->nodes[node].point, __ATOMIC_ACQUIRE);
 	if (id || !node)
 		return id;
-	heap_lock(&lock);
+	if (!heap_lock(&lock))
+		return 0;
 	id = heap_area->nodes[node].point;
 	if (!id && heap_area->point_count < HEAP_MOST_POINTS) {
 		id = heap_area->point_count;
 		heap_area->points[id].node = node;
-		heap_area->point_count = id + 1;
+		__atomic_store_n(&heap_area->point_count, id + 1, __ATOMIC_RELEASE);
 		__atomic_store_n(&heap_area->nodes[node].point, id, __ATOMIC_RELEASE);
 	}
 	heap_unlock(&lock);
@@ -210,23 +241,53 @@ uint32_t heap_point_of(uint32_t node) {
 
 // ---- the beginning ----
 
-// The area belongs to the first process that comes, and after an exec to it again, anew.
-static bool claim(struct heap_area *area, int fd) {
-	uint32_t self = (uint32_t)getpid(), nobody = 0;
-	if (area->magic != HEAP_MAGIC || area->version != HEAP_VERSION)
-		return false;
-	if (area->owner == self) {
-		// All but the first page, which says whose it is.
-		size_t page = (size_t)sysconf(_SC_PAGESIZE);
-		if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)page,
-			      (off_t)(sizeof(*area) - page)))
-			return false;
-		size_t head = offsetof(struct heap_area, begin_ticks);
-		memset((char *)area + head, 0, page - head);
-		return true;
-	}
-	return __atomic_compare_exchange_n(&area->owner, &nobody, self, false, __ATOMIC_SEQ_CST,
-					   __ATOMIC_SEQ_CST);
+// Text of a file of /proc about this process; how much of it there is.
+static size_t text_of(const char *path, char *text, size_t size) {
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? 0 : read(fd, text, size - 1);
+	if (fd >= 0)
+		close(fd);
+	text[got > 0 ? got : 0] = 0;
+	return got > 0 ? (size_t)got : 0;
+}
+
+// Numbers of processes are used again: when it began tells one from another. An exec changes neither.
+static uint64_t start_of_self(void) {
+	enum { FIELD = 22, AFTER_NAME = 2 };
+	char text[1024];
+	uint64_t start = 0;
+	text_of("/proc/self/stat", text, sizeof(text));
+	char *at = strrchr(text, ')'); // the name may hold anything
+	for (int field = AFTER_NAME; at && field < FIELD; field++)
+		at = strchr(at + 1, ' ');
+	for (at = at ? at + 1 : NULL; at && *at >= '0' && *at <= '9'; at++)
+		start = start * 10 + (uint64_t)(*at - '0');
+	return start;
+}
+
+// The first area belongs to the first process that comes, the others to its children if they are
+// wanted; after an exec it is the same one's, anew. HEAP_MOST_PROCESSES: there is none for us.
+static uint32_t claim(struct heap_head *head, bool *again) {
+	struct heap_owner self = {.start = start_of_self(), .pid = (uint32_t)getpid()};
+	uint32_t count = __atomic_load_n(&head->count, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < count && i < head->most; i++)
+		if (__atomic_load_n(&head->owners[i].pid, __ATOMIC_ACQUIRE) == self.pid &&
+		    head->owners[i].start == self.start) {
+			*again = true;
+			return i;
+		}
+	if (!head->children && head->first && head->first != self.pid)
+		return HEAP_MOST_PROCESSES;
+	do {
+		if (count >= head->most) {
+			__atomic_add_fetch(&head->refused, 1, __ATOMIC_RELAXED);
+			return HEAP_MOST_PROCESSES;
+		}
+	} while (!__atomic_compare_exchange_n(&head->count, &count, count + 1, false, __ATOMIC_ACQ_REL,
+					      __ATOMIC_ACQUIRE));
+	head->owners[count].start = self.start;
+	__atomic_store_n(&head->owners[count].pid, self.pid, __ATOMIC_RELEASE);
+	return count;
 }
 
 static void begin(struct heap_area *area) {
@@ -235,26 +296,61 @@ static void begin(struct heap_area *area) {
 	area->begin_ticks = heap_ticks();
 	area->begin_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	area->node_count = area->point_count = 1;
+	area->parent = (uint32_t)getppid();
+	text_of("/proc/self/cmdline", area->command, sizeof(area->command));
+	__atomic_store_n(&area->owner, (uint32_t)getpid(), __ATOMIC_RELEASE);
+}
+
+static struct heap_head *map_head(int fd) {
+	struct stat status;
+	if (fd < 0 || fstat(fd, &status) || (uint64_t)status.st_size < HEAP_HEAD_SIZE)
+		return NULL;
+	struct heap_head *head = mmap(NULL, HEAP_HEAD_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (head == MAP_FAILED)
+		return NULL;
+	if (head->magic == HEAP_MAGIC && head->version == HEAP_VERSION && head->most <= HEAP_MOST_PROCESSES &&
+	    (uint64_t)status.st_size == heap_file_size(head->most))
+		return head;
+	munmap(head, HEAP_HEAD_SIZE);
+	return NULL;
+}
+
+static struct heap_area *open_area(int fd) {
+	struct heap_head *head = map_head(fd);
+	struct heap_area *area = MAP_FAILED;
+	bool again = false;
+	uint32_t index = head ? claim(head, &again) : HEAP_MOST_PROCESSES;
+	off_t at = (off_t)heap_area_offset(index);
+	if (head && index < head->most &&
+	    (!again ||
+	     fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, (off_t)HEAP_AREA_SIZE) == 0))
+		area = mmap(NULL, sizeof(*area), PROT_READ | PROT_WRITE, MAP_SHARED, fd, at);
+	if (head) {
+		heap_wishes = (struct heap_wishes){head->sample, head->children, head->usable};
+		munmap(head, HEAP_HEAD_SIZE);
+	}
+	return area == MAP_FAILED ? NULL : area;
 }
 
 bool heap_area_open(void) {
 	const char *path = getenv(HEAP_VARIABLE);
 	int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
-	struct stat status;
-	if (fd < 0)
+	struct heap_area *area = open_area(fd);
+	if (fd >= 0)
+		close(fd);
+	if (!area)
 		return false;
-	struct heap_area *area = MAP_FAILED;
-	if (fstat(fd, &status) == 0 && (size_t)status.st_size == sizeof(*area))
-		area = mmap(NULL, sizeof(*area), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	bool ours = area != MAP_FAILED && claim(area, fd);
-	close(fd);
-	if (area != MAP_FAILED && !ours)
-		munmap(area, sizeof(*area));
-	if (!ours)
-		return false;
+	// Of a process that this one was forked from.
+	struct index *indexes[] = {&frames, &nodes};
+	for (size_t i = 0; i < sizeof(indexes) / sizeof(*indexes); i++) {
+		struct slots *slots = indexes[i]->slots;
+		*indexes[i] = (struct index){0};
+		heap_pages_free(slots, slots ? size_of_slots(slots->capacity) : 0);
+	}
+	memset(modules, 0, sizeof(modules));
+	lock = 0;
 	begin(area);
-	// A child has counts of its own, and nobody who wants them.
-	madvise(area, sizeof(*area), MADV_DONTFORK);
+	// It stays in a child, too: a handler that interrupted us may have forked, and come back in both.
 	heap_area = area;
 	return true;
 }

@@ -1,36 +1,27 @@
 // The live blocks, by address, in tables that grow: many, so that threads seldom meet.
+// Who changes a table may be interrupted for good at any instruction. So a table is
+// replaced by one store, a block is there when its address is, and a table that was left
+// in the middle of a change is made anew.
 #include "preload/heap.h"
 
-#include <sched.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
-enum { SHARD_BITS = 6, SHARDS = 1 << SHARD_BITS, FIRST_CAPACITY = 128 };
+enum { SHARD_BITS = 6, SHARDS = 1 << SHARD_BITS, FIRST_BITS = 7 };
 
 struct shard {
 	uint32_t lock;
-	size_t count, capacity;
-	struct heap_block *slots;
+	size_t count;
+	uintptr_t table; // the slots, on a page, and in the lower bits the logarithm of how many
 } __attribute__((aligned(64)));
 
-static struct shard shards[SHARDS];
+enum { TABLE_BITS = 0xfff };
 
-void heap_lock_slowly(uint32_t *lock) {
-	enum { SPINS = 100, YIELDS = 1000 };
-	for (unsigned turn = 0;; turn++) {
-		if (!__atomic_load_n(lock, __ATOMIC_RELAXED) &&
-		    !__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
-			return;
-		if (turn < SPINS)
-			__atomic_signal_fence(__ATOMIC_SEQ_CST);
-		else if (turn < YIELDS)
-			sched_yield();
-		else // a holder of lower priority must get to run
-			syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = 50000}, NULL);
-	}
-}
+struct table {
+	struct heap_block *slots;
+	size_t capacity;
+};
+
+static struct shard shards[SHARDS];
 
 void *heap_pages(size_t size) {
 	void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
@@ -52,78 +43,129 @@ static inline struct shard *shard_of(uint64_t hashed) {
 	return &shards[hashed >> (64 - SHARD_BITS)];
 }
 
-static inline size_t slot_of(const struct shard *shard, uint64_t hashed) {
-	return (size_t)(hashed >> 20) & (shard->capacity - 1);
+static inline struct table table_of(const struct shard *shard) {
+	if (!shard->table)
+		return (struct table){0};
+	return (struct table){(struct heap_block *)(shard->table & ~(uintptr_t)TABLE_BITS), // NOLINT
+			      (size_t)1 << (shard->table & TABLE_BITS)};
 }
 
-static bool grow(struct shard *shard) {
-	struct shard larger = {.capacity = shard->capacity ? shard->capacity * 2 : FIRST_CAPACITY};
-	larger.slots = heap_pages(larger.capacity * sizeof(*larger.slots));
-	if (!larger.slots)
-		return false;
-	for (size_t i = 0; i < shard->capacity; i++) {
-		if (!shard->slots[i].address)
-			continue;
-		size_t slot = slot_of(&larger, hash(shard->slots[i].address));
-		while (larger.slots[slot].address)
-			slot = (slot + 1) & (larger.capacity - 1);
-		larger.slots[slot] = shard->slots[i];
+// Where the block is, or would be. A table is never full; one that was left in the middle of a
+// change by somebody who still goes on may be, so the search has an end.
+static inline struct heap_block *find_slot(const struct table *table, uint64_t address) {
+	size_t slot = (size_t)(hash(address) >> 20);
+	for (size_t turn = 0; turn < table->capacity; turn++, slot++) {
+		struct heap_block *at = &table->slots[slot & (table->capacity - 1)];
+		if (!at->address || at->address == address)
+			return at;
 	}
-	heap_pages_free(shard->slots, shard->capacity * sizeof(*shard->slots));
-	shard->slots = larger.slots;
-	shard->capacity = larger.capacity;
+	return NULL;
+}
+
+static inline void fill_slot(struct heap_block *slot, const struct heap_block *block) {
+	slot->size = block->size;
+	slot->birth = block->birth;
+	slot->point = block->point;
+	slot->weight = block->weight;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	slot->address = block->address;
+}
+
+// A copy of the table with room for `capacity`. The old one is the caller's.
+static bool replace(struct shard *shard, unsigned bits) {
+	struct table old = table_of(shard), fresh = {.capacity = (size_t)1 << bits};
+	size_t count = 0;
+	fresh.slots = heap_pages(fresh.capacity * sizeof(*fresh.slots));
+	if (!fresh.slots)
+		return false;
+	for (size_t i = 0; i < old.capacity; i++) {
+		struct heap_block *slot = old.slots[i].address ? find_slot(&fresh, old.slots[i].address)
+							       : NULL;
+		if (slot && !slot->address) {
+			*slot = old.slots[i];
+			count++;
+		}
+	}
+	shard->count = count;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	shard->table = (uintptr_t)fresh.slots | bits;
 	return true;
 }
 
+static bool grow(struct shard *shard) {
+	struct table old = table_of(shard);
+	if (!replace(shard, shard->table ? (unsigned)(shard->table & TABLE_BITS) + 1 : FIRST_BITS))
+		return false;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	heap_pages_free(old.slots, old.capacity * sizeof(*old.slots));
+	return true;
+}
+
+static inline bool has_room(const struct shard *shard) {
+	return shard->count * 4 < table_of(shard).capacity * 3;
+}
+
 bool heap_block_put(const struct heap_block *block, struct heap_block *before) {
-	uint64_t hashed = hash(block->address);
-	struct shard *shard = shard_of(hashed);
+	struct shard *shard = shard_of(hash(block->address));
 	before->address = 0;
-	heap_lock(&shard->lock);
-	bool room = shard->count * 4 < shard->capacity * 3 || grow(shard);
-	if (room) {
-		size_t slot = slot_of(shard, hashed);
-		while (shard->slots[slot].address && shard->slots[slot].address != block->address)
-			slot = (slot + 1) & (shard->capacity - 1);
-		if (shard->slots[slot].address)
-			*before = shard->slots[slot];
-		else
-			shard->count++;
-		shard->slots[slot] = *block;
-	}
+	if (!heap_lock(&shard->lock))
+		return false;
+	bool room = has_room(shard) || grow(shard);
+	struct table table = table_of(shard);
+	struct heap_block *slot = room ? find_slot(&table, block->address) : NULL;
+	if (slot && slot->address)
+		*before = *slot;
+	else
+		shard->count++;
+	if (slot)
+		fill_slot(slot, block);
 	heap_unlock(&shard->lock);
-	return room;
+	return slot;
 }
 
 // Closes the gap: what comes behind it moves up, if it may.
-static void delete_slot(struct shard *shard, size_t gap) {
-	size_t mask = shard->capacity - 1;
-	for (size_t at = (gap + 1) & mask; shard->slots[at].address; at = (at + 1) & mask) {
-		size_t home = slot_of(shard, hash(shard->slots[at].address));
+static void delete_slot(const struct table *table, size_t gap) {
+	size_t mask = table->capacity - 1;
+	for (size_t at = (gap + 1) & mask; table->slots[at].address; at = (at + 1) & mask) {
+		size_t home = (size_t)(hash(table->slots[at].address) >> 20) & mask;
 		if (((at - home) & mask) >= ((at - gap) & mask)) {
-			shard->slots[gap] = shard->slots[at];
+			table->slots[gap] = table->slots[at];
 			gap = at;
 		}
 	}
-	shard->slots[gap].address = 0;
-	shard->count--;
+	table->slots[gap].address = 0;
 }
 
 bool heap_block_take(uint64_t address, struct heap_block *block) {
-	uint64_t hashed = hash(address);
-	struct shard *shard = shard_of(hashed);
-	bool found = false;
-	heap_lock(&shard->lock);
-	if (shard->count) {
-		size_t slot = slot_of(shard, hashed);
-		while (shard->slots[slot].address && shard->slots[slot].address != address)
-			slot = (slot + 1) & (shard->capacity - 1);
-		found = shard->slots[slot].address;
-		if (found) {
-			*block = shard->slots[slot];
-			delete_slot(shard, slot);
-		}
+	struct shard *shard = shard_of(hash(address));
+	if (!heap_lock(&shard->lock))
+		return false;
+	struct table table = table_of(shard);
+	struct heap_block *slot = shard->count ? find_slot(&table, address) : NULL;
+	bool found = slot && slot->address;
+	if (found) {
+		*block = *slot;
+		shard->count--;
+		delete_slot(&table, (size_t)(slot - table.slots));
 	}
 	heap_unlock(&shard->lock);
 	return found;
+}
+
+// The old table is left where it is: were we wrong, and its holder comes back after all, it goes on
+// in that one.
+void heap_blocks_repair(const uint32_t *lock) {
+	if ((uintptr_t)lock < (uintptr_t)shards || (uintptr_t)lock >= (uintptr_t)(shards + SHARDS))
+		return;
+	struct shard *shard = &shards[((uintptr_t)lock - (uintptr_t)shards) / sizeof(*shards)];
+	if (shard->table && !replace(shard, (unsigned)(shard->table & TABLE_BITS)))
+		shard->table = 0;
+}
+
+void heap_blocks_forget(void) {
+	for (size_t i = 0; i < SHARDS; i++) {
+		struct table table = table_of(&shards[i]);
+		heap_pages_free(table.slots, table.capacity * sizeof(*table.slots));
+		shards[i] = (struct shard){0};
+	}
 }

@@ -60,6 +60,16 @@ void heap_thread_free(struct heap_thread *thread) {
 	heap_pages_free(thread, sizeof(*thread));
 }
 
+void heap_thread_forget(struct heap_thread *thread) {
+	memset(thread, 0, sizeof(*thread));
+}
+
+// What was learnt stays: who learns may be interrupted for good, and nothing is known before it is.
+void heap_thread_recover(struct heap_thread *thread) {
+	thread->depth = 0;
+	thread->stack_begin = thread->stack_end = 0;
+}
+
 // ---- the stack's bounds ----
 
 // One line of /proc/self/maps: is `address` in it?
@@ -80,6 +90,8 @@ static bool find_mapping(uint64_t address, uint64_t *begin, uint64_t *end) {
 	size_t length = 0;
 	bool found = false;
 	ssize_t got;
+	struct heap_quiet quiet;
+	heap_quiet_begin(&quiet); // else the file might stay open
 	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	while (!found && fd >= 0 && (got = read(fd, piece, sizeof(piece))) > 0)
 		for (ssize_t i = 0; i < got && !found; i++) {
@@ -94,11 +106,32 @@ static bool find_mapping(uint64_t address, uint64_t *begin, uint64_t *end) {
 		}
 	if (fd >= 0)
 		close(fd);
+	heap_quiet_end(&quiet);
+	return found;
+}
+
+// Takes so long that a program with a busy timer might never get through if what was found were lost.
+HEAP_COLD static bool learn_stack(struct heap_thread *thread, uint64_t sp) {
+	enum { GROWTH = 4 << 20 };
+	int error = errno;
+	uint64_t begin, end, first = getauxval(AT_RANDOM);
+	struct heap_quiet quiet;
+	heap_quiet_begin(&quiet);
+	bool found = find_mapping(sp, &begin, &end);
+	if (found) {
+		// The first thread's stack grows downwards; the kernel has put something at its upper end.
+		if (first >= begin && first < end)
+			begin -= GROWTH;
+		unsigned slot = thread->next_stack++ % STACKS;
+		thread->stack_begin = thread->stacks[slot].begin = begin;
+		thread->stack_end = thread->stacks[slot].end = end;
+	}
+	heap_quiet_end(&quiet);
+	errno = error;
 	return found;
 }
 
 static bool know_stack(struct heap_thread *thread, uint64_t sp) {
-	enum { GROWTH = 4 << 20 };
 	if (sp >= thread->stack_begin && sp < thread->stack_end)
 		return true;
 	for (unsigned i = 0; i < STACKS; i++)
@@ -107,20 +140,18 @@ static bool know_stack(struct heap_thread *thread, uint64_t sp) {
 			thread->stack_end = thread->stacks[i].end;
 			return true;
 		}
-	int error = errno;
+	return learn_stack(thread, sp);
+}
+
+bool heap_same_stack(const struct heap_thread *thread, uint64_t one, uint64_t other) {
 	uint64_t begin, end;
-	bool found = find_mapping(sp, &begin, &end);
+	for (unsigned i = 0; thread && i < STACKS; i++)
+		if (one >= thread->stacks[i].begin && one < thread->stacks[i].end)
+			return other >= thread->stacks[i].begin && other < thread->stacks[i].end;
+	int error = errno;
+	bool found = find_mapping(one, &begin, &end);
 	errno = error;
-	if (!found)
-		return false;
-	// The first thread's stack grows downwards; the kernel has put something at its upper end.
-	uint64_t first = getauxval(AT_RANDOM);
-	if (first >= begin && first < end)
-		begin -= GROWTH;
-	unsigned slot = thread->next_stack++ % STACKS;
-	thread->stack_begin = thread->stacks[slot].begin = begin;
-	thread->stack_end = thread->stacks[slot].end = end;
-	return true;
+	return found && other >= begin && other < end;
 }
 
 static inline bool readable(const struct heap_thread *thread, uint64_t from, uint64_t address) {
@@ -173,9 +204,14 @@ static void learn_code(struct code *code, uint64_t address) {
 	int error = errno;
 	struct heap_module module;
 	uint32_t id = heap_module_of(address, &module);
-	*code = (struct code){.address = address, .generation = heap_generation, .known = true};
+	code->known = false;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	code->address = address;
+	code->generation = heap_generation;
 	code->frame = heap_frame_of(address, id);
 	code->has_row = id && find_row(&module, address, &code->row);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	code->known = true;
 	errno = error;
 }
 
@@ -287,7 +323,10 @@ static uint32_t child_node(struct heap_thread *thread, uint32_t parent, uint32_t
 	size_t slot = (key * UINT64_C(0x9e3779b97f4a7c15)) >> 40 & (NODES - 1);
 	if (thread->nodes[slot].key != key) {
 		int error = errno;
+		thread->nodes[slot].key = 0;
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		thread->nodes[slot].node = heap_node_of(parent, frame);
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		thread->nodes[slot].key = key;
 		errno = error;
 	}

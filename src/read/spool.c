@@ -477,12 +477,29 @@ static int decode_crash_stack(struct decoder *decoder, struct cursor *in) {
 	return sink_push(decoder->sink, &event);
 }
 
+static int decode_counter(struct decoder *decoder, struct cursor *in) {
+	struct spool_counter counter;
+	cursor_copy(in, &counter, sizeof(counter));
+	const char *name = cursor_string(in);
+	if (in->failed || !is_task(counter.pid) || !is_time(counter.time))
+		return bad_record(decoder);
+	struct event event = {.kind = EVENT_MARK,
+			      .cpu = CPU_NONE,
+			      .time = counter.time,
+			      .tid = counter.pid,
+			      .pid = counter.pid,
+			      .mark = {.value = counter.value,
+				       .name = strings_add(decoder->strings, name),
+				       .type = MARK_COUNTER}};
+	return sink_push(decoder->sink, &event);
+}
+
 static int (*const block_decoders[])(struct decoder *, struct cursor *) = {
 	[SPOOL_BATCH] = decode_batch,         [SPOOL_WATERMARK] = decode_watermark,
 	[SPOOL_CLOCK] = decode_clock,         [SPOOL_META] = decode_meta,
 	[SPOOL_TASK] = decode_task,           [SPOOL_LOST] = decode_lost,
 	[SPOOL_FORGOTTEN] = decode_forgotten, [SPOOL_MAPPING] = decode_mapping,
-	[SPOOL_CRASH] = decode_crash_stack,
+	[SPOOL_CRASH] = decode_crash_stack,   [SPOOL_COUNTER] = decode_counter,
 };
 
 static bool spool_probe(const uint8_t *head, size_t size) {

@@ -54,6 +54,8 @@ static int run_pipeline(const struct conversion *conversion, const struct reader
 		writer = pictures_new(conversion->pictures, &tables, writer);
 	if (conversion->cases)
 		writer = case_traces_sink(conversion->cases, &tables, writer);
+	if (conversion->execs)
+		writer = heap_execs_sink(conversion->execs, &tables, writer);
 	struct sink *counted = tally_init(&result->tally, writer);
 	struct sink *located = locate_new(&tables, blocked_new(&tables, counted));
 	struct sink *order = reader->ordered ? NULL : order_new(located);

@@ -4,6 +4,7 @@
 #include "event/tally.h"
 #include "read/reader.h"
 #include "session/case_traces.h"
+#include "session/heap_children.h"
 #include "session/pictures.h"
 #include "write/writer.h"
 
@@ -14,6 +15,7 @@ struct conversion {
 	enum output_mode mode;
 	const char *const *manifests; // ends with NULL; or NULL
 	struct case_traces *cases;    // also a trace for each case; NULL: only the whole
+	struct heap_execs *execs;     // notes who was started; or NULL
 	struct pictures *pictures;    // flame graphs beside the output; NULL: none
 	bool progress;                // a line on the terminal for anything over a second
 };

@@ -2,205 +2,64 @@
 #include "session/heap.h"
 
 #include "base/log.h"
-#include "base/map.h"
-#include "event/strings.h"
-#include "symbol/demangle.h"
-#include "symbol/elf.h"
-#include "symbol/inlined.h"
-#include "write/dhat.h"
+#include "session/heap_children.h"
+#include "session/heap_profile.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_INLINED = 32 };
-
 // ---- the beginning ----
 
-int heap_create(void) {
+// The file has holes only; a limit of sizes for what the test writes is not about it.
+static int set_size(int fd, uint64_t size) {
+	struct rlimit before, none;
+	getrlimit(RLIMIT_FSIZE, &before);
+	none = (struct rlimit){before.rlim_max, before.rlim_max};
+	setrlimit(RLIMIT_FSIZE, &none);
+	int error = before.rlim_max != RLIM_INFINITY && before.rlim_max < size ? EFBIG : 0;
+	if (!error && ftruncate(fd, (off_t)size))
+		error = errno;
+	setrlimit(RLIMIT_FSIZE, &before);
+	return error;
+}
+
+int heap_create(const struct heap_options *options) {
 #ifndef __x86_64__
 	log_warning("no heap profile: stacks are walked on x86-64 only");
 	return -1;
 #endif
-	struct {
-		uint64_t magic;
-		uint32_t version, owner;
-	} head = {HEAP_MAGIC, HEAP_VERSION, 0};
+	struct heap_head head = {.magic = HEAP_MAGIC,
+				 .version = HEAP_VERSION,
+				 .most = options->children ? HEAP_MOST_PROCESSES : 1,
+				 .sample = options->sample,
+				 .children = options->children,
+				 .usable = options->usable};
 	int fd = memfd_create("tracelet-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0 || ftruncate(fd, sizeof(struct heap_area)) ||
-	    pwrite(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
-		log_warning("no heap profile: %s", strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		return -1;
-	}
-	return fd;
+	int error = fd < 0 ? errno : set_size(fd, heap_file_size(head.most));
+	if (!error && (pwrite(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
+		       fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)))
+		error = errno;
+	if (!error)
+		return fd;
+	log_warning("no heap profile: %s", strerror(error));
+	if (fd >= 0)
+		close(fd);
+	return -1;
 }
 
-// ---- names ----
-
-struct labels { // of one frame: several where functions were inlined
-	size_t first, count;
-};
-
-struct making {
-	const struct heap_area *area;
-	uint32_t modules, frames, nodes, points; // how many there are
-	double microseconds;                     // of a tick
-	uint64_t end;                            // in ticks
-	struct elf_object *objects[HEAP_MOST_MODULES];
-	struct strings *strings;
-	struct map label_of_string; // to one more than the label
-	ARRAY(struct labels) labels;
-	ARRAY(uint32_t) label_ids; // innermost first
-	// The tree again, with labels for frames: two stacks that read the same are one.
-	ARRAY(struct heap_node) tree; // frame: the label; point: one more than the index in the profile
-	struct map tree_index;
-	uint32_t *tree_node; // of each node
-	struct dhat_profile profile;
-};
-
-static void add_label(struct making *making, const char *text) {
-	uint32_t string = strings_add(making->strings, text);
-	uint64_t *label = map_put(&making->label_of_string, string);
-	if (!*label) {
-		array_push(&making->profile.frames, strings_get(making->strings, string));
-		*label = making->profile.frames.count;
-	}
-	array_push(&making->label_ids, (uint32_t)*label - 1);
-}
-
-static void open_modules(struct making *making) {
-	for (uint32_t i = 0; i < making->modules; i++) {
-		const char *path = making->area->modules[i].path;
-		if (*path != '/' || !memchr(path, 0, HEAP_PATH_SIZE))
-			continue;
-		struct elf_object *object = making->objects[i] = elf_open(path, "");
-		if (object)
-			object->inlined = inlined_table_new(object);
-	}
-}
-
-static void close_modules(struct making *making) {
-	for (uint32_t i = 0; i < making->modules; i++) {
-		if (making->objects[i])
-			inlined_table_free(making->objects[i]->inlined);
-		elf_close(making->objects[i]);
-	}
-}
-
-static void name_function(struct making *making, uint64_t address, const char *name, const char *where) {
-	CLEANUP_FREE char *readable = name ? demangle(name) : NULL;
-	size_t length = name ? strcspn(name, "@") : 0; // without the version
-	CLEANUP_FREE char *text = readable
-					  ? memory_format("0x%" PRIX64 ": %s%s", address, readable, where)
-					  : memory_format("0x%" PRIX64 ": %.*s%s", address,
-							  name ? (int)length : 3, name ? name : "???", where);
-	add_label(making, text);
-}
-
-// The innermost function is where the line is.
-static void name_frame(struct making *making, const struct heap_frame *frame) {
-	uint32_t module = frame->module <= making->modules ? frame->module : 0;
-	const struct heap_module *in = module ? &making->area->modules[module - 1] : NULL;
-	struct elf_object *object = module ? making->objects[module - 1] : NULL;
-	uint64_t address = frame->address - (in ? in->bias : 0);
-	struct elf_symbol *symbol = object ? elf_symbol_at(object, address) : NULL;
-	const char *names[MOST_INLINED + 1], *file;
-	size_t count = object && object->inlined ? inlined_at(object->inlined, address, names, MOST_INLINED)
-						 : 0;
-	names[count++] = symbol ? symbol->name : NULL;
-	int line;
-	CLEANUP_FREE char *path = in ? memory_format(" (in %.*s)", HEAP_PATH_SIZE, in->path)
-				     : memory_string("");
-	CLEANUP_FREE char *where = object && object->inlined &&
-						   line_at(object->inlined, address, &file, &line)
-					   ? memory_format(" (%s:%d)", file, line)
-					   : NULL;
-	for (size_t i = 0; i < count; i++)
-		name_function(making, address, names[i], i || !where ? path : where);
-}
-
-static void name_frames(struct making *making) {
-	for (uint32_t i = 0; i < making->frames; i++) {
-		struct labels labels = {.first = making->label_ids.count};
-		name_frame(making, &making->area->frames[i]);
-		labels.count = making->label_ids.count - labels.first;
-		array_push(&making->labels, labels);
-	}
-}
-
-// ---- stacks ----
-
-static uint32_t tree_child(struct making *making, uint32_t parent, uint32_t label) {
-	uint64_t *index = map_put(&making->tree_index, (uint64_t)parent << 32 | label);
-	if (!*index) {
-		array_push(&making->tree, (struct heap_node){.parent = parent, .frame = label});
-		*index = making->tree.count;
-	}
-	return (uint32_t)*index - 1;
-}
-
-static void make_tree(struct making *making) {
-	array_push(&making->tree, (struct heap_node){0});
-	making->tree_node = memory_alloc((making->nodes + 1) * sizeof(*making->tree_node));
-	for (uint32_t i = 1; i < making->nodes; i++) {
-		const struct heap_node *node = &making->area->nodes[i];
-		uint32_t at = node->parent < i ? making->tree_node[node->parent] : 0;
-		if (node->frame < making->frames) {
-			struct labels labels = making->labels.items[node->frame];
-			for (size_t k = labels.count; k-- > 0;)
-				at = tree_child(making, at, making->label_ids.items[labels.first + k]);
-		}
-		making->tree_node[i] = at;
-	}
-}
-
-static void add_stack(struct making *making, uint32_t at, struct dhat_point *point) {
-	point->first_frame = making->profile.stacks.count;
-	if (!at) { // what found no room in the tables
-		uint32_t before = (uint32_t)making->label_ids.count;
-		add_label(making, "(stack not recorded)");
-		array_push(&making->profile.stacks, making->label_ids.items[before]);
-	}
-	for (; at; at = making->tree.items[at].parent)
-		array_push(&making->profile.stacks, making->tree.items[at].frame);
-	point->frame_count = making->profile.stacks.count - point->first_frame;
-}
-
-// ---- points ----
-
-static void add_point(struct making *making, const struct heap_point *from) {
-	struct heap_node *node =
-		&making->tree.items[from->node < making->nodes ? making->tree_node[from->node] : 0];
-	if (!from->total_blocks)
-		return;
-	if (!node->point) {
-		struct dhat_point point = {0};
-		add_stack(making, (uint32_t)(node - making->tree.items), &point);
-		array_push(&making->profile.points, point);
-		node->point = (uint32_t)making->profile.points.count;
-	}
-	struct dhat_point *point = &making->profile.points.items[node->point - 1];
-	bool same = from->peak != making->area->peak; // nothing has changed since
-	point->total_bytes += from->total_bytes;
-	point->total_blocks += from->total_blocks;
-	// Points become one where a library was unloaded and came back elsewhere: hardly both at once.
-	if (from->most_bytes >= point->most_bytes) {
-		point->most_bytes = from->most_bytes;
-		point->most_blocks = from->most_blocks;
-	}
-	point->peak_bytes += same ? from->bytes : from->peak_bytes;
-	point->peak_blocks += same ? from->blocks : from->peak_blocks;
-	point->end_bytes += from->bytes;
-	point->end_blocks += from->blocks;
-	int64_t life = (int64_t)(from->life + from->blocks * making->end);
-	point->life += (uint64_t)((double)MAX(life, 0) * making->microseconds);
+void heap_expect(int heap, pid_t test) {
+	uint32_t first = (uint32_t)test;
+	if (heap >= 0 && pwrite(heap, &first, sizeof(first), offsetof(struct heap_head, first)) < 0)
+		log_verbose("heap: the test's number is not noted: %s", strerror(errno));
 }
 
 struct heap_time heap_time_now(void) {
@@ -209,54 +68,31 @@ struct heap_time heap_time_now(void) {
 	return (struct heap_time){heap_ticks(), (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec};
 }
 
-static void take_times(struct making *making, const struct heap_time *end) {
-	const struct heap_area *area = making->area;
-	double ticks = (double)end->ticks - (double)area->begin_ticks;
-	double ns = (double)end->ns - (double)area->begin_ns;
-	making->end = end->ticks;
-	making->microseconds = ticks > 0 && ns > 0 ? ns / ticks / 1000 : 0;
-	making->profile.end = (uint64_t)(MAX(ticks, 0) * making->microseconds);
-	if (area->peak_ticks > area->begin_ticks)
-		making->profile.peak = (uint64_t)((double)(area->peak_ticks - area->begin_ticks) *
-						  making->microseconds);
+// ---- what is shared ----
+
+static bool read_head(int heap, struct heap_head *head) {
+	struct stat status;
+	return fstat(heap, &status) == 0 && pread(heap, head, sizeof(*head), 0) == (ssize_t)sizeof(*head) &&
+	       head->magic == HEAP_MAGIC && head->version == HEAP_VERSION &&
+	       head->most <= HEAP_MOST_PROCESSES && (uint64_t)status.st_size == heap_file_size(head->most);
 }
 
-static void make_profile(struct making *making, const struct heap_time *end) {
-	const struct heap_area *area = making->area;
-	making->modules = MIN(area->module_count, HEAP_MOST_MODULES);
-	making->frames = MIN(area->frame_count, HEAP_MOST_FRAMES);
-	making->nodes = MIN(area->node_count, HEAP_MOST_NODES);
-	making->points = MIN(area->point_count, HEAP_MOST_POINTS);
-	making->strings = strings_new();
-	making->profile.pid = area->owner;
-	take_times(making, end);
-	open_modules(making);
-	name_frames(making);
-	close_modules(making);
-	make_tree(making);
-	for (uint32_t i = 0; i < making->points; i++)
-		add_point(making, &area->points[i]);
+static struct heap_area *map_area(int heap, uint32_t index, int protection) {
+	struct heap_area *area = mmap(NULL, sizeof(*area), protection, MAP_SHARED, heap,
+				      (off_t)heap_area_offset(index));
+	return area == MAP_FAILED ? NULL : area;
 }
 
-static void free_making(struct making *making) {
-	strings_free(making->strings);
-	map_free(&making->label_of_string);
-	map_free(&making->tree_index);
-	array_free(&making->labels);
-	array_free(&making->label_ids);
-	array_free(&making->tree);
-	array_free(&making->profile.points);
-	array_free(&making->profile.stacks);
-	array_free(&making->profile.frames);
-	free(making->tree_node);
-	free(making);
+static void unmap_area(struct heap_area *area) {
+	if (area)
+		munmap(area, sizeof(*area));
 }
 
 // ---- the end ----
 
-static int write_profile(const char *path, const struct dhat_profile *profile) {
+static int write_profile(const char *path, const struct dhat_profile *profile, enum output_mode mode) {
 	struct output output;
-	int error = output_open(&output, path, OUTPUT_CREATE);
+	int error = output_open(&output, path, mode);
 	if (error)
 		return error;
 	error = dhat_write(&output, profile);
@@ -266,65 +102,193 @@ static int write_profile(const char *path, const struct dhat_profile *profile) {
 	return error;
 }
 
-static char *save(const struct heap_area *area, const char *stem, char **command,
-		  const struct heap_time *end) {
-	struct making *making = memory_alloc(sizeof(*making));
+static void warn_of_losses(const struct heap_area *area) {
+	if (area->missed)
+		log_warning("the heap profile lacks %" PRIu64 " blocks: there was no memory to note them",
+			    area->missed);
+	if (area->interrupted)
+		log_warning("the heap profile is not exact: %" PRIu64 " times a signal's handler left the "
+			    "allocator and did not come back",
+			    area->interrupted);
+	if (area->broken)
+		log_warning("the heap profile is not whole: a thread that did not go on held %" PRIu64
+			    " of its tables",
+			    area->broken);
+}
+
+static char *command_text(char **command) {
 	struct buffer words = {0};
 	for (char **word = command; word && *word; word++)
 		buffer_printf(&words, "%s%s", words.size ? " " : "", *word);
 	buffer_append(&words, "", 1);
-	making->area = area;
-	making->profile.command = (char *)words.data;
-	make_profile(making, end);
-	if (!making->profile.points.count)
-		log_warning("the heap profile is empty: the program may have an allocator of its own");
-	if (area->missed)
-		log_warning("the heap profile lacks %" PRIu64 " blocks: there was no memory to note them",
-			    area->missed);
-	char *path = memory_format("%s.dhat.json", stem);
-	int error = write_profile(path, &making->profile);
-	if (error) {
-		log_warning("%s: cannot be written: %s", path, strerror(-error));
-		free(path);
-		path = NULL;
-	}
-	free_making(making);
-	buffer_free(&words);
-	return path;
+	return (char *)words.data;
 }
 
-int heap_write(const struct heap_area *area, const char *path, const char *command,
-	       const struct heap_time *end) {
-	struct making *making = memory_alloc(sizeof(*making));
-	struct output output;
-	making->area = area;
-	making->profile.command = command;
-	make_profile(making, end);
-	int error = output_open(&output, path, OUTPUT_REPLACE);
-	if (!error) {
-		error = dhat_write(&output, &making->profile);
-		if (!error)
-			error = output_commit(&output);
-		output_abandon(&output);
+static bool is_first(const struct heap_head *head, uint32_t index) {
+	return head->first ? head->owners[index].pid == head->first : index == 0;
+}
+
+static void collect_area(struct heap_area *area, const struct heap_head *head, uint32_t index, char **command,
+			 const struct heap_time *end, struct heap_results *results) {
+	struct heap_made *made = heap_make(area, HEAP_WHOLE, end, results->modules);
+	struct heap_result result = {.made = made, .begin = area->begin_ns, .first = is_first(head, index)};
+	made->profile.sample = head->sample;
+	if (result.first) {
+		free(made->command);
+		made->profile.command = made->command = command_text(command);
 	}
-	if (error)
-		log_error("%s: cannot be written: %s", path, strerror(-error));
-	free_making(making);
+	if (result.first && !made->profile.points.count && !head->sample)
+		log_warning("the heap profile is empty: the program may have an allocator of its own");
+	warn_of_losses(area);
+	array_push(&results->items, result);
+}
+
+void heap_collect(int heap, char **command, const struct heap_time *end, struct heap_results *results) {
+	struct heap_head head;
+	bool first = false;
+	if (!read_head(heap, &head)) {
+		log_warning("no heap profile: the test has destroyed what was counted");
+		return;
+	}
+	results->modules = memory_alloc(sizeof(*results->modules));
+	for (uint32_t i = 0; i < MIN(head.count, head.most); i++) {
+		struct heap_area *area = map_area(heap, i, PROT_READ);
+		if (area && area->owner) {
+			collect_area(area, &head, i, command, end, results);
+			first |= is_first(&head, i);
+		}
+		unmap_area(area);
+	}
+	if (!first)
+		log_warning("no heap profile: %s did not load our library (a static or set-user-id program?)",
+			    command[0]);
+	if (head.refused && head.children)
+		log_warning("no heap profiles of %" PRIu32 " children: only %" PRIu32
+			    " processes are counted in one run",
+			    head.refused, head.most);
+}
+
+void heap_save(const struct heap_results *results, const char *stem, struct heap_files *files) {
+	for (size_t i = 0; i < results->items.count; i++) {
+		const struct heap_result *result = &results->items.items[i];
+		const struct dhat_profile *profile = &result->made->profile;
+		struct heap_file file = {.child = !result->first};
+		file.path = result->first ? memory_format("%s.dhat.json", stem)
+					  : memory_format("%s.%" PRIu32 ".dhat.json", stem, profile->pid);
+		int error = write_profile(file.path, profile, OUTPUT_CREATE);
+		if (!error) {
+			array_push(&files->items, file);
+			continue;
+		}
+		log_warning("%s: cannot be written: %s", file.path, strerror(-error));
+		free(file.path);
+	}
+}
+
+void heap_results_free(struct heap_results *results) {
+	for (size_t i = 0; i < results->items.count; i++)
+		heap_made_free(results->items.items[i].made);
+	array_free(&results->items);
+	if (results->modules)
+		heap_modules_free(results->modules);
+	free(results->modules);
+}
+
+void heap_files_free(struct heap_files *files) {
+	for (size_t i = 0; i < files->items.count; i++)
+		free(files->items.items[i].path);
+	array_free(&files->items);
+}
+
+// ---- who was not counted ----
+
+static bool was_counted(const struct heap_results *results, const struct heap_exec *exec) {
+	for (size_t i = 0; i < results->items.count; i++)
+		if (results->items.items[i].made->profile.pid == exec->pid &&
+		    (results->items.items[i].first || results->items.items[i].begin >= exec->time))
+			return true;
+	return false;
+}
+
+void heap_warn_of_children(const struct heap_results *results, const struct heap_execs *execs, pid_t test) {
+	enum { NAMED = 3 };
+	struct buffer names = {0};
+	size_t count = 0;
+	for (size_t i = 0; i < execs->items.count; i++) {
+		const struct heap_exec *exec = &execs->items.items[i];
+		if (exec->pid == (uint32_t)test || was_counted(results, exec))
+			continue;
+		if (++count <= NAMED)
+			buffer_printf(&names, "%s%s", count > 1 ? ", " : "", exec->file);
+	}
+	if (count)
+		log_warning("no heap profiles of %zu children that did not load our library (static or "
+			    "set-user-id programs?): %.*s%s",
+			    count, (int)names.size, (const char *)names.data, count > NAMED ? ", ..." : "");
+	buffer_free(&names);
+}
+
+// ---- while it runs ----
+
+// What the process was started with names the file.
+static int open_of_process(pid_t process) {
+	static const char variable[] = HEAP_VARIABLE "=";
+	CLEANUP_FREE char *path = memory_format("/proc/%d/environ", (int)process);
+	CLEANUP_FREE char *line = NULL;
+	size_t room = 0;
+	int heap = -ENOENT;
+	FILE *environment = fopen(path, "re");
+	if (!environment)
+		return -errno;
+	while (heap == -ENOENT && getdelim(&line, &room, 0, environment) > 0)
+		if (strncmp(line, variable, sizeof(variable) - 1) == 0) {
+			heap = open(line + sizeof(variable) - 1, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+			heap = heap < 0 ? -errno : heap;
+			break;
+		}
+	fclose(environment);
+	return heap;
+}
+
+int heap_find(pid_t process, int *heap, uint32_t *area) {
+	struct heap_head head;
+	*heap = open_of_process(process);
+	if (*heap < 0)
+		return *heap;
+	if (read_head(*heap, &head))
+		for (uint32_t i = MIN(head.count, head.most); i-- > 0;) // the newest with this number
+			if (head.owners[i].pid == (uint32_t)process) {
+				*area = i;
+				return 0;
+			}
+	close(*heap);
+	*heap = -1;
+	return -ENOENT;
+}
+
+int heap_snapshot(int heap, uint32_t index, enum heap_window window, const char *path) {
+	struct heap_head head;
+	struct heap_area *area = NULL;
+	if (!read_head(heap, &head) || index >= MIN(head.count, head.most) ||
+	    !(area = map_area(heap, index, PROT_READ | PROT_WRITE)))
+		return -ENODATA;
+	struct heap_time now = heap_time_now();
+	struct heap_modules modules = {0};
+	struct heap_made *made = heap_make(area, window, &now, &modules);
+	made->profile.sample = head.sample;
+	int error = write_profile(path, &made->profile, OUTPUT_REPLACE);
+	heap_made_free(made);
+	heap_modules_free(&modules);
+	unmap_area(area);
 	return error;
 }
 
-char *heap_save(int fd, const char *stem, char **command, const struct heap_time *end) {
-	const struct heap_area *area = mmap(NULL, sizeof(*area), PROT_READ, MAP_SHARED, fd, 0);
-	if (area == MAP_FAILED) {
-		log_warning("no heap profile: %s", strerror(errno));
-		return NULL;
-	}
-	char *path = NULL;
-	if (!area->owner)
-		log_warning("no heap profile: %s did not load our library (a static or set-user-id program?)",
-			    command[0]);
-	else
-		path = save(area, stem, command, end);
-	munmap((void *)area, sizeof(*area));
-	return path;
+bool heap_live_now(const struct heap_area *area, struct heap_live *live) {
+	enum { MANY = 1 << 14 }; // then it would take longer than it is worth
+	uint32_t points = MIN(area->point_count, HEAP_MOST_POINTS);
+	*live = (struct heap_live){.pid = area->owner,
+				   .bytes = __atomic_load_n(&area->bytes, __ATOMIC_RELAXED)};
+	for (uint32_t i = 0; i < MIN(points, MANY); i++)
+		live->blocks += __atomic_load_n(&area->points[i].blocks, __ATOMIC_RELAXED);
+	return live->pid;
 }

@@ -7,7 +7,7 @@
 #include "capture/spool.h"
 #include "capture/tasks.h"
 #include "session/allocator.h"
-#include "session/heap.h"
+#include "session/heap_profile.h"
 #include "session/heap_tally.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ static void take_signals(void) {
 }
 
 // Until the time is over, we are told to, or the process ends: then true.
-static bool watch(struct heap_watch *window, struct heap_tally *tally, int process, uint64_t nanoseconds) {
+static bool watch(struct heap_probes *window, struct heap_tally *tally, int process, uint64_t nanoseconds) {
 	uint64_t end = nanoseconds ? clock_monotonic_now() + nanoseconds : UINT64_MAX;
 	bool ended = false;
 	while (!ended && !told_to_end) {
@@ -45,16 +45,16 @@ static bool watch(struct heap_watch *window, struct heap_tally *tally, int proce
 			break;
 		struct pollfd waiting = {.fd = process, .events = POLLIN};
 		ended = poll(&waiting, 1, (int)MIN((end - now) / 1000000 + 1, DRAIN_MS)) > 0;
-		heap_watch_drain(window, heap_tally_take, tally);
+		heap_probes_drain(window, heap_tally_take, tally);
 	}
 	tally->until = clock_monotonic_now(); // to take the programs away takes its time
-	heap_watch_end(window);
-	heap_watch_drain(window, heap_tally_take, tally);
+	heap_probes_end(window);
+	heap_probes_drain(window, heap_tally_take, tally);
 	return ended;
 }
 
-static void say_losses(const struct heap_watch *window, const struct heap_tally *tally) {
-	struct heap_counts counts = heap_watch_counts(window);
+static void say_losses(const struct heap_probes *window, const struct heap_tally *tally) {
+	struct heap_counts counts = heap_probes_counts(window);
 	if (counts.lost)
 		log_warning("%" PRIu64
 			    " events were lost: the process allocates faster than they can be read",
@@ -82,15 +82,32 @@ static void say_result(const struct heap_tally *tally, bool ended) {
 			ended ? "; the process has ended" : "");
 }
 
-static int record(const struct heap_window_options *options, const struct allocator *allocator, int process,
-		  const char *command) {
-	struct heap_watch *window = NULL;
+static int write_profile(const struct heap_tally *tally, const char *path, const struct heap_time *end) {
+	struct heap_modules modules = {0};
+	struct heap_made *made = heap_make(tally->area, HEAP_WHOLE, end, &modules);
+	struct output output;
+	int error = output_open(&output, path, OUTPUT_REPLACE);
+	if (!error) {
+		error = dhat_write(&output, &made->profile);
+		if (!error)
+			error = output_commit(&output);
+		output_abandon(&output);
+	}
+	if (error)
+		log_error("%s: cannot be written: %s", path, strerror(-error));
+	heap_made_free(made);
+	heap_modules_free(&modules);
+	return error;
+}
+
+static int record(const struct heap_window_options *options, const struct allocator *allocator, int process) {
+	struct heap_probes *window = NULL;
 	struct heap_tally tally;
 	char why[HEAP_WHY_SIZE];
-	int error = heap_watch_open(&window, options->process, RING_SIZE, why);
+	int error = heap_probes_open(&window, options->process, RING_SIZE, why);
 	if (!error &&
-	    (error = heap_watch_begin(window, allocator->places.items, allocator->places.count, why)))
-		heap_watch_close(window);
+	    (error = heap_probes_begin(window, allocator->places.items, allocator->places.count, why)))
+		heap_probes_close(window);
 	if (error) {
 		log_error("%d: %s", (int)options->process, why);
 		return error;
@@ -103,28 +120,69 @@ static int record(const struct heap_window_options *options, const struct alloca
 		bool ended = watch(window, &tally, process, options->nanoseconds);
 		struct heap_time end = {.ticks = tally.until, .ns = tally.until};
 		say_losses(window, &tally);
-		error = heap_write(tally.area, options->output, command, &end);
+		error = write_profile(&tally, options->output, &end);
 		if (!error)
 			say_result(&tally, ended);
 	}
 	heap_tally_free(&tally);
-	heap_watch_close(window);
+	heap_probes_close(window);
 	return error;
 }
 
-static char *command_words(pid_t process) {
-	struct buffer words = {0};
-	task_command_line(process, &words);
-	for (size_t i = 0; i + 1 < words.size; i++)
-		if (!words.data[i])
-			words.data[i] = ' ';
-	buffer_append(&words, "", 1);
-	return (char *)words.data;
+// ---- of a process that counts itself ----
+
+static void wait_for(int process, uint64_t nanoseconds) {
+	uint64_t end = clock_monotonic_now() + nanoseconds, now;
+	bool ended = false;
+	while (!ended && !told_to_end && (now = clock_monotonic_now()) < end) {
+		struct pollfd waiting = {.fd = process, .events = POLLIN};
+		ended = poll(&waiting, 1, (int)MIN((end - now) / 1000000 + 1, 1000)) > 0;
+	}
+}
+
+static int ask_library(const struct heap_window_options *options, int process, int heap, uint32_t area) {
+	int error = 0;
+	if (options->nanoseconds) {
+		error = heap_snapshot(heap, area, HEAP_WINDOW_END, "/dev/null"); // it begins here
+		if (!error)
+			wait_for(process, options->nanoseconds);
+	}
+	bool window = options->reset || options->nanoseconds;
+	if (!error)
+		error = heap_snapshot(heap, area, window ? HEAP_WINDOW_END : HEAP_WHOLE, options->output);
+	if (error)
+		log_error("%s: cannot be written: %s", options->output, strerror(-error));
+	return error;
+}
+
+// ---- of any ----
+
+static int attach_or_ask(const struct heap_window_options *options, int process) {
+	struct allocator allocator;
+	char why[HEAP_WHY_SIZE];
+	int heap;
+	uint32_t area;
+	if (heap_find(options->process, &heap, &area) == 0) {
+		int error = ask_library(options, process, heap, area);
+		close(heap);
+		return error;
+	}
+	if (options->reset) {
+		log_error("%d: --reset is for processes that 'tracelet run --heap' has started",
+			  (int)options->process);
+		return -EINVAL;
+	}
+	int error = allocator_find(&allocator, options->process, why);
+	if (error) {
+		log_error("%d: no heap profile: %s", (int)options->process, why);
+		return error;
+	}
+	error = record(options, &allocator, process);
+	allocator_free(&allocator);
+	return error;
 }
 
 int heap_attach(const struct heap_window_options *options) {
-	struct allocator allocator;
-	char why[HEAP_WHY_SIZE];
 	int process = (int)syscall(SYS_pidfd_open, options->process, 0);
 	if (process < 0) {
 		int error = -errno;
@@ -133,14 +191,7 @@ int heap_attach(const struct heap_window_options *options) {
 		return error;
 	}
 	take_signals();
-	int error = allocator_find(&allocator, options->process, why);
-	if (error) {
-		log_error("%d: no heap profile: %s", (int)options->process, why);
-	} else {
-		CLEANUP_FREE char *command = command_words(options->process);
-		error = record(options, &allocator, process, command);
-		allocator_free(&allocator);
-	}
+	int error = attach_or_ask(options, process);
 	close(process);
 	return error;
 }

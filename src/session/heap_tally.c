@@ -207,6 +207,11 @@ int heap_tally_init(struct heap_tally *tally, pid_t process) {
 	area->node_count = area->point_count = 1;
 	area->begin_ticks = area->begin_ns = clock_monotonic_now();
 	task_mappings(process, take_module, tally);
+	struct buffer words = {0};
+	task_command_line(process, &words);
+	if (words.size) // one NUL more than fits is there already
+		memcpy(area->command, words.data, MIN(words.size, HEAP_COMMAND_SIZE - 2));
+	buffer_free(&words);
 	return 0;
 }
 

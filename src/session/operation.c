@@ -60,6 +60,7 @@ static void end_recording(struct recording *recording, struct control *control, 
 		struct summary summary;
 		recording_finish(recording, &end, &summary);
 		fill_answer(&summary, &answer);
+		array_free(&summary.files);
 	}
 	// The answer says that the name is free: so it must be.
 	int waiting = control->waiting;

@@ -192,6 +192,7 @@ bool recording_begin(struct recording *recording, const pid_t *processes, size_t
 	if (*recording->less)
 		log_warning("%s; recording less, with perf events", recording->less);
 	start_marker(recording);
+	recording->heap_watch = heap_watch_new(recording->heap);
 	// On disk before the test begins: if we are killed, there is a spool to convert.
 	spool_flush(&recording->spool);
 	clock_gettime(CLOCK_REALTIME, &recording->started);
@@ -210,6 +211,7 @@ void recording_stop(struct recording *recording) {
 	if (!recording->active)
 		return;
 	recording->active = false;
+	heap_watch_turn(recording->heap_watch, &recording->spool, true);
 	if (recording->marker)
 		marker_stop(recording->marker, &recording->spool, &recording->totals);
 	recording->backend->stop(recording->capture, &recording->spool, &recording->totals);
@@ -243,7 +245,8 @@ int recording_wait_fd(const struct recording *recording) {
 int recording_wait_time(const struct recording *recording) {
 	uint64_t now = clock_boot_now();
 	uint64_t left = recording->deadline > now ? (recording->deadline - now) / 1000000 + 1 : 0;
-	return recording->active ? (int)MIN(left, (uint64_t)DRAIN_INTERVAL_MS) : -1;
+	uint64_t most = recording->heap_watch ? HEAP_WATCH_MS : DRAIN_INTERVAL_MS;
+	return recording->active ? (int)MIN(left, most) : -1;
 }
 
 static void sync_now(struct recording *recording) {
@@ -265,6 +268,7 @@ void recording_turn(struct recording *recording) {
 		recording_stop(recording);
 	if (!recording->active)
 		return;
+	heap_watch_turn(recording->heap_watch, &recording->spool, false);
 	if (clock_boot_now() - recording->synced >= DRAIN_INTERVAL_MS * 1000000ull)
 		sync_now(recording);
 	else
@@ -308,6 +312,8 @@ static char *make_trace(struct recording *recording, const char *spool, const ch
 			.mode = OUTPUT_CREATE,
 			.pictures = settings_sampled(recording->settings) ? &recording->pictures : NULL,
 			.cases = cases,
+			.execs = recording->settings->heap_children && !recording->active ? &recording->execs
+											  : NULL,
 			.progress = true};
 		struct stat there; // a link that leads nowhere is there too
 		int error = lstat(path, &there) == 0 ? -EEXIST : convert(&conversion, result);
@@ -355,7 +361,7 @@ static void keep_limits(struct recording *recording, struct summary *summary) {
 	if (summary->trace && lstat(summary->trace, &status) != 0) {
 		summary->trace = NULL;
 		summary->spool = NULL;
-		summary->file_count = 0;
+		array_free(&summary->files);
 		summary->not_kept = "the folder's limits (--max-total-size, --max-age) have no room for it";
 	}
 }
@@ -391,9 +397,9 @@ static uint64_t file_size(const char *path) {
 static void add_file(struct summary *summary, const char *kind, const char *path) {
 	if (!path || !*path)
 		return;
-	struct summary_file *file = &summary->files[summary->file_count++];
-	*file = (struct summary_file){.kind = kind, .path = path, .size = file_size(path)};
-	artifact_sha256(path, file->sha256);
+	struct summary_file file = {.kind = kind, .path = path, .size = file_size(path)};
+	artifact_sha256(path, file.sha256);
+	array_push(&summary->files, file);
 }
 
 static void add_pictures(struct summary *summary, const struct pictures *pictures) {
@@ -403,7 +409,8 @@ static void add_pictures(struct summary *summary, const struct pictures *picture
 
 // NULL: there is to be a trace.
 static const char *why_not_kept(const struct recording *recording, const struct test_end *end) {
-	bool passed = !end->wait_status && !end->timed_out && !end->operation;
+	bool passed = !end->wait_status && !end->timed_out && !end->operation &&
+		      !(recording->leaked && recording->settings->fail_on_leak);
 	int keep = recording->settings->keep;
 	return keep == KEEP_NEVER              ? "--keep never"
 	       : passed && keep == KEEP_FAILED ? "the test passed (--keep failed)"
@@ -411,28 +418,95 @@ static const char *why_not_kept(const struct recording *recording, const struct 
 					       : NULL;
 }
 
-// Beside the trace, or where it would be.
-static void save_heap(struct recording *recording, const struct test_end *end, const struct heap_time *when,
-		      struct summary *summary) {
+// ---- the heap ----
+
+static bool leaks_wanted(const struct settings *settings) {
+	return settings->heap_leaks || settings->heap_suppressions || settings->fail_on_leak;
+}
+
+// Before it is decided what is kept: a leak may be a failure. What a test has that was ended by others
+// is no leak.
+static void collect_heap(struct recording *recording, const struct test_end *end,
+			 const struct heap_time *when) {
 	const struct settings *settings = recording->settings;
-	if (recording->heap < 0 || why_not_kept(recording, end))
+	struct heap_suppressions suppressions;
+	if (recording->heap < 0 || (why_not_kept(recording, end) && !leaks_wanted(settings)))
 		return;
-	int error = artifact_make_dir(settings->output_dir);
-	if (!error && !recording->stem) {
-		int fd = artifact_reserve(settings->output_dir, recording->name, &recording->stem);
-		CLEANUP_FREE char *spool = fd < 0 ? NULL : memory_format("%s.spool", recording->stem);
-		if (fd >= 0) {
-			close(fd);
-			unlink(spool);
-		}
-		error = MIN(fd, 0);
+	heap_collect(recording->heap, settings->command, when, &recording->heap_results);
+	if (!leaks_wanted(settings) || end->timed_out || end->wait_status & 0x7f)
+		return;
+	heap_suppressions_load(&suppressions, settings->heap_suppressions);
+	for (size_t i = 0; i < recording->heap_results.items.count; i++) {
+		const struct heap_made *made = recording->heap_results.items.items[i].made;
+		heap_leaks_add(&recording->leaks, made, &suppressions,
+			       settings->heap_children ? made->profile.command : NULL);
+	}
+	heap_suppressions_free(&suppressions);
+	recording->leaked = recording->leaks.blocks;
+}
+
+static void save_leaks(struct recording *recording, struct summary *summary) {
+	struct heap_leaks *leaks = &recording->leaks;
+	struct output output;
+	if (!leaks->blocks)
+		return;
+	char *path = memory_format("%s.leaks.txt", recording->stem);
+	int error = output_open(&output, path, OUTPUT_CREATE);
+	if (!error) {
+		error = output_write(&output, leaks->text.data, leaks->text.size);
+		if (!error)
+			error = output_commit(&output);
+		output_abandon(&output);
 	}
 	if (error)
+		log_warning("%s: cannot be written: %s", path, strerror(-error));
+	recording->leaks_file = path;
+	add_file(summary, "leaks", error ? NULL : path);
+}
+
+// A name for files, also where there is no trace.
+static int reserve_stem(struct recording *recording) {
+	int error = artifact_make_dir(recording->settings->output_dir);
+	if (error || recording->stem)
+		return error;
+	int fd = artifact_reserve(recording->settings->output_dir, recording->name, &recording->stem);
+	CLEANUP_FREE char *spool = fd < 0 ? NULL : memory_format("%s.spool", recording->stem);
+	if (fd >= 0) {
+		close(fd);
+		unlink(spool);
+	}
+	return MIN(fd, 0);
+}
+
+// Beside the trace, or where it would be.
+static void save_heap(struct recording *recording, const struct test_end *end, struct summary *summary) {
+	const struct settings *settings = recording->settings;
+	if (!recording->heap_results.items.count || why_not_kept(recording, end))
+		return;
+	int error = reserve_stem(recording);
+	if (error) {
 		log_warning("no heap profile: %s: %s", settings->output_dir, strerror(-error));
-	else
-		recording->heap_profile = heap_save(recording->heap, recording->stem, settings->command,
-						    when);
-	add_file(summary, "heap", recording->heap_profile);
+		return;
+	}
+	heap_save(&recording->heap_results, recording->stem, &recording->heap_files);
+	for (size_t i = 0; i < recording->heap_files.items.count; i++) {
+		const struct heap_file *file = &recording->heap_files.items.items[i];
+		add_file(summary, file->child ? SUMMARY_HEAP_OF_CHILD : "heap", file->path);
+	}
+	save_leaks(recording, summary);
+	if (settings->heap_children && recording->trace)
+		heap_warn_of_children(&recording->heap_results, &recording->execs, recording->pid);
+}
+
+void recording_tell_leaks(const struct recording *recording) {
+	const struct heap_leaks *leaks = &recording->leaks;
+	if (!leaks->blocks)
+		return;
+	fprintf(stderr,
+		"tracelet: leaked: %" PRIu64 " byte%s in %" PRIu64 " block%s, from %" PRIu64 " place%s\n",
+		leaks->bytes, leaks->bytes == 1 ? "" : "s", leaks->blocks, leaks->blocks == 1 ? "" : "s",
+		leaks->places, leaks->places == 1 ? "" : "s");
+	fwrite(leaks->beginning.data, 1, leaks->beginning.size, stderr);
 }
 
 // Ends the spool; false: there is nothing in it to make a trace of.
@@ -518,6 +592,7 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 				    .test_cpu_seconds = end->cpu_seconds};
 	add_file(summary, "stacks", end->stacks);
 	add_file(summary, "core", end->core);
+	collect_heap(recording, end, &when);
 	give_up_if_empty(recording);
 	if (recording->backend) {
 		struct conversion_result result = {0};
@@ -543,9 +618,9 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 			summary->spool_size = file_size(recording->spool_path);
 		}
 	}
-	save_heap(recording, end, &when, summary);
+	save_heap(recording, end, summary);
 	summary->tracer_cpu_seconds = cpu_seconds_of_self();
-	if (recording->backend || summary->file_count)
+	if (recording->backend || summary->files.count)
 		add_to_manifest(recording, summary);
 	add_cases_to_manifest(recording, summary);
 	keep_limits(recording, summary);
@@ -618,6 +693,11 @@ void recording_close(struct recording *recording) {
 	free(recording->stem);
 	free(recording->spool_path);
 	free(recording->trace);
-	free(recording->heap_profile);
+	heap_watch_free(recording->heap_watch);
+	heap_results_free(&recording->heap_results);
+	heap_files_free(&recording->heap_files);
+	heap_execs_free(&recording->execs);
+	heap_leaks_free(&recording->leaks);
+	free(recording->leaks_file);
 	pictures_free(&recording->pictures);
 }

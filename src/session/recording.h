@@ -7,6 +7,10 @@
 #include "session/case_traces.h"
 #include "session/crash.h"
 #include "session/flight.h"
+#include "session/heap.h"
+#include "session/heap_children.h"
+#include "session/heap_leaks.h"
+#include "session/heap_watch.h"
 #include "session/pictures.h"
 #include "session/settings.h"
 #include "session/summary.h"
@@ -39,9 +43,15 @@ struct recording {
 	struct spool spool;
 	struct flight *flight; // --type memory: the newest events, else NULL
 	char *stem, *spool_path;
-	char *trace;              // when it has been made
-	struct pictures pictures; // beside it
-	char *heap_profile;       // the same
+	char *trace;                      // when it has been made
+	struct pictures pictures;         // beside it
+	struct heap_watch *heap_watch;    // how it grows while the test runs; or NULL
+	struct heap_results heap_results; // at its end
+	struct heap_files heap_files;     // made of that
+	struct heap_execs execs;          // who was started, for those who were not counted
+	struct heap_leaks leaks;          // what is live at the end
+	char *leaks_file;                 // that tells of them
+	bool leaked;                      // there are some
 	struct crash_reports crashes;
 	struct case_traces cases; // of the test program, if it tells of them
 	pid_t pid;                // the test's
@@ -70,6 +80,9 @@ void recording_stop(struct recording *recording);
 // Artifacts and the manifest's line. The summary is the caller's to tell; its texts live
 // as long as the recording.
 void recording_finish(struct recording *recording, const struct test_end *end, struct summary *summary);
+
+// On standard error: what was still allocated at the end.
+void recording_tell_leaks(const struct recording *recording);
 
 // What has been recorded so far as an artifact of its own, made by a child process;
 // recording goes on. The child's id, or -errno; its exit status is 0 if all went well.

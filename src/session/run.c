@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STATUS_NO_TRACE = 125 };
+enum { STATUS_LEAK = 4, STATUS_NO_TRACE = 125 };
 
 static double seconds_since(const struct timespec *begin) {
 	struct timespec now;
@@ -86,6 +86,8 @@ static int run_prepared(const struct settings *settings, const char *name, struc
 	wait_for_end(settings, name, test, tracer, tree, &begin, &end);
 	if (!tracer_finish(tracer, &end) && recording)
 		log_warning("the tracer died; what it recorded: tracelet convert %s out.pb", tracer->spool);
+	if (tracer->leaked && settings->fail_on_leak && !end.timed_out && !end.wait_status)
+		return STATUS_LEAK;
 	return end.timed_out ? settings->timeout_status : test_shell_status(end.wait_status);
 }
 
@@ -143,7 +145,11 @@ int session_run(const struct settings *settings) {
 	if (adopts)
 		test_adopt_orphans();
 	int marks = settings_enabled(settings) ? marker_create() : -1;
-	int heap = settings_enabled(settings) && settings->heap ? heap_create() : -1;
+	int heap = settings_enabled(settings) && settings_heap(settings)
+			   ? heap_create(&(struct heap_options){.sample = settings->heap_sample,
+								.children = settings->heap_children,
+								.usable = settings->heap_usable})
+			   : -1;
 	int error = settings_enabled(settings)
 			    ? tracer_spawn(&tracer, settings, test_name(settings, name), marks, heap)
 			    : 0;

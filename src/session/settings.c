@@ -90,6 +90,18 @@ static const struct setting table[SETTING_COUNT] = {
 	[SETTING_OFF_CPU] = {"off-cpu", TYPE_YES_NO, FIELD(off_cpu), .bare = "yes",
 			     .wanted = "'yes' or 'no'"},
 	[SETTING_HEAP] = {"heap", TYPE_YES_NO, FIELD(heap), .bare = "yes", .wanted = "'yes' or 'no'"},
+	[SETTING_HEAP_CHILDREN] = {"heap-children", TYPE_YES_NO, FIELD(heap_children), .bare = "yes",
+				   .wanted = "'yes' or 'no'"},
+	[SETTING_HEAP_SAMPLE] = {"heap-sample", TYPE_SIZE, FIELD(heap_sample), .most = 0x1p40,
+				 .wanted = "a size, as in 512K"},
+	[SETTING_HEAP_USABLE] = {"heap-usable", TYPE_YES_NO, FIELD(heap_usable), .bare = "yes",
+				 .wanted = "'yes' or 'no'"},
+	[SETTING_HEAP_LEAKS] = {"heap-leaks", TYPE_YES_NO, FIELD(heap_leaks), .bare = "yes",
+				.wanted = "'yes' or 'no'"},
+	[SETTING_HEAP_SUPPRESSIONS] = {"heap-suppressions", TYPE_FOLDER, FIELD(heap_suppressions),
+				       .wanted = "a file"},
+	[SETTING_FAIL_ON_LEAK] = {"fail-on-leak", TYPE_YES_NO, FIELD(fail_on_leak), .bare = "yes",
+				  .wanted = "'yes' or 'no'"},
 	[SETTING_CALL_GRAPH] = {"call-graph", TYPE_CHOICE, FIELD(call_graph), .choices = call_graph_choices,
 				.wanted = "'auto', 'fp' or 'dwarf'"},
 	[SETTING_DURATION] = {"duration", TYPE_SECONDS, FIELD(duration), .wanted = "seconds"},
@@ -422,6 +434,11 @@ bool settings_take_flag(struct settings *settings, int option, const char *value
 
 bool settings_enabled(const struct settings *settings) {
 	return settings->enabled == ENABLED_YES;
+}
+
+bool settings_heap(const struct settings *settings) {
+	return settings->heap || settings->heap_children || settings->heap_sample || settings->heap_usable ||
+	       settings->heap_leaks || settings->heap_suppressions || settings->fail_on_leak;
 }
 
 bool settings_sampled(const struct settings *settings) {

@@ -22,6 +22,12 @@ enum setting_id {
 	SETTING_SAMPLE,
 	SETTING_OFF_CPU,
 	SETTING_HEAP,
+	SETTING_HEAP_CHILDREN,
+	SETTING_HEAP_SAMPLE,
+	SETTING_HEAP_USABLE,
+	SETTING_HEAP_LEAKS,
+	SETTING_HEAP_SUPPRESSIONS,
+	SETTING_FAIL_ON_LEAK,
 	SETTING_CALL_GRAPH,
 	SETTING_DURATION,
 	SETTING_WAIT_TREE,
@@ -59,21 +65,27 @@ enum recording_type { RECORD_TO_FILE, RECORD_TO_MEMORY }; // memory: a flight re
 struct settings {
 	const char *name; // NULL: made from the command
 	const char *output_dir;
-	const char *profile;   // "embedded": the built-in one
-	const char *json;      // a number: this descriptor; else a file; NULL: no
-	int attachments;       // enum attachments
-	char **command;        // ends with NULL
-	int enabled;           // enum enabled
-	int scope;             // enum capture_scope
-	int type;              // enum recording_type
-	size_t ring_size;      // bytes that a flight recorder holds
-	double ring_seconds;   // and for how long, 0: as long as there is room
-	size_t buffer_size;    // 0: sized to the machine
-	int sample;            // CPU samples in a second, 0: none
-	bool off_cpu;          // stacks of threads that wait, and for how long
-	bool heap;             // what the test allocates, and where
-	int call_graph;        // enum call_graph: how their stacks are walked
-	double duration;       // seconds after which recording stops, 0: with the test
+	const char *profile;           // "embedded": the built-in one
+	const char *json;              // a number: this descriptor; else a file; NULL: no
+	int attachments;               // enum attachments
+	char **command;                // ends with NULL
+	int enabled;                   // enum enabled
+	int scope;                     // enum capture_scope
+	int type;                      // enum recording_type
+	size_t ring_size;              // bytes that a flight recorder holds
+	double ring_seconds;           // and for how long, 0: as long as there is room
+	size_t buffer_size;            // 0: sized to the machine
+	int sample;                    // CPU samples in a second, 0: none
+	bool off_cpu;                  // stacks of threads that wait, and for how long
+	bool heap;                     // what the test allocates, and where
+	bool heap_children;            // and its children
+	size_t heap_sample;            // bytes between two blocks that are looked at, 0: all are
+	bool heap_usable;              // sizes as the allocator rounds them up
+	bool heap_leaks;               // what is live at the end
+	bool fail_on_leak;             // and an exit status for it
+	const char *heap_suppressions; // a file; NULL: none but our own
+	int call_graph;                // enum call_graph: how their stacks are walked
+	double duration;               // seconds after which recording stops, 0: with the test
 	double wait_tree;      // seconds to wait for the test's orphans, 0: for ever, negative: do not
 	double timeout;        // seconds the test may take, 0: without limit
 	double grace;          // seconds between SIGTERM and SIGKILL then
@@ -112,6 +124,9 @@ bool settings_enabled(const struct settings *settings);
 
 // "1.5", "200ms", "2m", "1h": seconds.
 bool settings_parse_seconds(const char *text, double *seconds);
+
+// Whether the heap is counted.
+bool settings_heap(const struct settings *settings);
 
 // Whether stacks are recorded.
 bool settings_sampled(const struct settings *settings);

@@ -168,6 +168,23 @@ static void describe_cases(const struct case_traces *cases, const char *faint, c
 		buffer_printf(out, "          and %zu more, in manifest.jsonl\n", failed - shown);
 }
 
+static void print_files(const struct summary *summary, const char *faint, const char *plain,
+			struct buffer *out) {
+	size_t children = 0;
+	char size[16];
+	for (size_t i = 0; i < summary->files.count; i++) {
+		const struct summary_file *file = &summary->files.items[i];
+		if (strcmp(file->kind, SUMMARY_HEAP_OF_CHILD) == 0)
+			children++;
+		else
+			buffer_printf(out, "  %s%-7s%s %s (%s)\n", faint, file->kind, plain, file->path,
+				      file_size_words(file->size, size));
+	}
+	if (children)
+		buffer_printf(out, "  %sheap%s    and those of %zu children, beside it\n", faint, plain,
+			      children);
+}
+
 void summary_print(const struct summary *summary) {
 	bool colours = log_colours();
 	bool passed = summary->wait_status == 0 && !summary->timed_out;
@@ -182,9 +199,7 @@ void summary_print(const struct summary *summary) {
 	if (summary->trace)
 		buffer_printf(&out, "  %strace%s   %s (%s)\n", faint, plain, summary->trace,
 			      file_size_words(summary->trace_size, size));
-	for (size_t i = 0; i < summary->file_count; i++)
-		buffer_printf(&out, "  %s%-7s%s %s (%s)\n", faint, summary->files[i].kind, plain,
-			      summary->files[i].path, file_size_words(summary->files[i].size, size));
+	print_files(summary, faint, plain, &out);
 	describe_cases(summary->cases, faint, plain, &out);
 	if (summary->spool)
 		buffer_printf(&out, "  %sspool%s   %s\n", faint, plain, summary->spool);
@@ -237,9 +252,9 @@ static void json_artifacts(struct json *json, const struct summary *summary) {
 	json_array(json, "artifacts");
 	if (summary->trace)
 		json_file(json, "perfetto", summary->trace, summary->trace_size, summary->sha256);
-	for (size_t i = 0; i < summary->file_count; i++)
-		json_file(json, summary->files[i].kind, summary->files[i].path, summary->files[i].size,
-			  summary->files[i].sha256);
+	for (size_t i = 0; i < summary->files.count; i++)
+		json_file(json, summary->files.items[i].kind, summary->files.items[i].path,
+			  summary->files.items[i].size, summary->files.items[i].sha256);
 	if (summary->spool)
 		json_file(json, "spool", summary->spool, summary->spool_size, "");
 	json_close_array(json);
@@ -419,14 +434,16 @@ static void publish_cases(const struct summary *summary) {
 }
 
 void summary_publish(const struct summary *summary) {
-	struct ci_artifact artifacts[2 + ARRAY_SIZE(summary->files)];
+	CLEANUP_FREE struct ci_artifact *artifacts = memory_alloc((2 + summary->files.count) *
+								  sizeof(*artifacts));
 	size_t count = 0;
 	char words[128];
 	result_words(summary, words, sizeof(words));
 	if (summary->trace)
 		artifacts[count++] = (struct ci_artifact){summary->trace, summary->trace_size};
-	for (size_t i = 0; i < summary->file_count; i++)
-		artifacts[count++] = (struct ci_artifact){summary->files[i].path, summary->files[i].size};
+	for (size_t i = 0; i < summary->files.count; i++)
+		artifacts[count++] = (struct ci_artifact){summary->files.items[i].path,
+							  summary->files.items[i].size};
 	if (summary->spool)
 		artifacts[count++] = (struct ci_artifact){summary->spool, summary->spool_size};
 	struct ci_test test = {.name = summary->test,

@@ -18,6 +18,8 @@ struct summary_file {
 	char sha256[65];
 };
 
+#define SUMMARY_HEAP_OF_CHILD "heap-of-child" // one line for all of these
+
 struct summary {
 	const struct settings *settings;
 	const char *test;    // the safe name
@@ -27,8 +29,7 @@ struct summary {
 	const char *spool;   // path, when it was kept
 	char sha256[65];
 	uint64_t trace_size, spool_size;
-	struct summary_file files[3 + PICTURE_COUNT]; // stacks, core, flame graphs, heap
-	size_t file_count;
+	ARRAY(struct summary_file) files;    // stacks, core, flame graphs, heap; the caller's to free
 	const struct crash_reports *crashes; // or NULL
 	const struct case_traces *cases;     // that the test has told of; or NULL
 	const char *verdict;                 // of a case of a test, in words; NULL: this is a test

@@ -3,6 +3,7 @@
 #include "session/ci.h"
 #include "session/control.h"
 #include "session/descriptors.h"
+#include "session/heap.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,7 @@ enum message_type { MESSAGE_ATTACH, MESSAGE_READY, MESSAGE_END, MESSAGE_CANCEL, 
 
 struct message {
 	enum message_type type;
-	bool recording;
+	bool recording, leaked;
 	pid_t pid;
 	struct test_end end;
 	char spool[512];
@@ -66,10 +67,13 @@ static void finish(struct recording *recording, const struct test_end *end) {
 	recording_finish(recording, end, &summary);
 	if (recording->settings->json)
 		summary_write_json(&summary);
-	if (!recording->settings->quiet && (recording->backend || end->timed_out || summary.file_count))
+	if (!recording->settings->quiet && (recording->backend || end->timed_out || summary.files.count))
 		summary_print(&summary);
+	if (!recording->settings->quiet)
+		recording_tell_leaks(recording);
 	if (recording->backend)
 		summary_publish(&summary);
+	array_free(&summary.files);
 }
 
 // The life of the tracer. Returns its exit status.
@@ -83,6 +87,7 @@ static int tracer_main(const struct settings *settings, const char *test_name, i
 		recording_drop(&recording);
 		return 1;
 	}
+	heap_expect(heap, message.pid);
 	struct message ready = {.type = MESSAGE_READY,
 				.recording = recording_begin(&recording, &message.pid, 1)};
 	if (ready.recording)
@@ -107,7 +112,7 @@ static int tracer_main(const struct settings *settings, const char *test_name, i
 	else
 		finish(&recording, &message.end);
 	let_go_of_readers(settings);
-	send_message(socket, &(struct message){.type = MESSAGE_DONE});
+	send_message(socket, &(struct message){.type = MESSAGE_DONE, .leaked = recording.leaked});
 	close(socket);
 	recording_close(&recording);
 	return 0;
@@ -148,6 +153,7 @@ static bool say_last(struct tracer *tracer, const struct message *message) {
 	struct message answer;
 	bool done = tracer->socket >= 0 && send_message(tracer->socket, message) &&
 		    receive_message(tracer->socket, &answer, MESSAGE_DONE);
+	tracer->leaked = done && answer.leaked;
 	if (tracer->socket >= 0)
 		close(tracer->socket);
 	tracer->socket = -1;

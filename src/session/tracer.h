@@ -12,6 +12,7 @@ struct tracer {
 	pid_t pid;
 	int socket;
 	char spool[512]; // where it records, known when it is ready; "": nowhere
+	bool leaked;     // known at the end: blocks of the test's heap were left
 };
 
 // `marks` is what marker_create() gave, `heap` what heap_create() gave: the tracer holds them under

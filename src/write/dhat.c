@@ -14,6 +14,8 @@ static void write_head(struct json *json, const struct dhat_profile *profile) {
 	json_uint(json, "tuth", SHORT_LIVED);
 	json_string(json, "cmd", profile->command);
 	json_uint(json, "pid", profile->pid);
+	if (profile->sample) // not DHAT's: its viewer passes over what it does not know
+		json_uint(json, "estimatedFromSamplesEvery", profile->sample);
 	json_uint(json, "te", profile->end);
 	json_uint(json, "tg", profile->peak);
 }

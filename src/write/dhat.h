@@ -17,6 +17,7 @@ struct dhat_point {
 struct dhat_profile {
 	const char *command;
 	uint32_t pid;
+	uint64_t sample;                 // bytes between samples that all is estimated from; 0: all is exact
 	uint64_t end, peak;              // since the beginning
 	ARRAY(struct dhat_point) points; // no two with the same stack
 	ARRAY(uint32_t) stacks;          // frames of points: indexes of `frames`

@@ -24,7 +24,7 @@ check_equal "all verbs and the program's own options" "$(printf '%s\n' --help --
 	"$(complete_line tracelet '')"
 check_equal "help takes a verb" "doctor" "$(complete_line tracelet help do)"
 check_equal "an option of run" "--wait-tree" "$(complete_line tracelet run --w)"
-check_equal "an option of each" "--filter --framework" "$(complete_line tracelet each --f)"
+check_equal "an option of each" "--fail-on-leak --filter --framework" "$(complete_line tracelet each --f)"
 check_equal "a framework" "catch2 catch2-3 cmocka ctest" "$(complete_line tracelet each --framework c)"
 check_equal "a test program" "our-test-program" "$(complete_line tracelet each -j 2 -- our-test-)"
 check_equal "convert has its own options" "--from --help --manifest --to" "$(complete_line tracelet convert --)"

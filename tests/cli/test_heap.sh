@@ -1,30 +1,6 @@
 # Heap profiles: programs whose allocations are known to the unit, counted to the unit.
 . "$(dirname "$0")/lib.sh"
-[ "$(uname -m)" = x86_64 ] || skip_all "stacks are walked on x86-64 only"
-need_command python3
-
-heap=$TRACELET_HELPERS/heap
-
-# profile COMMAND...: leaves the profile in profile.json.
-profile() {
-	rm -rf tracelet-out profile.json
-	run "$TRACELET" run --heap -- "$@"
-	mv tracelet-out/*.dhat.json profile.json 2>/dev/null
-}
-
-# sums FUNCTION [FIELD...]: of all points whose stacks have it.
-sums() {
-	python3 - "$@" <<-'END'
-		import json, sys
-		profile = json.load(open("profile.json"))
-		frames, (function, *fields) = profile["ftbl"], sys.argv[1:]
-		assert profile["dhatFileVersion"] == 2 and frames[0] == "[root]"
-		stacks = [tuple(point["fs"]) for point in profile["pps"]]
-		assert len(set(stacks)) == len(stacks), "two points with the same stack"
-		of = [p for p in profile["pps"] if any(f": {function} " in frames[f] + " " for f in p["fs"])]
-		print(*(sum(p[field] for p in of) for field in fields or ["tbk", "tb"]))
-	END
-}
+. "$source/tests/cli/heap.sh"
 
 # ---- what is counted ----
 

@@ -2,7 +2,9 @@
 
 #include "preload/heap.h"
 #include "session/heap.h"
+#include "session/heap_leaks.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,8 +63,10 @@ static char *text_of(const char *path) {
 }
 
 static struct heap_area *area_of(int fd) {
-	struct heap_area *area = mmap(NULL, sizeof(*area), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	struct heap_area *area = mmap(NULL, sizeof(*area), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+				      (off_t)heap_area_offset(0));
 	assert_ptr_not_equal(MAP_FAILED, area);
+	assert_int_equal(4, pwrite(fd, &(uint32_t){1}, 4, offsetof(struct heap_head, count)));
 	return area;
 }
 
@@ -70,18 +74,23 @@ static struct heap_area *area_of(int fd) {
 static char *saved(int fd) {
 	char *command[] = {(char[]){"./a test"}, (char[]){"-x"}, NULL};
 	struct heap_time end = heap_time_now();
-	char *stem = memory_format("%s/x", folder), *path = heap_save(fd, stem, command, &end);
+	char *stem = memory_format("%s/x", folder);
+	struct heap_files files = {0};
+	struct heap_results results = {0};
+	heap_collect(fd, command, &end, &results);
+	heap_save(&results, stem, &files);
+	heap_results_free(&results);
 	free(stem);
-	assert_non_null(path);
-	char *text = text_of(path);
-	unlink(path);
-	free(path);
+	assert_int_equal(1, files.items.count);
+	char *text = text_of(files.items.items[0].path);
+	unlink(files.items.items[0].path);
+	heap_files_free(&files);
 	return text;
 }
 
 // root, 0x10 and two calls from there: one has been at the newest peak, one has not changed since.
 static void test_a_profile(void **state) {
-	int fd = heap_create();
+	int fd = heap_create(&(struct heap_options){0});
 	assert_true(fd >= 0);
 	struct heap_area *area = area_of(fd);
 	area->owner = 77;
@@ -127,7 +136,7 @@ static void test_a_profile(void **state) {
 
 // Two frames that read the same make one point: the viewer refuses two.
 static void test_stacks_that_read_the_same_are_one(void **state) {
-	int fd = heap_create();
+	int fd = heap_create(&(struct heap_options){0});
 	struct heap_area *area = area_of(fd);
 	area->owner = 1;
 	area->frame_count = 2;
@@ -150,7 +159,7 @@ static void test_stacks_that_read_the_same_are_one(void **state) {
 static void test_an_area_full_of_nonsense(void **state) {
 	uint32_t seed = 1;
 	for (int round = 0; round < 20; round++) {
-		int fd = heap_create();
+		int fd = heap_create(&(struct heap_options){0});
 		struct heap_area *area = area_of(fd);
 		struct {
 			void *begin;
@@ -180,8 +189,112 @@ static void test_an_area_full_of_nonsense(void **state) {
 
 static void test_nobody_came(void **state) {
 	char *command[] = {(char[]){"true"}, NULL};
-	int fd = heap_create();
-	assert_null(heap_save(fd, "/nowhere/x", command, &(struct heap_time){0}));
+	int fd = heap_create(&(struct heap_options){0});
+	struct heap_results results = {0};
+	heap_collect(fd, command, &(struct heap_time){0}, &results);
+	assert_int_equal(0, results.items.count);
+	heap_results_free(&results);
+	close(fd);
+}
+
+// ---- leaks ----
+
+// A point with two blocks of 12 bytes, from malloc's caller "give" in /bin/heap and those before it.
+static struct heap_made *leaking(void) {
+	static const char *const functions[] = {"give", "resized", "main", "__libc_start_main"};
+	struct heap_made *made = memory_alloc(sizeof(*made));
+	for (size_t i = 0; i < ARRAY_SIZE(functions); i++) {
+		struct heap_label label = {functions[i], i < 3 ? "/bin/heap" : "/lib/libc.so.6"};
+		array_push(&made->labels, label);
+		array_push(&made->profile.frames, "0x1: give (heap.c:1)");
+		array_push(&made->profile.stacks, (uint32_t)i);
+	}
+	array_push(&made->profile.points,
+		   (struct dhat_point){.end_bytes = 24, .end_blocks = 2, .frame_count = 4});
+	made->strings = strings_new();
+	return made;
+}
+
+static uint64_t leaks_with(const char *lines) {
+	struct heap_suppressions suppressions;
+	struct heap_leaks leaks = {0};
+	struct heap_made *made = leaking();
+	char *path = memory_format("%s/suppressions", folder);
+	FILE *file = fopen(path, "we");
+	fputs(lines, file);
+	fclose(file);
+	assert_int_equal(0, heap_suppressions_load(&suppressions, path));
+	heap_leaks_add(&leaks, made, &suppressions, NULL);
+	assert_int_equal(2, leaks.blocks + leaks.hidden_blocks);
+	assert_int_equal(24, leaks.bytes + leaks.hidden_bytes);
+	uint64_t blocks = leaks.blocks;
+	heap_leaks_free(&leaks);
+	heap_suppressions_free(&suppressions);
+	heap_made_free(made);
+	unlink(path);
+	free(path);
+	return blocks;
+}
+
+static void test_suppressions(void **state) {
+	static const char *const hide[] = {"resized",
+					   "*!give",
+					   "heap!res*",
+					   "/bin/heap!main",
+					   "^give",
+					   "^give < resized < main",
+					   "# nothing\n\n  resized # behind\n"};
+	static const char *const show[] = {"",
+					   "^resized",
+					   "libc*!resized",
+					   "^give < main",
+					   "# resized",
+					   "res",
+					   "^give < resized < main < x",
+					   "^give < resized < main < __libc_start_main < more"};
+	for (size_t i = 0; i < ARRAY_SIZE(hide); i++)
+		assert_int_equal(0, leaks_with(hide[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(show); i++)
+		assert_int_equal(2, leaks_with(show[i]));
+}
+
+// ---- windows ----
+
+// What one window tells, the next one does not; the whole tells both.
+static void test_windows_are_disjoint(void **state) {
+	int fd = heap_create(&(struct heap_options){0});
+	struct heap_area *area = area_of(fd);
+	char *path = memory_format("%s/window", folder);
+	area->owner = 1;
+	area->frame_count = 1;
+	area->node_count = area->point_count = 2;
+	struct heap_point *point = &area->points[1];
+	*point = (struct heap_point){.node = 1,
+				     .total_bytes = 100,
+				     .total_blocks = 10,
+				     .bytes = 30,
+				     .blocks = 3,
+				     .most_bytes = 90};
+	static const struct {
+		enum heap_window window;
+		uint64_t more; // blocks since the last look
+		const char *tells;
+	} looks[] = {
+		{HEAP_WINDOW, 0, "\"tb\":100,\"tbk\":10,"}, {HEAP_WINDOW_END, 0, "\"tb\":100,\"tbk\":10,"},
+		{HEAP_WINDOW_END, 0, "\"pps\":[]"},         {HEAP_WINDOW_END, 7, "\"tb\":70,\"tbk\":7,"},
+		{HEAP_WHOLE, 0, "\"tb\":170,\"tbk\":17,"},  {HEAP_WINDOW, 1, "\"tb\":10,\"tbk\":1,"}};
+	for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
+		point->total_blocks += looks[i].more;
+		point->total_bytes += looks[i].more * 10;
+		assert_int_equal(0, heap_snapshot(fd, 0, looks[i].window, path));
+		char *text = text_of(path);
+		assert_non_null(strstr(text, looks[i].tells));
+		free(text);
+	}
+	assert_int_equal(-ENODATA, heap_snapshot(fd, 1, HEAP_WHOLE, path));
+	unlink(path);
+	free(path);
+	munmap(area, sizeof(*area));
 	close(fd);
 }
 
@@ -193,6 +306,8 @@ int main(void) {
 		cmocka_unit_test(test_stacks_that_read_the_same_are_one),
 		cmocka_unit_test(test_an_area_full_of_nonsense),
 		cmocka_unit_test(test_nobody_came),
+		cmocka_unit_test(test_suppressions),
+		cmocka_unit_test(test_windows_are_disjoint),
 	};
 	if (!mkdtemp(folder))
 		return 1;

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-struct heap_watch {
+struct heap_probes {
 	struct tracelet *programs;
 	struct sampling *sampling;
 	struct ring_buffer *ring;
@@ -73,7 +73,7 @@ struct multi_attribute {
 };
 
 // Only what the heap needs of all that the object has.
-static int load(struct heap_watch *watch, size_t ring_size) {
+static int load(struct heap_probes *watch, size_t ring_size) {
 	enum { WALKS = 6 }; // of samples, and four of the heap
 	struct tracelet *programs = watch->programs = tracelet__open();
 	if (!programs)
@@ -97,13 +97,13 @@ static int load(struct heap_watch *watch, size_t ring_size) {
 }
 
 static int take_record(void *context, void *data, size_t size) {
-	struct heap_watch *watch = context;
+	struct heap_probes *watch = context;
 	watch->take(watch->context, data, size);
 	return 0;
 }
 
 // The tables of all code are made before the first stack is walked.
-static int learn_code(struct heap_watch *watch) {
+static int learn_code(struct heap_probes *watch) {
 	enum { PATIENCE = 20000 }; // milliseconds: a browser's take one second
 	struct sampling_options options = {
 		.by_tables = true, .processes = &watch->process, .process_count = 1};
@@ -113,9 +113,9 @@ static int learn_code(struct heap_watch *watch) {
 	return error;
 }
 
-int heap_watch_open(struct heap_watch **result, pid_t process, size_t ring_size, char *why) {
+int heap_probes_open(struct heap_probes **result, pid_t process, size_t ring_size, char *why) {
 	libbpf_set_print(print_nothing);
-	struct heap_watch *watch = memory_alloc(sizeof(*watch));
+	struct heap_probes *watch = memory_alloc(sizeof(*watch));
 	watch->process = process;
 	watch->multi = kernel_at_least(6, 10);
 	int error = load(watch, ring_size);
@@ -125,7 +125,7 @@ int heap_watch_open(struct heap_watch **result, pid_t process, size_t ring_size,
 		error = watch->ring ? learn_code(watch) : -errno;
 	}
 	if (error) {
-		heap_watch_close(watch);
+		heap_probes_close(watch);
 		return explain(error, "loading BPF programs", why);
 	}
 	*result = watch;
@@ -134,7 +134,7 @@ int heap_watch_open(struct heap_watch **result, pid_t process, size_t ring_size,
 
 // ---- watching ----
 
-static int attach(struct heap_watch *watch, struct bpf_program *program, const struct heap_place *place,
+static int attach(struct heap_probes *watch, struct bpf_program *program, const struct heap_place *place,
 		  bool at_return) {
 	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = place->function, .retprobe = at_return);
 	struct bpf_link *link = bpf_program__attach_uprobe_opts(program, watch->process, place->path,
@@ -151,7 +151,7 @@ static bool is_of(const struct heap_place *place, enum part part) {
 	return (place->function == HEAP_CALL_FREE) == (part == FREES);
 }
 
-static struct bpf_program *program_of(const struct heap_watch *watch, enum part part) {
+static struct bpf_program *program_of(const struct heap_probes *watch, enum part part) {
 	struct bpf_program *programs[] = {[FREES] = watch->programs->progs.heap_release,
 					  [RETURNS] = watch->programs->progs.heap_leave,
 					  [BEGINNINGS] = watch->programs->progs.heap_enter};
@@ -159,7 +159,7 @@ static struct bpf_program *program_of(const struct heap_watch *watch, enum part 
 }
 
 // All places of the first one's file.
-static int attach_file(struct heap_watch *watch, enum part part, const struct heap_place *places,
+static int attach_file(struct heap_probes *watch, enum part part, const struct heap_place *places,
 		       size_t count) {
 	ARRAY(uint64_t) offsets = {0};
 	ARRAY(uint64_t) cookies = {0};
@@ -187,7 +187,7 @@ static int attach_file(struct heap_watch *watch, enum part part, const struct he
 	return error;
 }
 
-static int attach_part(struct heap_watch *watch, enum part part, const struct heap_place *places,
+static int attach_part(struct heap_probes *watch, enum part part, const struct heap_place *places,
 		       size_t count) {
 	int error = 0;
 	for (size_t i = 0; i < count && !error; i++) {
@@ -203,18 +203,18 @@ static int attach_part(struct heap_watch *watch, enum part part, const struct he
 }
 
 // What frees comes first: a block that is told is told again when it goes.
-int heap_watch_begin(struct heap_watch *watch, const struct heap_place *places, size_t count, char *why) {
+int heap_probes_begin(struct heap_probes *watch, const struct heap_place *places, size_t count, char *why) {
 	int error = 0;
 	for (enum part part = FREES; part <= BEGINNINGS && !error; part++)
 		error = attach_part(watch, part, places, count);
 	if (!error)
 		return 0;
-	heap_watch_end(watch);
+	heap_probes_end(watch);
 	return explain(error, "attaching to the allocator's functions", why);
 }
 
-void heap_watch_drain(struct heap_watch *watch, void (*take)(void *context, const void *record, size_t size),
-		      void *context) {
+void heap_probes_drain(struct heap_probes *watch,
+		       void (*take)(void *context, const void *record, size_t size), void *context) {
 	watch->take = take;
 	watch->context = context;
 	ring_buffer__consume(watch->ring);
@@ -226,7 +226,7 @@ static void *detach(void *context) {
 	return NULL;
 }
 
-void heap_watch_end(struct heap_watch *watch) {
+void heap_probes_end(struct heap_probes *watch) {
 	enum { MOST = 64 };
 	pthread_t threads[MOST];
 	size_t started = 0;
@@ -244,17 +244,17 @@ void heap_watch_end(struct heap_watch *watch) {
 	watch->links.count = 0;
 }
 
-struct heap_counts heap_watch_counts(const struct heap_watch *watch) {
+struct heap_counts heap_probes_counts(const struct heap_probes *watch) {
 	struct heap_counts counts = {0};
 	uint32_t zero = 0;
 	bpf_map_lookup_elem(bpf_map__fd(watch->programs->maps.heap_counts), &zero, &counts);
 	return counts;
 }
 
-void heap_watch_close(struct heap_watch *watch) {
+void heap_probes_close(struct heap_probes *watch) {
 	if (!watch)
 		return;
-	heap_watch_end(watch);
+	heap_probes_end(watch);
 	array_free(&watch->links);
 	array_free(&watch->multi_links);
 	sampling_stop(watch->sampling, NULL);

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 struct tracelet; // the skeleton
-struct heap_watch;
+struct heap_probes;
 
 // A function of the allocator: where it is in its file, and how it is called.
 struct heap_place {
@@ -21,14 +21,14 @@ struct heap_place {
 enum { HEAP_WHY_SIZE = 256 };
 
 // Loads the programs and learns the process's code. 0 or -errno, and why.
-int heap_watch_open(struct heap_watch **watch, pid_t process, size_t ring_size, char *why);
+int heap_probes_open(struct heap_probes **watch, pid_t process, size_t ring_size, char *why);
 // Begins. 0 or -errno, and why: then nothing is attached.
-int heap_watch_begin(struct heap_watch *watch, const struct heap_place *places, size_t count, char *why);
+int heap_probes_begin(struct heap_probes *watch, const struct heap_place *places, size_t count, char *why);
 // Calls `take` with each record that is there, in the order in which things happened.
-void heap_watch_drain(struct heap_watch *watch, void (*take)(void *context, const void *record, size_t size),
-		      void *context);
-void heap_watch_end(struct heap_watch *watch); // nothing is recorded any more; then drain once more
-struct heap_counts heap_watch_counts(const struct heap_watch *watch);
-void heap_watch_close(struct heap_watch *watch);
+void heap_probes_drain(struct heap_probes *watch,
+		       void (*take)(void *context, const void *record, size_t size), void *context);
+void heap_probes_end(struct heap_probes *watch); // nothing is recorded any more; then drain once more
+struct heap_counts heap_probes_counts(const struct heap_probes *watch);
+void heap_probes_close(struct heap_probes *watch);
 
 void programs_without_heap(struct tracelet *programs); // for those who load them for other reasons

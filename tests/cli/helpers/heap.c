@@ -1,12 +1,15 @@
 // Allocations that are known to the unit, one way for each word of the command line.
+#include <locale.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define APART __attribute__((noinline, noclone))
@@ -189,6 +192,29 @@ APART static void peaks(void) {
 	}
 }
 
+// 400,000 blocks of 80 bytes; every other one stays.
+APART static void samples(void) {
+	static void *blocks[400000];
+	for (int i = 0; i < 400000; i++)
+		blocks[i] = give(80);
+	for (int i = 0; i < 400000; i += 2)
+		take(blocks[i]);
+}
+
+static void nothing(void) {
+}
+
+// What libc gets for itself and keeps.
+APART static void of_libc(void) {
+	setlocale(LC_ALL, "");
+	printf("a buffer\n");
+	time_t now = time(NULL);
+	localtime(&now);
+	for (int i = 0; i < 100; i++)
+		atexit(nothing);
+	threads();
+}
+
 int main(int argc, char **argv) {
 	static const struct {
 		const char *name;
@@ -204,7 +230,9 @@ int main(int argc, char **argv) {
 		    {"deep", deep},
 		    {"peaks", peaks},
 		    {"destructors", destructors},
-		    {"empty", empty}};
+		    {"empty", empty},
+		    {"samples", samples},
+		    {"of-libc", of_libc}};
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "exec") == 0) {
 			take(give(999));

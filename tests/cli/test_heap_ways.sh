@@ -1,0 +1,123 @@
+# Heap profiles in other ways: children, samples, leaks, windows; and handlers that never return.
+. "$(dirname "$0")/lib.sh"
+. "$source/tests/cli/heap.sh"
+
+# number FIELD: the sum over all points of profile.json.
+number() {
+	python3 -c 'import json, sys; print(sum(p[sys.argv[1]] for p in json.load(open("profile.json"))["pps"]))' "$1"
+}
+
+# near WANTED GOT PERCENT
+near() {
+	[ "$2" -ge $(($1 * (100 - $3) / 100)) ] && [ "$2" -le $(($1 * (100 + $3) / 100)) ]
+}
+
+# ---- handlers that jump away ----
+
+for way in 500 "300 3" "300 2 own-stack"; do
+	rm -rf tracelet-out
+	run timeout 120 "$TRACELET" run --heap -- "$TRACELET_HELPERS/heap_jumps" $way
+	mv tracelet-out/*.dhat.json profile.json
+	check_equal "who jumps out of the allocator goes on: $way" 0 "$status"
+	check_match "to its end" 'all jumps made' "$stdout"
+	check "nothing is below zero" test "$(number eb)" -lt 100000000
+	check_match "the profile says what it is worth" 'not exact: [0-9]+ times a signal' "$stderr"
+done
+run timeout 120 "$TRACELET" run --quiet --heap-sample 1K -- "$TRACELET_HELPERS/heap_jumps" 300 2
+check_equal "with samples, too" 0 "$status"
+
+# ---- children ----
+
+options=--heap-children
+profile sh -c "$heap plain; $heap forks; $TRACELET_HELPERS/heap_static plain; exit 3"
+check_equal "the status is the test's" 3 "$status"
+check_match "children are summed up" 'heap +and those of [0-9]+ children' "$stderr"
+check_match "who could not be counted is named" 'no heap profiles of 1 children .*heap_static' "$stderr"
+check_match "the manifest has them" '"kind":"heap-of-child","path":"[^"]*\.[0-9]+\.dhat\.json"' tracelet-out/manifest.jsonl
+cat >children.py <<'END'
+import glob, json
+rows = []
+for path in glob.glob("tracelet-out/*.dhat.json"):
+    profile = json.load(open(path))
+    if profile["cmd"].split()[0].endswith("/heap"):
+        rows.append((profile["cmd"].split()[-1], sum(p["tbk"] for p in profile["pps"]), sum(p["tb"] for p in profile["pps"])))
+print(*sorted(rows))
+END
+check_equal "each has its own counts" \
+	"('forks', 5, 500) ('forks', 1000, 1024000) ('forks', 1000, 1024000) ('forks', 1000, 1024000) ('forks', 1000, 1024000) ('forks', 1000, 1024000) ('plain', 1000, 10000)" \
+	"$(python3 children.py)"
+
+# ---- samples ----
+
+options="--heap-sample 4K"
+profile "$heap" samples
+check_match "estimates are marked" '"estimatedFromSamplesEvery":4096' profile.json
+check "bytes are right on average" near 32000000 "$(sums samples tb)" 8
+check "and blocks" near 400000 "$(sums samples tbk)" 8
+check "and what is left" near 16000000 "$(sums samples eb)" 8
+check "and the peak" near 32000000 "$(sums samples gb)" 8
+options="--heap-sample 64K"
+profile "$heap" plain
+check_equal "a program with little is just not met" 0 "$status"
+
+options=--heap-usable
+profile "$heap" plain
+check_equal "sizes as the allocator has them" "1000 24000" "$(sums plain)"
+
+# ---- leaks ----
+
+options=--heap-leaks
+profile "$heap" resized
+check_equal "a leak alone is no failure" 0 "$status"
+check_match "it is told" 'leaked: 12 bytes in 1 block, from 1 place' "$stderr"
+check_match "with its stack" '^    resized \(heap\.c:[0-9]+\)' "$stderr"
+check_match "as a file, too" '^    resized ' tracelet-out/*.leaks.txt
+check_match "that the manifest has" '"kind":"leaks"' tracelet-out/manifest.jsonl
+options="--fail-on-leak"
+profile "$heap" resized
+check_equal "or it is one" 4 "$status"
+profile "$heap" plain
+check_equal "not without a leak" 0 "$status"
+check_not "there is no file then" test -e tracelet-out/*.leaks.txt
+profile sh -c 'exit 3'
+check_equal "the test's own status comes first" 3 "$status"
+options="--fail-on-leak --keep failed"
+profile "$heap" resized
+check "what has failed by a leak is kept" test -e profile.json
+profile "$heap" plain killed
+check_equal "who was killed had no time to free" 137 "$status"
+check_not "so that is no leak" grep -q leaked: "$stderr"
+options="--fail-on-leak --heap-suppressions suppressions"
+echo 'heap!res*' >suppressions
+profile "$heap" resized
+check_equal "what is suppressed is none" 0 "$status"
+echo 'libc*!res*' >suppressions
+profile "$heap" resized
+check_equal "others are" 4 "$status"
+run "$TRACELET" run --heap-suppressions missing -- touch started
+check_equal "a file that is not there" 2 "$status"
+check_equal "is told in a line" 1 "$(wc -l <"$stderr")"
+check_not "and nothing is run" test -e started
+options=--fail-on-leak
+profile "$heap" of-libc
+check_equal "what libc keeps is not the test's" 0 "$status"
+
+# ---- while it runs ----
+
+if [ "$(id -u)" = 0 ]; then
+	options=--heap
+	profile "$heap" plain killed
+	check_run "the trace is right" 0 "$TRACELET" check tracelet-out/*.pb
+	if "$source/tests/perfetto/setup" >/dev/null 2>&1; then
+		check_run "Perfetto reads it" 0 "$source/tests/perfetto/tp" --health tracelet-out/*.pb
+		check_equal "it tells what is live at the end" "heap: live blocks|1,heap: live bytes|4321" \
+			"$("$source/tests/perfetto/tp" tracelet-out/*.pb "select t.name, c.value from counter c join process_counter_track t
+				on c.track_id = t.id where c.id in (select max(id) from counter group by track_id) order by t.name" |
+				paste -sd,)"
+	else
+		skip "Perfetto reads it" "its importer cannot be had"
+	fi
+else
+	skip "the trace tells how much is live" "needs root"
+fi
+done_testing
