@@ -68,7 +68,7 @@ _tracelet_command() {
 
 _tracelet() {
 	local verbs="run each run-test start stop cancel status current snapshot mark convert info dump table fold flame top
-		diff check stat junit profile settings doctor"
+		diff heap check stat junit profile settings doctor"
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]} i
 	local profile_options="--pid --tid --kernel --jit --all --addrs --event-filter --all-events --metric --no-inline --from --quiet --help"
 	COMPREPLY=()
@@ -168,6 +168,7 @@ _tracelet() {
 			--fontsize --fonttype $profile_options"
 		;;
 	top:-*) _tracelet_offer "--sort --limit --function --json $profile_options" ;;
+	heap:*) _tracelet_offer "--pid --name --duration --reset --output --quiet --verbose --help" ;;
 	diff:-*) _tracelet_offer "--output --normalize --limit --fail-above --json $profile_options" ;;
 	convert:* | info:* | dump:* | fold:* | flame:* | top:* | diff:*) _tracelet_files -f ;;
 	check:*)

@@ -15,13 +15,12 @@ static bool is_needed(unsigned reg) {
 }
 
 static bool is_carried_out(const uint8_t *code, size_t size) {
-	if (size < 2)
-		return false;
+	uint8_t second = size > 1 ? code[1] : 0;
 	if ((*code & 0xf0) == REX) // 41 50: push %r8
-		return (code[0] & ~REX_BASE) == REX && code[1] >= 0x50 && code[1] <= 0x57;
+		return (*code & ~REX_BASE) == REX && second >= 0x50 && second <= 0x57;
 	return (*code >= 0x50 && *code <= 0x57) || (*code >= 0x70 && *code <= 0x7f) || *code == 0x90 ||
 	       *code == 0xe8 || *code == 0xe9 || *code == 0xeb ||
-	       (*code == 0x0f && code[1] >= 0x80 && code[1] <= 0x8f);
+	       (*code == 0x0f && second >= 0x80 && second <= 0x8f);
 }
 
 // An instruction on registers with a byte that names both: its length, or 0.

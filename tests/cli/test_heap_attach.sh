@@ -110,6 +110,7 @@ kill "$second"
 check_run "both" 2 "$TRACELET" heap -n heap_server -p "$pid" -o none.json
 check_run "a kernel's thread" 2 "$TRACELET" heap -p 2 -o none.json
 check_not "nothing was written" test -e none.json
+check_run "--reset is for those that count" 2 "$TRACELET" heap --reset -p "$pid" -o none.json
 check_run "to a terminal" 2 script -qec "$TRACELET heap -p $pid" /dev/null
 check_run "to where nothing can be written" 2 "$TRACELET" heap -p "$pid" -d 0.01 -o no/such/folder.json
 
@@ -123,6 +124,29 @@ check_equal "the process ends in the window: that is no error" 0 $?
 check_match "but told" 'the process has ended' messages
 check_equal "there is what it had until then" "7 700" "$(sums leaks blocks allocated)"
 check_equal "and it has not noticed" 0 "$ended"
+
+# ---- of a process that counts itself ----
+
+rm -f questions answers
+mkfifo questions answers
+"$TRACELET" run --quiet --heap -- "$server" <questions >answers &
+pid=$!
+exec 7>questions 8<answers
+ask plain
+counted=$(pgrep -P "$pid" -x heap_server | head -n 1)
+check_run "our library is asked, at any time" 0 "$TRACELET" heap -p "$counted" -o profile.json
+check_equal "it knows what came before" "1000 10000 0" "$(sums plain blocks allocated leaked)"
+check_run "a window" 0 "$TRACELET" heap -p "$counted" --reset -o profile.json
+check_equal "all until here" "1000" "$(sums plain blocks)"
+ask leaks
+check_run "the next" 0 "$TRACELET" heap -p "$counted" --reset -o profile.json
+check_equal "what came since" "0 7 700 2 200" "$(sums plain blocks) $(sums leaks blocks allocated leaked-blocks leaked)"
+check_run "once more" 0 "$TRACELET" heap -p "$counted" --reset -o profile.json
+check_equal "nothing twice" "0" "$(sums leaks blocks)"
+check_run "and all of it" 0 "$TRACELET" heap -p "$counted" -o profile.json
+check_equal "is still there" "1000 7" "$(sums plain blocks) $(sums leaks blocks)"
+dismiss
+check_equal "it has not noticed" 0 "$ended"
 
 # ---- other allocators ----
 

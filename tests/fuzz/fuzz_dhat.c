@@ -36,14 +36,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 
 void fuzz_seeds(void) {
 	static const char *const texts[] = {
-		"{\"dhatFileVersion\":2,\"mode\":\"heap\",\"verb\":\"Allocated\",\"bklt\":true,\"bkacc\":true,"
-		"\"tu\":\"instrs\",\"Mtu\":\"Minstr\",\"tuth\":500,\"cmd\":\"./t\",\"pid\":7,\"te\":9,\"tg\":8,"
+		"{\"dhatFileVersion\":2,\"mode\":\"heap\",\"verb\":\"Allocated\",\"bklt\":true,\"bkacc\":"
+		"true,"
+		"\"tu\":\"instrs\",\"Mtu\":\"Minstr\",\"tuth\":500,\"cmd\":\"./"
+		"t\",\"pid\":7,\"te\":9,\"tg\":8,"
 		"\"pps\":[{\"tb\":10,\"tbk\":1,\"tl\":3,\"mb\":10,\"mbk\":1,\"gb\":10,\"gbk\":1,\"eb\":0,"
 		"\"ebk\":0,\"rb\":1,\"wb\":2,\"acc\":[-5,3],\"fs\":[1,2]}],"
 		"\"ftbl\":[\"[root]\",\"0x1: malloc (vg_replace_malloc.c:3)\",\"0x2: f(int) (in /a)\"]}",
-		"{\"dhatFileVersion\":2,\"mode\":\"ad-hoc\",\"bklt\":false,\"bsu\":\"units\",\"bksu\":\"events\","
+		"{\"dhatFileVersion\":2,\"mode\":\"ad-hoc\",\"bklt\":false,\"bsu\":\"units\",\"bksu\":"
+		"\"events\","
 		"\"ftbl\":[\"[root]\",\"0x2: a::b\\u00e9\\ud83d\\ude00 (src/a.rs:1:2)\",\"???\"],"
-		"\"pps\":[{\"tb\":1e3,\"tbk\":18446744073709551616,\"fs\":[1]},{\"tb\":2,\"tbk\":2,\"fs\":[]}]}",
+		"\"pps\":[{\"tb\":1e3,\"tbk\":18446744073709551616,\"fs\":[1]},{\"tb\":2,\"tbk\":2,\"fs\":[]}"
+		"]}",
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		struct buffer seed = {0};
