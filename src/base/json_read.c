@@ -1,5 +1,7 @@
 #include "base/json_read.h"
 
+#include "base/utf8.h"
+
 #include <stdlib.h>
 
 enum { DEEPEST = 64 };
@@ -163,29 +165,6 @@ bool json_read_bool(struct json_reader *reader) {
 
 // ---- strings ----
 
-static void append_utf8(struct buffer *out, uint32_t point) {
-	uint8_t *room = buffer_room(out, 4);
-	if (point < 0x80) {
-		room[0] = (uint8_t)point;
-		out->size += 1;
-	} else if (point < 0x800) {
-		room[0] = (uint8_t)(0xc0 | point >> 6);
-		room[1] = (uint8_t)(0x80 | (point & 0x3f));
-		out->size += 2;
-	} else if (point < 0x10000) {
-		room[0] = (uint8_t)(0xe0 | point >> 12);
-		room[1] = (uint8_t)(0x80 | (point >> 6 & 0x3f));
-		room[2] = (uint8_t)(0x80 | (point & 0x3f));
-		out->size += 3;
-	} else {
-		room[0] = (uint8_t)(0xf0 | point >> 18);
-		room[1] = (uint8_t)(0x80 | (point >> 12 & 0x3f));
-		room[2] = (uint8_t)(0x80 | (point >> 6 & 0x3f));
-		room[3] = (uint8_t)(0x80 | (point & 0x3f));
-		out->size += 4;
-	}
-}
-
 // The four digits behind "\u"; UINT32_MAX: there are none.
 static uint32_t hex4(const char *at, const char *end) {
 	uint32_t value = 0;
@@ -215,7 +194,7 @@ static const char *append_unicode(struct buffer *out, const char *at, const char
 		point = 0x10000 + ((point - 0xd800) << 10) + (low - 0xdc00);
 		at += 6;
 	}
-	append_utf8(out, !point || (point >= 0xd800 && point < 0xe000) ? REPLACEMENT : point);
+	utf8_append(out, !point || (point >= 0xd800 && point < 0xe000) ? REPLACEMENT : point);
 	return at;
 }
 

@@ -85,14 +85,7 @@ static void say_result(const struct heap_tally *tally, bool ended) {
 static int write_profile(const struct heap_tally *tally, const char *path, const struct heap_time *end) {
 	struct heap_modules modules = {0};
 	struct heap_made *made = heap_make(tally->area, HEAP_WHOLE, end, &modules);
-	struct output output;
-	int error = output_open(&output, path, OUTPUT_REPLACE);
-	if (!error) {
-		error = dhat_write(&output, &made->profile);
-		if (!error)
-			error = output_commit(&output);
-		output_abandon(&output);
-	}
+	int error = dhat_save(path, &made->profile, OUTPUT_REPLACE);
 	if (error)
 		log_error("%s: cannot be written: %s", path, strerror(-error));
 	heap_made_free(made);

@@ -58,6 +58,13 @@ profile "$heap" plain killed
 check_equal "of a test that was killed" 137 "$status"
 check_equal "there is what it had counted" "1001 14321 4321" "$(sums main tbk tb eb)"
 
+HEAP_PLUGINS=$TRACELET_HELPERS profile "$heap" plugins
+check_equal "libraries that come and go" "50 3200 50 3250" "$(sums give_first) $(sums give_second)"
+check_equal "called from where they were" "50 3200" "$(sums give_first)"
+
+profile "$heap" random
+check_equal "as the program counts itself" "$(cat "$stdout")" "$(sums random_work tbk tb ebk eb)"
+
 # ---- what is not ----
 
 profile "$TRACELET_HELPERS/heap_static" plain
@@ -79,12 +86,37 @@ check_match "what was preloaded stays" '^/.*/libtracelet-heap\.so$' "$stdout"
 
 # ---- as valgrind has it ----
 
+cat >compare.py <<'END'
+# compare.py OURS THEIRS: which stacks, up to main, differ in blocks or bytes.
+import json, re, sys
+
+def stacks(path):
+    profile, sums = json.load(open(path)), {}
+    for point in profile["pps"]:
+        names = [re.sub(r"^0x[0-9A-F]+: (.*?)( \(.*\))?$", r"\1", profile["ftbl"][f]) for f in point["fs"]]
+        if "main" not in names:
+            continue
+        names = names[: names.index("main")]
+        while names and names[0] in ALLOCATORS:
+            names.pop(0)
+        blocks, bytes = sums.get(tuple(names), (0, 0))
+        sums[tuple(names)] = blocks + point["tbk"], bytes + point["tb"]
+    return sums
+
+ALLOCATORS = {"malloc", "calloc", "realloc", "reallocarray", "memalign", "aligned_alloc", "posix_memalign", "valloc"}
+ours, theirs = map(stacks, sys.argv[1:])
+for stack in sorted(set(ours) | set(theirs)):
+    if ours.get(stack) != theirs.get(stack):
+        print(" < ".join(stack), "ours", ours.get(stack), "theirs", theirs.get(stack))
+END
 if command -v valgrind >/dev/null && [ -z "${ASAN_OPTIONS-}" ]; then
 	for way in plain resized all-ways forks peaks; do
-		run valgrind --tool=dhat --dhat-out-file=valgrind.%p "$heap" $way
+		run valgrind --tool=dhat --num-callers=40 --dhat-out-file=valgrind.%p.json "$heap" $way
 		theirs=$(sed -n 's/.*Total: *\([0-9,]*\) bytes in \([0-9,]*\) blocks.*/\1 \2/p' "$stderr" | tail -n 1)
+		file=valgrind.$(sed -n 's/^==\([0-9]*\)==.*/\1/p' "$stderr" | head -n 1).json
 		profile "$heap" $way
 		check_equal "valgrind counts the same: $way" "${theirs//,/}" "$(sums _start tb tbk)"
+		check_equal "stack by stack: $way" "" "$(python3 compare.py profile.json "$file")"
 	done
 else
 	skip "valgrind counts the same" "there is no valgrind"

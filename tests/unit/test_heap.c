@@ -6,9 +6,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 // ---- live blocks ----
@@ -47,6 +49,118 @@ static void test_a_block_in_the_place_of_another_tells_of_it(void **state) {
 	assert_true(heap_block_take(0x1000, &taken));
 	assert_int_equal(9, taken.size);
 	assert_false(heap_block_take(0x1000, &taken));
+}
+
+// ---- counting ----
+
+// The library's own code, with a sanitizer where there is one: threads that begin, resize and end blocks
+// which are just numbers, in several processes at once. Each process has an area of its own.
+enum { STRESS_THREADS = 4, STRESS_SLOTS = 300, STRESS_TURNS = 20000 };
+
+static void *stress_thread(void *context) {
+	uint64_t seed = (uintptr_t)context, sizes[STRESS_SLOTS] = {0}, first = seed << 32;
+	struct heap_visit visit;
+	heap_self.id = (uint32_t)gettid();
+	heap_self.thread = heap_thread_new();
+	for (int i = 0; i < STRESS_TURNS; i++) {
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		uint64_t slot = (seed >> 33) % STRESS_SLOTS;
+		void *address = (void *)(first + (slot + 1) * 16); // NOLINT: a number
+		struct heap_place here = {(uint64_t)__builtin_return_address(0),
+					  (uint64_t)__builtin_frame_address(0) + 16,
+					  *(uint64_t *)__builtin_frame_address(0)};
+		struct heap_block block;
+		heap_enter(&visit);
+		if (!sizes[slot]) {
+			sizes[slot] = seed >> 50 | 1;
+			heap_count_begin(address, sizes[slot], &here);
+		} else if (seed >> 40 & 1 && heap_count_resize(address, &block)) {
+			sizes[slot] = seed >> 51 | 1;
+			heap_count_resized(&block, address, sizes[slot]);
+		} else {
+			sizes[slot] = 0;
+			heap_count_end(address);
+		}
+		heap_leave();
+	}
+	heap_enter(&visit);
+	for (uint64_t slot = 0; slot < STRESS_SLOTS; slot++)
+		if (sizes[slot])
+			heap_count_end((void *)(first + (slot + 1) * 16)); // NOLINT: a number
+	heap_leave();
+	heap_thread_free(heap_self.thread);
+	heap_self.thread = NULL;
+	return NULL;
+}
+
+// In a process of its own. 0: all that was counted was counted off.
+static int stress_process(void) {
+	pthread_t threads[STRESS_THREADS];
+	uint64_t live = 0, blocks = 0;
+	if (!heap_area_open())
+		return 2;
+	for (uintptr_t i = 0; i < STRESS_THREADS; i++)
+		if (pthread_create(&threads[i], NULL, stress_thread, (void *)(i + 1))) // NOLINT: a number
+			return 3;
+	for (int i = 0; i < STRESS_THREADS; i++)
+		pthread_join(threads[i], NULL);
+	for (uint32_t i = 0; i < heap_area->point_count; i++) {
+		live += heap_area->points[i].bytes + heap_area->points[i].blocks;
+		blocks += heap_area->points[i].total_blocks;
+	}
+	return live || heap_area->bytes || heap_area->missed || blocks < STRESS_TURNS;
+}
+
+static void test_threads_and_processes(void **state) {
+	enum { PROCESSES = 3 };
+	int fd = heap_create(&(struct heap_options){.children = true});
+	char *name = memory_format("/proc/%d/fd/%d", (int)getpid(), fd);
+	struct heap_results results = {0};
+	char *command[] = {(char[]){"stress"}, NULL};
+	pid_t children[PROCESSES];
+	setenv(HEAP_VARIABLE, name, 1);
+	for (int i = 0; i < PROCESSES; i++) {
+		children[i] = fork();
+		if (children[i] == 0)
+			_exit(stress_process());
+	}
+	for (int i = 0; i < PROCESSES; i++) {
+		int status = -1;
+		waitpid(children[i], &status, 0);
+		assert_int_equal(0, status);
+	}
+	struct heap_time end = heap_time_now();
+	heap_collect(fd, command, &end, &results);
+	assert_int_equal(PROCESSES, results.items.count);
+	heap_results_free(&results);
+	unsetenv(HEAP_VARIABLE);
+	free(name);
+	close(fd);
+}
+
+// A lock whose holder will not come back is given up, and what it was for with it; its holder repairs it.
+static void test_who_does_not_come_back(void **state) {
+	struct heap_block block = block_at(0x770, 7), before, taken;
+	struct heap_area *area = memory_alloc(sizeof(*area));
+	struct heap_visit visit;
+	heap_area = area;
+	heap_self.id = 42;
+	assert_true(heap_block_put(&block, &before));
+	heap_enter(&visit);
+	heap_self.pending = 0x770;
+	heap_recover(); // it was in the table, and not counted
+	heap_leave();
+	assert_int_equal(1, area->interrupted);
+	assert_false(heap_block_take(0x770, &taken));
+	uint32_t lock = HEAP_LOCK_BROKEN;
+	assert_false(heap_lock(&lock));
+	lock = 42; // our own, of which we know nothing
+	assert_false(heap_lock(&lock));
+	assert_int_equal(HEAP_LOCK_BROKEN, lock);
+	assert_int_equal(1, area->broken);
+	heap_area = NULL;
+	heap_self = (struct heap_self){0};
+	free(area);
 }
 
 // ---- profiles ----
@@ -298,15 +412,69 @@ static void test_windows_are_disjoint(void **state) {
 	close(fd);
 }
 
-int main(void) {
+// ---- a process that runs ----
+
+// What a program does that our library is in; until its input ends.
+static int be_counted(void) {
+	char end;
+	if (!heap_area_open())
+		return 1;
+	heap_area->point_count = 1;
+	heap_area->points[0] = (struct heap_point){.total_blocks = 3, .total_bytes = 33};
+	return write(STDOUT_FILENO, "!", 1) != 1 || read(STDIN_FILENO, &end, 1) != 0;
+}
+
+static void test_a_process_is_found(void **state) {
+	int fd = heap_create(&(struct heap_options){0}), in[2], out[2], found = -1, status = -1;
+	uint32_t area = 77;
+	char *name = memory_format(HEAP_VARIABLE "=/proc/%d/fd/%d", (int)getpid(), fd), said;
+	char *arguments[] = {(char[]){"test_heap"}, (char[]){"be-counted"}, NULL},
+	     *environment[] = {name, NULL};
+	assert_int_equal(0, pipe2(in, O_CLOEXEC) | pipe2(out, O_CLOEXEC));
+	pid_t child = fork();
+	if (child == 0) {
+		dup2(in[0], STDIN_FILENO);
+		dup2(out[1], STDOUT_FILENO);
+		execve("/proc/self/exe", arguments, environment);
+		_exit(1);
+	}
+	assert_int_equal(1, read(out[0], &said, 1));
+	assert_int_equal(0, heap_find(child, &found, &area));
+	assert_int_equal(0, area);
+	char *path = memory_format("%s/found", folder);
+	assert_int_equal(0, heap_snapshot(found, area, HEAP_WHOLE, path));
+	char *text = text_of(path);
+	assert_non_null(strstr(text, "\"tb\":33,\"tbk\":3,"));
+	assert_non_null(strstr(text, "\"cmd\":\"test_heap be-counted\""));
+	assert_int_equal(-ENOENT, heap_find(getpid(), &(int){-1}, &area));
+	close(in[1]);
+	waitpid(child, &status, 0);
+	assert_int_equal(0, status);
+	unlink(path);
+	free(text);
+	free(path);
+	free(name);
+	for (int i = 0; i < 2; i++)
+		close(out[i]);
+	close(in[0]);
+	close(found);
+	close(fd);
+}
+
+int main(int argc, char **argv) {
+	if (argc > 1 && strcmp(argv[1], "be-counted") == 0)
+		return be_counted();
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_blocks_come_and_go),
 		cmocka_unit_test(test_a_block_in_the_place_of_another_tells_of_it),
+		cmocka_unit_test(test_threads_and_processes),
+		cmocka_unit_test(test_who_does_not_come_back),
 		cmocka_unit_test(test_a_profile),
 		cmocka_unit_test(test_stacks_that_read_the_same_are_one),
 		cmocka_unit_test(test_an_area_full_of_nonsense),
 		cmocka_unit_test(test_nobody_came),
 		cmocka_unit_test(test_suppressions),
+		cmocka_unit_test(test_a_process_is_found),
 		cmocka_unit_test(test_windows_are_disjoint),
 	};
 	if (!mkdtemp(folder))

@@ -1,4 +1,6 @@
 // Allocations that are known to the unit, one way for each word of the command line.
+#include <dlfcn.h>
+#include <inttypes.h>
 #include <locale.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -201,6 +203,92 @@ APART static void samples(void) {
 		take(blocks[i]);
 }
 
+// Two libraries, loaded in turn to the same place most likely: 50 blocks of 64 bytes by the one, of 65 by the
+// other.
+APART static void plugins(void) {
+#ifndef HEAP_STATIC
+	static const char *const names[] = {"give_first", "give_second"};
+	const char *folder = getenv("HEAP_PLUGINS");
+	for (int i = 0; i < 100; i++) {
+		char path[4096];
+		void *(*give_it)(size_t) = NULL;
+		snprintf(path, sizeof(path), "%s/libheap_%s.so", folder ? folder : ".", names[i % 2]);
+		void *library = dlopen(path, RTLD_NOW);
+		if (!library)
+			exit(3);
+		*(void **)&give_it = dlsym(library, names[i % 2]);
+		take(give_it(64 + (size_t)(i % 2)));
+		dlclose(library);
+	}
+#endif
+}
+
+// Whatever comes, in threads that count themselves what they do, and print it: blocks and bytes in all,
+// and what is left of them.
+struct tally {
+	uint64_t seed, blocks, bytes, left_blocks, left_bytes;
+};
+
+APART static void *one_of_all(struct tally *tally, void *old, size_t size, uint64_t way) {
+	void *block = old;
+	if (old && way % 4 == 0)
+		return realloc(old, size);
+	free(old);
+	switch (way % 7) {
+	case 0:
+		return calloc(1, size);
+	case 1:
+		return aligned_alloc(64, size);
+	case 2:
+		return reallocarray(NULL, 1, size);
+	case 3:
+		return posix_memalign(&block, 32, size) ? NULL : block;
+	case 4:
+		return memalign(16, size);
+	default:
+		return malloc(size);
+	}
+}
+
+APART static void *random_work(void *context) {
+	enum { SLOTS = 500, TURNS = 20000 };
+	struct tally *tally = context;
+	void *blocks[SLOTS] = {NULL};
+	size_t sizes[SLOTS] = {0};
+	for (int i = 0; i < TURNS; i++) {
+		tally->seed = tally->seed * 6364136223846793005u + 1442695040888963407u;
+		uint64_t way = tally->seed >> 33, slot = way % SLOTS;
+		sizes[slot] = 1 + (tally->seed >> 20) % 700;
+		kept = blocks[slot] = one_of_all(tally, blocks[slot], sizes[slot], way / SLOTS);
+		tally->blocks++;
+		tally->bytes += sizes[slot];
+	}
+	for (int i = 0; i < SLOTS; i++)
+		if (blocks[i] && i % 3 == 0)
+			take(blocks[i]);
+		else if (blocks[i]) {
+			tally->left_blocks++;
+			tally->left_bytes += sizes[i];
+		}
+	return NULL;
+}
+
+APART static void random_ways(void) {
+	struct tally tallies[4] = {{.seed = 1}, {.seed = 2}, {.seed = 3}, {.seed = 4}}, sum = {0};
+	pthread_t running[4];
+	for (int i = 0; i < 4; i++)
+		pthread_create(&running[i], NULL, random_work, &tallies[i]);
+	for (int i = 0; i < 4; i++) {
+		pthread_join(running[i], NULL);
+		sum.blocks += tallies[i].blocks;
+		sum.bytes += tallies[i].bytes;
+		sum.left_blocks += tallies[i].left_blocks;
+		sum.left_bytes += tallies[i].left_bytes;
+	}
+	printf("%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", sum.blocks, sum.bytes, sum.left_blocks,
+	       sum.left_bytes);
+}
+
 static void nothing(void) {
 }
 
@@ -232,6 +320,8 @@ int main(int argc, char **argv) {
 		    {"destructors", destructors},
 		    {"empty", empty},
 		    {"samples", samples},
+		    {"plugins", plugins},
+		    {"random", random_ways},
 		    {"of-libc", of_libc}};
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "exec") == 0) {
