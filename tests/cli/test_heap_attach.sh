@@ -7,7 +7,13 @@ need_command python3
 server=$TRACELET_HELPERS/heap_server
 
 # serve COMMAND...: runs in the background, $pid; `ask WORD...` tells it what to do, and waits until it is done.
+# begin() does not wait until the program is there: before that it is a shell.
 serve() {
+	begin "$@"
+	ask hello
+}
+
+begin() {
 	rm -f questions answers
 	mkfifo questions answers
 	"$@" <questions >answers &
@@ -127,11 +133,7 @@ check_equal "and it has not noticed" 0 "$ended"
 
 # ---- of a process that counts itself ----
 
-rm -f questions answers
-mkfifo questions answers
-"$TRACELET" run --quiet --heap -- "$server" <questions >answers &
-pid=$!
-exec 7>questions 8<answers
+serve "$TRACELET" run --quiet --heap -- "$server"
 ask plain
 counted=$(pgrep -P "$pid" -x heap_server | head -n 1)
 check_run "our library is asked, at any time" 0 "$TRACELET" heap -p "$counted" -o profile.json
@@ -187,7 +189,7 @@ fi
 
 gofmt=$(command -v gofmt || ls /usr/lib/go*/bin/gofmt 2>/dev/null | head -n 1)
 if [ -n "$gofmt" ]; then
-	serve "$gofmt"
+	begin "$gofmt"
 	until [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = gofmt ]; do sleep 0.01; done
 	check_run "Go has an allocator of its own" 2 "$TRACELET" heap -p "$pid" -o none.json
 	check_match "as is said" 'of Go, which has an allocator of its own' "$stderr"
