@@ -23,7 +23,9 @@ enum {
 	OPTION_EVENT_FILTER,
 	OPTION_ALL_EVENTS,
 	OPTION_METRIC,
+	OPTION_INLINE,
 	OPTION_NO_INLINE,
+	OPTION_SRCLINE,
 	OPTION_FROM,
 	OPTION_OF_VERB, // a verb's own begin here
 };
@@ -35,7 +37,9 @@ enum {
 		{"event-filter", required_argument, NULL, OPTION_EVENT_FILTER},                              \
 		{"all-events", no_argument, NULL, OPTION_ALL_EVENTS},                                        \
 		{"metric", required_argument, NULL, OPTION_METRIC},                                          \
+		{"inline", no_argument, NULL, OPTION_INLINE},                                                \
 		{"no-inline", no_argument, NULL, OPTION_NO_INLINE},                                          \
+		{"srcline", no_argument, NULL, OPTION_SRCLINE},                                              \
 		{"from", required_argument, NULL, OPTION_FROM}, {"quiet", no_argument, NULL, 'q'}, {         \
 		"help", no_argument, NULL, 'h'                                                               \
 	}
@@ -51,7 +55,9 @@ enum {
 	"      --all-events        samples of every event, added up\n"                                       \
 	"      --metric NAME       of a heap profile: allocated (bytes), blocks, peak, peak-blocks,\n"       \
 	"                          leaked, leaked-blocks, most, most-blocks, lifetime, read, written\n"      \
-	"      --no-inline         do not look up inlined functions in debug information\n"                  \
+	"      --inline            look up inlined functions in debug information (default)\n"               \
+	"      --no-inline         look up nothing there\n"                                                  \
+	"      --srcline           names with where they are declared: function:file:line\n"                 \
 	"      --from FORMAT       the input's format, if its content does not tell\n"                       \
 	"  -q, --quiet             no progress line\n"                                                       \
 	"  -h, --help              this text\n"

@@ -16,7 +16,8 @@ struct profile_options {
 	bool whole_names;  // with argument lists
 	const char *event; // only samples of this one; NULL: of the first that occurs
 	bool every_event;
-	bool no_inline; // of the reader's matters: inlined functions are not looked up
+	bool no_inline; // of the reader's matters: debug information is not looked at
+	bool source;    // file and line behind names, where they are known
 };
 
 enum { PROFILE_ROOT = 0 };
@@ -50,12 +51,13 @@ struct profile {
 	ARRAY(struct label_nodes) label_nodes; // by that number
 	uint32_t last_label;                   // the label of the sample before, and one more than its number
 	size_t last_label_number;
-	ARRAY(uint32_t) path;                 // scratch
-	ARRAY(uint32_t) names[2];             // of frames, 0: not made yet; the second is for tasks of Java
-	struct map labels;                    // of tasks
-	struct map task_names;                // tid to name
-	uint32_t event;                       // the one that counts
-	const struct heap_metric *metric;     // that one, of a heap profile; or NULL
+	ARRAY(uint32_t) path;             // scratch
+	ARRAY(uint32_t) names[2];         // of frames, 0: not made yet; the second is for tasks of Java
+	struct map labels;                // of tasks
+	struct map task_names;            // tid to name
+	struct map sources;               // name and module to one more than a frame that has a source file
+	uint32_t event;                   // the one that counts
+	const struct heap_metric *metric; // that one, of a heap profile; or NULL
 	uint32_t heap_units[HEAP_UNIT_COUNT]; // strings: what they are called there; 0: as usual
 	bool event_chosen, event_warned;
 	uint64_t samples, weight, left_out; // left_out: samples of other events
@@ -86,6 +88,9 @@ bool profile_in_bytes(const struct profile *profile);
 // The frame's name as it is shown, a string's id.
 uint32_t profile_frame_name(struct tables *tables, const struct frame *frame,
 			    const struct profile_options *options, bool java);
+
+// A frame of this name in this module that tells its source file and line; NULL: there is none.
+const struct frame *profile_source(const struct profile *profile, uint32_t name, uint32_t module);
 
 // Walks the tree depth first with each node's children in the order of their
 // names, as sorting whole lines of folded stacks would have it. A node comes up

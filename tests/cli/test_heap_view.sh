@@ -61,7 +61,7 @@ check_equal "diff of what is left" "60 100 bytes" "$("$TRACELET" diff --json --m
 	python3 -c 'import json, sys; d = json.load(sys.stdin); print(d["weight_before"], d["weight_after"], d["unit"])')"
 
 run "$TRACELET" flame --metric peak rust.json -o peak.svg
-check_match "flame: with the unit" '<title>app::main \(212 bytes, 100\.00%\)</title>' peak.svg
+check_match "flame: with the unit" '<title>app::main \(212 bytes, 100\.00%\)( — src/main\.rs:3)?</title>' peak.svg
 check_match "and a title" 'Heap: at its peak' peak.svg
 check_equal "from standard input" 1024 "$("$TRACELET" fold - <rust.json | awk '{ sum += $NF } END { print sum }')"
 
