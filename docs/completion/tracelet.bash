@@ -35,9 +35,10 @@ _tracelet_value() {
 	--type) _tracelet_offer "file memory" ;;
 	--scope) _tracelet_offer "tree system" ;;
 	--call-graph) _tracelet_offer "auto fp dwarf" ;;
-	--from) _tracelet_offer "spool perfetto etl etl.zip perf-data folded perf-script" ;;
+	--from) _tracelet_offer "spool perfetto etl etl.zip perf-data dhat folded perf-script" ;;
 	--to) _tracelet_offer "perfetto folded svg html speedscope pprof" ;;
 	--colors) _tracelet_offer "hot mem io red green blue aqua yellow purple orange kind module difference" ;;
+	--metric) _tracelet_offer "allocated blocks peak peak-blocks leaked leaked-blocks most most-blocks lifetime read written" ;;
 	--sort) _tracelet_offer "self total" ;;
 	--junit | --manifest | --output | --diff | --palette | -o) _tracelet_files -f ;;
 	--event-filter | --title | --subtitle | --countname | --factor | --bgcolors | --min-width | --width | \
@@ -67,9 +68,9 @@ _tracelet_command() {
 
 _tracelet() {
 	local verbs="run each run-test start stop cancel status current snapshot mark convert info dump table fold flame top
-		diff check stat junit profile settings doctor"
+		diff heap check stat junit profile settings doctor"
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]} i
-	local profile_options="--pid --tid --kernel --jit --all --addrs --event-filter --all-events --inline --no-inline --srcline --from --quiet --help"
+	local profile_options="--pid --tid --kernel --jit --all --addrs --event-filter --all-events --metric --inline --no-inline --srcline --from --quiet --help"
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
 		_tracelet_offer "$verbs help --help --version"
@@ -167,6 +168,7 @@ _tracelet() {
 			--fontsize --fonttype $profile_options"
 		;;
 	top:-*) _tracelet_offer "--sort --limit --function --json $profile_options" ;;
+	heap:*) _tracelet_offer "--pid --name --duration --reset --output --quiet --verbose --help" ;;
 	diff:-*) _tracelet_offer "--output --normalize --limit --fail-above --json $profile_options" ;;
 	convert:* | info:* | dump:* | fold:* | flame:* | top:* | diff:*) _tracelet_files -f ;;
 	check:*)

@@ -1,7 +1,7 @@
 // Which bytes are text: names and command lines may hold any.
 #pragma once
 
-#include "base/memory.h"
+#include "base/buffer.h"
 
 // The length of the well-formed UTF-8 sequence at `at`, 0 if there is none.
 static inline size_t utf8_length(const uint8_t *at, size_t left) {
@@ -25,4 +25,27 @@ static inline size_t utf8_length(const uint8_t *at, size_t left) {
 		return code < forms[i].least || code > 0x10ffff || surrogate ? 0 : forms[i].size;
 	}
 	return 0;
+}
+
+static inline void utf8_append(struct buffer *out, uint32_t code) {
+	uint8_t *at = buffer_room(out, 4);
+	if (code < 0x80) {
+		at[0] = (uint8_t)code;
+		out->size += 1;
+	} else if (code < 0x800) {
+		at[0] = (uint8_t)(0xc0 | code >> 6);
+		at[1] = (uint8_t)(0x80 | (code & 0x3f));
+		out->size += 2;
+	} else if (code < 0x10000) {
+		at[0] = (uint8_t)(0xe0 | code >> 12);
+		at[1] = (uint8_t)(0x80 | (code >> 6 & 0x3f));
+		at[2] = (uint8_t)(0x80 | (code & 0x3f));
+		out->size += 3;
+	} else {
+		at[0] = (uint8_t)(0xf0 | code >> 18);
+		at[1] = (uint8_t)(0x80 | (code >> 12 & 0x3f));
+		at[2] = (uint8_t)(0x80 | (code >> 6 & 0x3f));
+		at[3] = (uint8_t)(0x80 | (code & 0x3f));
+		out->size += 4;
+	}
 }

@@ -7,6 +7,7 @@
 #include "write/flame.h"
 #include "write/profile_table.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,6 +66,28 @@ static void print_table(const struct diff_arguments *arguments, const struct pro
 	printf("\n* 95%%, ** 99%%, *** 99.9%%: how sure it is that a change of SELF is not chance\n");
 }
 
+// Heap profiles: what changed is known to the unit.
+static void print_heap_table(const struct diff_arguments *arguments, const struct profile *profile,
+			     const struct function_table *table) {
+	size_t count = arguments->limit ? MIN(table->rows.count, arguments->limit) : table->rows.count;
+	const char *unit = profile_unit(profile);
+	printf("%" PRIu64 " %s %s before, %" PRIu64 " after; %+" PRId64 "\n\n", profile->base_weight, unit,
+	       profile->metric->words, profile->weight, (int64_t)(profile->weight - profile->base_weight));
+	printf("  SELF %-39s  TOTAL %s\n", unit, unit);
+	printf("  %14s %14s %14s  %14s %14s %14s  %s\n", "before", "after", "change", "before", "after",
+	       "change", "FUNCTION");
+	for (size_t i = 0; i < count; i++) {
+		const struct function_row *row = &table->rows.items[i];
+		printf("  %14" PRIu64 " %14" PRIu64 " %+14" PRId64 "  %14" PRIu64 " %14" PRIu64 " %+14" PRId64
+		       "  %s\n",
+		       row->base_self, row->self, (int64_t)(row->self - row->base_self), row->base_total,
+		       row->total, (int64_t)(row->total - row->base_total),
+		       strings_get(profile->tables->strings, row->name));
+	}
+	if (count < table->rows.count)
+		printf("  and %zu more (--limit 0 shows all)\n", table->rows.count - count);
+}
+
 static void print_json(const struct diff_arguments *arguments, const struct profile *profile,
 		       const struct function_table *table) {
 	struct buffer text = {0};
@@ -75,6 +98,8 @@ static void print_json(const struct diff_arguments *arguments, const struct prof
 	json_uint(&json, "samples_after", profile->samples);
 	json_uint(&json, "weight_before", profile->base_weight);
 	json_uint(&json, "weight_after", profile->weight);
+	if (profile->metric)
+		json_string(&json, "unit", profile_unit(profile));
 	json_array(&json, "functions");
 	for (size_t i = 0; i < count; i++) {
 		const struct function_row *row = &table->rows.items[i];
@@ -86,7 +111,8 @@ static void print_json(const struct diff_arguments *arguments, const struct prof
 		json_uint(&json, "total_after", row->total);
 		json_double(&json, "self_change_percent", self_change(profile, row));
 		json_double(&json, "total_change_percent", total_change(profile, row));
-		json_double(&json, "z", row->z);
+		if (!profile->metric)
+			json_double(&json, "z", row->z);
 		json_close_object(&json);
 	}
 	json_close_array(&json);
@@ -137,7 +163,7 @@ static int compare(const struct diff_arguments *arguments, char **paths) {
 		if (arguments->json)
 			print_json(arguments, &profile, &table);
 		else
-			print_table(arguments, &profile, &table);
+			(profile.metric ? print_heap_table : print_table)(arguments, &profile, &table);
 		status = grew_too_much(arguments, &profile, &table) ? EXIT_FOUND : 0;
 	}
 	if (fflush(stdout) || ferror(stdout)) {

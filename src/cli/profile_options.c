@@ -12,6 +12,20 @@ static int choose_reader(struct profile_input *input, const char *name) {
 	return 0;
 }
 
+static int choose_metric(struct profile_options *options, const char *name) {
+	const struct heap_metric *metric = heap_metric_find(name);
+	if (metric) {
+		options->event = metric->name;
+		return 0;
+	}
+	struct buffer names = {0};
+	for (size_t i = 0; i < HEAP_METRIC_COUNT; i++)
+		buffer_printf(&names, " %s", heap_metrics[i].name);
+	log_error("--metric: there is no '%s', but:%.*s", name, (int)names.size, (char *)names.data);
+	buffer_free(&names);
+	return EXIT_USAGE;
+}
+
 int profile_option(struct profile_input *input, int option, const char *value) {
 	struct profile_options *options = &input->options;
 	switch (option) {
@@ -39,6 +53,8 @@ int profile_option(struct profile_input *input, int option, const char *value) {
 	case OPTION_ALL_EVENTS:
 		options->every_event = true;
 		break;
+	case OPTION_METRIC:
+		return choose_metric(options, value);
 	case OPTION_INLINE:
 		options->no_inline = false;
 		break;

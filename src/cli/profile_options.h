@@ -22,6 +22,7 @@ enum {
 	OPTION_ADDRS,
 	OPTION_EVENT_FILTER,
 	OPTION_ALL_EVENTS,
+	OPTION_METRIC,
 	OPTION_INLINE,
 	OPTION_NO_INLINE,
 	OPTION_SRCLINE,
@@ -35,6 +36,7 @@ enum {
 		{"all", no_argument, NULL, OPTION_ALL}, {"addrs", no_argument, NULL, OPTION_ADDRS},          \
 		{"event-filter", required_argument, NULL, OPTION_EVENT_FILTER},                              \
 		{"all-events", no_argument, NULL, OPTION_ALL_EVENTS},                                        \
+		{"metric", required_argument, NULL, OPTION_METRIC},                                          \
 		{"inline", no_argument, NULL, OPTION_INLINE},                                                \
 		{"no-inline", no_argument, NULL, OPTION_NO_INLINE},                                          \
 		{"srcline", no_argument, NULL, OPTION_SRCLINE},                                              \
@@ -51,6 +53,8 @@ enum {
 	"      --addrs             addresses of functions that have no name\n"                               \
 	"      --event-filter NAME only samples of this event, in place of the first one's\n"                \
 	"      --all-events        samples of every event, added up\n"                                       \
+	"      --metric NAME       of a heap profile: allocated (bytes), blocks, peak, peak-blocks,\n"       \
+	"                          leaked, leaked-blocks, most, most-blocks, lifetime, read, written\n"      \
 	"      --inline            look up inlined functions in debug information (default)\n"               \
 	"      --no-inline         look up nothing there\n"                                                  \
 	"      --srcline           names with where they are declared: function:file:line\n"                 \

@@ -30,7 +30,8 @@ static void print_rows(const struct top_arguments *arguments, const struct profi
 		       const struct function_table *table) {
 	struct strings *strings = profile->tables->strings;
 	size_t count = arguments->limit ? MIN(table->rows.count, arguments->limit) : table->rows.count;
-	printf("  %7s %16s  %7s %16s  %s\n", "SELF", "", "TOTAL", "", "FUNCTION");
+	const char *unit = profile->metric ? profile_unit(profile) : "";
+	printf("  %7s %16s  %7s %16s  %s\n", "SELF", unit, "TOTAL", unit, "FUNCTION");
 	for (size_t i = 0; i < count; i++) {
 		const struct function_row *row = &table->rows.items[i];
 		const char *module = strings_get(strings, row->module);
@@ -57,6 +58,8 @@ static void print_json(const struct top_arguments *arguments, const struct profi
 	json_string(&json, "event", profile_event_name(profile));
 	json_uint(&json, "samples", profile->samples);
 	json_uint(&json, "weight", profile->weight);
+	if (profile->metric)
+		json_string(&json, "unit", profile_unit(profile));
 	json_array(&json, "functions");
 	for (size_t i = 0; i < count; i++) {
 		const struct function_row *row = &table->rows.items[i];
@@ -78,6 +81,16 @@ static void print_json(const struct top_arguments *arguments, const struct profi
 	buffer_free(&text);
 }
 
+static void print_title(const struct profile *profile) {
+	const char *event = profile_event_name(profile);
+	if (profile->metric)
+		printf("%" PRIu64 " %s %s, from %" PRIu64 " places\n\n", profile->weight,
+		       profile_unit(profile), profile->metric->words, profile->samples);
+	else
+		printf("%" PRIu64 " samples%s%s, weight %" PRIu64 "\n\n", profile->samples,
+		       *event ? " of " : "", event, profile->weight);
+}
+
 static int show_flat(const struct top_arguments *arguments, const struct profile *profile) {
 	struct function_table table = {0};
 	profile_functions(&table, profile);
@@ -85,9 +98,7 @@ static int show_flat(const struct top_arguments *arguments, const struct profile
 	if (arguments->json) {
 		print_json(arguments, profile, &table);
 	} else {
-		const char *event = profile_event_name(profile);
-		printf("%" PRIu64 " samples%s%s, weight %" PRIu64 "\n\n", profile->samples,
-		       *event ? " of " : "", event, profile->weight);
+		print_title(profile);
 		print_rows(arguments, profile, &table);
 	}
 	function_table_free(&table);

@@ -28,6 +28,7 @@ extern const struct verb verb_cancel;
 extern const struct verb verb_status;
 extern const struct verb verb_current;
 extern const struct verb verb_snapshot;
+extern const struct verb verb_heap;
 extern const struct verb verb_stat;
 extern const struct verb verb_mark;
 extern const struct verb verb_convert;

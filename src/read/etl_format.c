@@ -1,31 +1,10 @@
 #include "read/etl_format.h"
 
+#include "base/utf8.h"
+
 #include <inttypes.h>
 
 // ---- text ----
-
-static void append_utf8(struct buffer *out, uint32_t code) {
-	uint8_t *at = buffer_room(out, 4);
-	if (code < 0x80) {
-		at[0] = (uint8_t)code;
-		out->size += 1;
-	} else if (code < 0x800) {
-		at[0] = (uint8_t)(0xc0 | code >> 6);
-		at[1] = (uint8_t)(0x80 | (code & 0x3f));
-		out->size += 2;
-	} else if (code < 0x10000) {
-		at[0] = (uint8_t)(0xe0 | code >> 12);
-		at[1] = (uint8_t)(0x80 | (code >> 6 & 0x3f));
-		at[2] = (uint8_t)(0x80 | (code & 0x3f));
-		out->size += 3;
-	} else {
-		at[0] = (uint8_t)(0xf0 | code >> 18);
-		at[1] = (uint8_t)(0x80 | (code >> 12 & 0x3f));
-		at[2] = (uint8_t)(0x80 | (code >> 6 & 0x3f));
-		at[3] = (uint8_t)(0x80 | (code & 0x3f));
-		out->size += 4;
-	}
-}
 
 // Nearly all text is ASCII: four units at a time as long as it is.
 void format_utf16(struct buffer *out, const uint8_t *units, size_t count) {
@@ -53,7 +32,7 @@ void format_utf16(struct buffer *out, const uint8_t *units, size_t count) {
 				in = ahead;
 			}
 		}
-		append_utf8(out, code >= 0xd800 && code < 0xe000 ? 0xfffd : code);
+		utf8_append(out, code >= 0xd800 && code < 0xe000 ? 0xfffd : code);
 	}
 }
 

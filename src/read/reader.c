@@ -3,7 +3,7 @@
 #include <string.h>
 
 static const struct reader *const readers[] = {
-	&spool_reader,       &etl_reader, &etl_zip_reader, &perf_data_reader, &perfetto_reader,
+	&spool_reader,       &etl_reader, &etl_zip_reader, &perf_data_reader, &perfetto_reader, &dhat_reader,
 	&folded_reader, // before perf-script, which takes more for its own
 	&perf_script_reader, NULL,
 };

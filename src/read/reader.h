@@ -32,7 +32,7 @@ struct reader {
 };
 
 extern const struct reader spool_reader, etl_reader, folded_reader, perf_script_reader, perf_data_reader,
-	etl_zip_reader, perfetto_reader;
+	etl_zip_reader, perfetto_reader, dhat_reader;
 
 const struct reader *reader_by_name(const char *name);        // or NULL
 const struct reader *reader_by_content(struct stream *input); // or NULL; consumes nothing

@@ -90,18 +90,6 @@ static void unmap_area(struct heap_area *area) {
 
 // ---- the end ----
 
-static int write_profile(const char *path, const struct dhat_profile *profile, enum output_mode mode) {
-	struct output output;
-	int error = output_open(&output, path, mode);
-	if (error)
-		return error;
-	error = dhat_write(&output, profile);
-	if (!error)
-		error = output_commit(&output);
-	output_abandon(&output);
-	return error;
-}
-
 static void warn_of_losses(const struct heap_area *area) {
 	if (area->missed)
 		log_warning("the heap profile lacks %" PRIu64 " blocks: there was no memory to note them",
@@ -175,7 +163,7 @@ void heap_save(const struct heap_results *results, const char *stem, struct heap
 		struct heap_file file = {.child = !result->first};
 		file.path = result->first ? memory_format("%s.dhat.json", stem)
 					  : memory_format("%s.%" PRIu32 ".dhat.json", stem, profile->pid);
-		int error = write_profile(file.path, profile, OUTPUT_CREATE);
+		int error = dhat_save(file.path, profile, OUTPUT_CREATE);
 		if (!error) {
 			array_push(&files->items, file);
 			continue;
@@ -276,7 +264,7 @@ int heap_snapshot(int heap, uint32_t index, enum heap_window window, const char 
 	struct heap_modules modules = {0};
 	struct heap_made *made = heap_make(area, window, &now, &modules);
 	made->profile.sample = head.sample;
-	int error = write_profile(path, &made->profile, OUTPUT_REPLACE);
+	int error = dhat_save(path, &made->profile, OUTPUT_REPLACE);
 	heap_made_free(made);
 	heap_modules_free(&modules);
 	unmap_area(area);

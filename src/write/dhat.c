@@ -61,3 +61,15 @@ int dhat_write(struct output *output, const struct dhat_profile *profile) {
 	buffer_free(&text);
 	return error;
 }
+
+int dhat_save(const char *path, const struct dhat_profile *profile, enum output_mode mode) {
+	struct output output;
+	int error = output_open(&output, path, mode);
+	if (error)
+		return error;
+	error = dhat_write(&output, profile);
+	if (!error)
+		error = output_commit(&output);
+	output_abandon(&output);
+	return error;
+}

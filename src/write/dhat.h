@@ -25,3 +25,4 @@ struct dhat_profile {
 };
 
 int dhat_write(struct output *output, const struct dhat_profile *profile);
+int dhat_save(const char *path, const struct dhat_profile *profile, enum output_mode mode); // as a file

@@ -9,7 +9,6 @@
 #include <string.h>
 
 const struct flame_options flame_defaults = {
-	.unit = "samples",
 	.min_width = 0.1,
 	.factor = 1,
 	.frame_height = 17,
@@ -57,13 +56,16 @@ static double most_difference(const struct profile *profile) {
 	return most;
 }
 
-static void default_words(struct flame_options *options, bool differential) {
+static void default_words(struct flame_options *options, const struct profile *profile, bool differential) {
+	if (!options->unit)
+		options->unit = profile_unit(profile);
 	if (!options->title)
-		options->title = differential        ? "Differential Flame Graph"
+		options->title = profile->metric     ? profile->metric->title
+				 : differential      ? "Differential Flame Graph"
 				 : options->inverted ? "Icicle Graph"
 						     : "Flame Graph";
 	if (!options->theme)
-		options->theme = differential ? "difference" : "hot";
+		options->theme = differential ? "difference" : profile->metric ? "mem" : "hot";
 	if (strcmp(options->theme, "difference") == 0 && !differential)
 		options->theme = "hot";
 }
@@ -114,7 +116,7 @@ static int flame_finish(struct sink *sink) {
 		log_error("there are no samples in the input, so there is nothing to draw");
 		return -ENODATA;
 	}
-	default_words(&flame->options, profile->base_samples > 0);
+	default_words(&flame->options, profile, profile->base_samples > 0);
 	if (flame->options.normalize)
 		normalize(profile);
 	if (flame->options.negate && profile->base_samples)

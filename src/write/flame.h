@@ -7,7 +7,7 @@
 struct flame_options {
 	struct profile_options profile;
 	const char *title, *subtitle; // NULL: a title that says what it is
-	const char *unit;             // of weights: "samples"
+	const char *unit;             // of weights; NULL: as the profile has it, "samples"
 	const char *theme;            // one of flame_themes[]
 	const char *background;       // a colour, or NULL
 	const char *font;

@@ -580,6 +580,8 @@ static int finish(struct sink *sink) {
 	if (!error)
 		error = marks_finish(perfetto);
 	if (!error)
+		error = heap_finish(perfetto);
+	if (!error)
 		error = crash_finish(perfetto);
 	if (!error)
 		error = ftrace_finish(perfetto);
@@ -594,6 +596,7 @@ static void destroy(struct sink *sink) {
 	struct perfetto *perfetto = CONTAINER_OF(sink, struct perfetto, sink);
 	ftrace_destroy(perfetto);
 	marks_destroy(perfetto);
+	heap_destroy(perfetto);
 	events_destroy(perfetto->more);
 	counters_destroy(perfetto->counters);
 	buffer_free(&perfetto->packet);

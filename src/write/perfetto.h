@@ -3,7 +3,7 @@
 // perfetto_ftrace.c packs the scheduler's and the kernel's events, per CPU;
 // perfetto_events.c writes samples, generic events and counters;
 // perfetto_counters.c writes counters of a PMU, which add up;
-// perfetto_marks.c writes what the test says about itself.
+// perfetto_marks.c writes what the test says about itself; perfetto_heap.c a heap profile.
 #pragma once
 
 #include "base/file.h"
@@ -97,6 +97,7 @@ struct perfetto {
 	struct counter_tracks *counters;      // perfetto_counters.c's own
 	struct map mark_names, mark_counters; // perfetto_marks.c: what has been written
 	uint64_t mark_tracks;
+	struct heap_places *heap; // perfetto_heap.c's own; NULL: there is no heap profile
 };
 
 // ---- perfetto.c ----
@@ -135,6 +136,10 @@ int crash_finish(struct perfetto *perfetto);
 int events_sample(struct perfetto *perfetto, const struct event *event);
 int events_generic(struct perfetto *perfetto, const struct event *event);
 int events_counter(struct perfetto *perfetto, const struct event *event);
+// Opens a packet of the samples called `name`, with what `stack` needs to be told first. The sequence
+// has just begun: so says `first`, unless that is NULL.
+size_t events_stack_packet(struct perfetto *perfetto, uint32_t name, uint32_t stack, uint64_t time,
+			   bool *first);
 struct more_events *events_new(void);
 void events_destroy(struct more_events *more);
 
@@ -146,6 +151,12 @@ bool counters_is_slice(const struct perfetto *perfetto, const struct event *even
 int counters_slice_track(struct perfetto *perfetto, const struct event *event, uint64_t *track);
 struct counter_tracks *counters_new(void);
 void counters_destroy(struct counter_tracks *tracks);
+
+// ---- perfetto_heap.c ----
+
+int heap_take(struct perfetto *perfetto, const struct event *event);
+int heap_finish(struct perfetto *perfetto);
+void heap_destroy(struct perfetto *perfetto);
 
 // ---- perfetto_marks.c ----
 

@@ -236,24 +236,37 @@ static int name_task(struct perfetto *perfetto, const struct event *event) {
 	return perfetto_rename(perfetto, &rename);
 }
 
-int events_sample(struct perfetto *perfetto, const struct event *event) {
+size_t events_stack_packet(struct perfetto *perfetto, uint32_t name, uint32_t stack, uint64_t time,
+			   bool *first) {
 	struct buffer *packet = &perfetto->packet;
 	uint32_t number;
-	int error = name_task(perfetto, event);
-	if (error)
-		return error;
-	struct sample_sequence *sequence = sample_sequence(perfetto, event->sample.name, &number);
-	const struct stack *leaf = stacks_get(perfetto->stacks, event->sample.stack);
-	uint64_t stack = intern_stack(perfetto, &sequence->interned, event->sample.stack);
+	struct sample_sequence *sequence = sample_sequence(perfetto, name, &number);
+	intern_stack(perfetto, &sequence->interned, stack);
 	size_t mark = proto_begin(packet, TRACE_PACKET);
-	proto_uint(packet, PACKET_TIMESTAMP, event->time);
+	proto_uint(packet, PACKET_TIMESTAMP, time);
 	proto_uint(packet, PACKET_SEQUENCE_ID, number);
 	proto_uint(packet, PACKET_SEQUENCE_FLAGS,
 		   (sequence->begun ? 0 : SEQUENCE_CLEARED) | SEQUENCE_NEEDS_STATE);
-	if (!sequence->begun)
-		write_sample_defaults(perfetto, event);
+	if (first)
+		*first = !sequence->begun;
 	sequence->begun = true;
 	write_interned(perfetto);
+	return mark;
+}
+
+int events_sample(struct perfetto *perfetto, const struct event *event) {
+	struct buffer *packet = &perfetto->packet;
+	bool first;
+	if (event->sample.flags & SAMPLE_METRIC)
+		return heap_take(perfetto, event);
+	int error = name_task(perfetto, event);
+	if (error)
+		return error;
+	uint32_t stack = event->sample.stack; // its id there too
+	const struct stack *leaf = stacks_get(perfetto->stacks, stack);
+	size_t mark = events_stack_packet(perfetto, event->sample.name, stack, event->time, &first);
+	if (first)
+		write_sample_defaults(perfetto, event);
 	size_t sample = proto_begin(packet, PACKET_PERF_SAMPLE);
 	if (event->cpu != CPU_NONE)
 		proto_uint(packet, SAMPLE_CPU, event->cpu);

@@ -35,11 +35,24 @@ enum {
 	FUNCTION_SYSTEM_NAME = 3,
 	FUNCTION_FILENAME = 4,
 	FUNCTION_START_LINE = 5,
+	PROFILE_DEFAULT_TYPE = 14,
+};
+
+// The values of a heap profile, as Go's have them; the first is in the profile itself.
+static const struct {
+	const char *type, *unit;
+	enum heap_metric_id metric;
+} heap_values[] = {
+	{"alloc_space", "bytes", HEAP_ALLOCATED}, {"alloc_objects", "count", HEAP_ALLOCATED_BLOCKS},
+	{"inuse_space", "bytes", HEAP_LEAKED},    {"inuse_objects", "count", HEAP_LEAKED_BLOCKS},
+	{"peak_space", "bytes", HEAP_PEAK},       {"peak_objects", "count", HEAP_PEAK_BLOCKS},
 };
 
 struct pprof {
 	struct sink sink;
 	struct profile profile;
+	struct profile heap[ARRAY_SIZE(heap_values)]; // the others' values, at the same nodes
+	bool has_heap;
 	struct output *output;
 	struct strings *texts; // pprof's own table of strings
 	struct map locations;  // name and module to id
@@ -48,8 +61,28 @@ struct pprof {
 	struct buffer out;
 };
 
+static void begin_heap(struct pprof *pprof) {
+	for (size_t i = 1; i < ARRAY_SIZE(heap_values); i++)
+		profile_init(&pprof->heap[i], pprof->profile.tables,
+			     &(struct profile_options){.event = heap_metrics[heap_values[i].metric].name});
+	pprof->has_heap = true;
+}
+
 static int pprof_push(struct sink *sink, const struct event *event) {
-	return sink_push(&CONTAINER_OF(sink, struct pprof, sink)->profile.sink, event);
+	struct pprof *pprof = CONTAINER_OF(sink, struct pprof, sink);
+	if (event->kind == EVENT_SAMPLE && event->sample.flags & SAMPLE_METRIC) {
+		if (!pprof->has_heap)
+			begin_heap(pprof);
+		for (size_t i = 1; i < ARRAY_SIZE(heap_values); i++)
+			sink_push(&pprof->heap[i].sink, event);
+	}
+	return sink_push(&pprof->profile.sink, event);
+}
+
+// A metric's value of a node; every place is there in each of them, or there is nothing of it.
+static uint64_t heap_value(const struct pprof *pprof, size_t value, uint32_t node) {
+	const struct profile *profile = value ? &pprof->heap[value] : &pprof->profile;
+	return profile->nodes.count == pprof->profile.nodes.count ? profile_node(profile, node)->self : 0;
 }
 
 static uint32_t text(struct pprof *pprof, const char *value) {
@@ -124,7 +157,8 @@ static void write_sample(struct pprof *pprof, uint32_t node) {
 		else
 			buffer_varint(&ids, location_id(pprof, profile_node(profile, at)));
 	}
-	buffer_varint(&value, profile_node(profile, node)->self);
+	for (size_t i = 0; i < (pprof->has_heap ? ARRAY_SIZE(heap_values) : 1); i++)
+		buffer_varint(&value, heap_value(pprof, i, node));
 	size_t message = proto_begin(&pprof->out, PROFILE_SAMPLE);
 	proto_bytes(&pprof->out, SAMPLE_LOCATION_ID, ids.data, ids.size);
 	proto_bytes(&pprof->out, SAMPLE_VALUE, value.data, value.size);
@@ -140,18 +174,32 @@ static void write_sample(struct pprof *pprof, uint32_t node) {
 	buffer_free(&value);
 }
 
+static void write_type(struct pprof *pprof, const char *name, const char *unit) {
+	size_t type = proto_begin(&pprof->out, PROFILE_SAMPLE_TYPE);
+	proto_uint(&pprof->out, VALUE_TYPE_TYPE, text(pprof, name));
+	proto_uint(&pprof->out, VALUE_TYPE_UNIT, text(pprof, unit));
+	proto_end(&pprof->out, type);
+}
+
+static void write_types(struct pprof *pprof) {
+	const char *event = profile_event_name(&pprof->profile);
+	if (!pprof->has_heap) {
+		write_type(pprof, *event ? event : "samples",
+			   profile_in_nanoseconds(&pprof->profile) ? "nanoseconds" : "count");
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(heap_values); i++)
+		write_type(pprof, heap_values[i].type, heap_values[i].unit);
+	proto_uint(&pprof->out, PROFILE_DEFAULT_TYPE, text(pprof, heap_values[0].type));
+}
+
 static int pprof_finish(struct sink *sink) {
 	struct pprof *pprof = CONTAINER_OF(sink, struct pprof, sink);
 	struct profile *profile = &pprof->profile;
 	profile_finish(profile);
-	const char *event = profile_event_name(profile);
-	size_t type = proto_begin(&pprof->out, PROFILE_SAMPLE_TYPE);
-	proto_uint(&pprof->out, VALUE_TYPE_TYPE, text(pprof, *event ? event : "samples"));
-	proto_uint(&pprof->out, VALUE_TYPE_UNIT,
-		   text(pprof, profile_in_nanoseconds(profile) ? "nanoseconds" : "count"));
-	proto_end(&pprof->out, type);
+	write_types(pprof);
 	for (uint32_t i = 1; i < profile->nodes.count && !pprof->output->error; i++) {
-		if (profile_node(profile, i)->self)
+		if (profile_node(profile, i)->self || (pprof->has_heap && heap_value(pprof, 1, i)))
 			write_sample(pprof, i);
 		output_take(pprof->output, &pprof->out);
 	}
@@ -163,6 +211,8 @@ static int pprof_finish(struct sink *sink) {
 static void pprof_destroy(struct sink *sink) {
 	struct pprof *pprof = CONTAINER_OF(sink, struct pprof, sink);
 	profile_free(&pprof->profile);
+	for (size_t i = 1; pprof->has_heap && i < ARRAY_SIZE(heap_values); i++)
+		profile_free(&pprof->heap[i]);
 	strings_free(pprof->texts);
 	map_free(&pprof->locations);
 	map_free(&pprof->functions);

@@ -241,7 +241,10 @@ static void take_sample(struct profile *profile, const struct event *event) {
 	uint32_t label = label_of(profile, event);
 	uint32_t node = stack_node(profile, label, event->sample.stack);
 	bool baseline = event->sample.flags & SAMPLE_BASELINE;
-	if (event->sample.flags & SAMPLE_NO_TASK) {
+	if (event->sample.flags & SAMPLE_METRIC && !profile->options.every_event) {
+		if (!profile->metric)
+			profile->metric = heap_metric_find(profile_event_name(profile));
+	} else if (event->sample.flags & SAMPLE_NO_TASK) {
 		uint64_t *divisor = baseline ? &profile->base_divisor : &profile->divisor;
 		*divisor = *divisor == 1 ? 1 : common_divisor(event->sample.weight, *divisor);
 	}
@@ -256,11 +259,21 @@ static void take_sample(struct profile *profile, const struct event *event) {
 	}
 }
 
+static void take_fact(struct profile *profile, const struct event *event) {
+	const char *key = strings_get(profile->tables->strings, event->meta.key);
+	for (size_t i = 0; i < HEAP_UNIT_COUNT; i++)
+		if (strcmp(key, heap_unit_keys[i]) == 0)
+			profile->heap_units[i] = event->meta.value;
+}
+
 static int push(struct sink *sink, const struct event *event) {
 	struct profile *profile = CONTAINER_OF(sink, struct profile, sink);
 	switch (event->kind) {
 	case EVENT_SAMPLE:
 		take_sample(profile, event);
+		break;
+	case EVENT_META:
+		take_fact(profile, event);
 		break;
 	case EVENT_TASK:
 		*map_put(&profile->task_names, event->tid) = event->task.name;
@@ -328,6 +341,17 @@ bool profile_in_nanoseconds(const struct profile *profile) {
 	       strcmp(name, EVENT_OFF_CPU) == 0;
 }
 
+const char *profile_unit(const struct profile *profile) {
+	if (!profile->metric)
+		return "samples";
+	uint32_t name = profile->heap_units[profile->metric->unit];
+	return name ? strings_get(profile->tables->strings, name) : heap_unit_names[profile->metric->unit];
+}
+
+bool profile_in_bytes(const struct profile *profile) {
+	return profile->metric && strcmp(profile_unit(profile), "bytes") == 0;
+}
+
 // Folded stacks tell no number of samples. Small weights are samples themselves; if all large ones
 // are multiples of one large number, that is the period of a sample.
 static void guess_samples(uint64_t *samples, uint64_t weight, uint64_t divisor) {
@@ -354,7 +378,7 @@ void profile_finish(struct profile *profile) {
 		profile->nodes.items[node->parent].total += node->total;
 		profile->nodes.items[node->parent].base_total += node->base_total;
 	}
-	if (profile->left_out && !profile->options.event)
+	if (profile->left_out && !profile->options.event && !profile->metric)
 		log_warning("only samples of %s are counted; %" PRIu64
 			    " of other events are left out (--event-filter chooses)",
 			    strings_get(profile->tables->strings, profile->event), profile->left_out);

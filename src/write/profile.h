@@ -7,6 +7,7 @@
 #pragma once
 
 #include "event/event.h"
+#include "event/heap_metrics.h"
 
 struct profile_options {
 	bool pid, tid;     // behind the task's name
@@ -50,12 +51,14 @@ struct profile {
 	ARRAY(struct label_nodes) label_nodes; // by that number
 	uint32_t last_label;                   // the label of the sample before, and one more than its number
 	size_t last_label_number;
-	ARRAY(uint32_t) path;     // scratch
-	ARRAY(uint32_t) names[2]; // of frames, 0: not made yet; the second is for tasks of Java
-	struct map labels;        // of tasks
-	struct map task_names;    // tid to name
-	struct map sources;       // name and module to one more than a frame that has a source file
-	uint32_t event;           // the one that counts
+	ARRAY(uint32_t) path;             // scratch
+	ARRAY(uint32_t) names[2];         // of frames, 0: not made yet; the second is for tasks of Java
+	struct map labels;                // of tasks
+	struct map task_names;            // tid to name
+	struct map sources;               // name and module to one more than a frame that has a source file
+	uint32_t event;                   // the one that counts
+	const struct heap_metric *metric; // that one, of a heap profile; or NULL
+	uint32_t heap_units[HEAP_UNIT_COUNT]; // strings: what they are called there; 0: as usual
 	bool event_chosen, event_warned;
 	uint64_t samples, weight, left_out; // left_out: samples of other events
 	uint64_t base_samples, base_weight;
@@ -77,6 +80,10 @@ static inline struct profile_node *profile_node(const struct profile *profile, u
 // The event whose samples are counted, "" if they have none; are weights nanoseconds?
 const char *profile_event_name(const struct profile *profile);
 bool profile_in_nanoseconds(const struct profile *profile);
+
+// What weights count, "samples" or as a heap profile has it; are they bytes?
+const char *profile_unit(const struct profile *profile);
+bool profile_in_bytes(const struct profile *profile);
 
 // The frame's name as it is shown, a string's id.
 uint32_t profile_frame_name(struct tables *tables, const struct frame *frame,

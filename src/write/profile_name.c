@@ -145,7 +145,7 @@ uint32_t profile_frame_name(struct tables *tables, const struct frame *frame,
 		append_source(&name, strings_get(tables->strings, frame->file), frame->line);
 	const char *behind = mark(frame, module, options);
 	size_t size = strlen(behind);
-	if (name.size < size || memcmp(name.data + name.size - size, behind, size) != 0)
+	if (size && (name.size < size || memcmp(name.data + name.size - size, behind, size) != 0))
 		buffer_append(&name, behind, size);
 	uint32_t id = strings_add_bytes(tables->strings, name.data, name.size);
 	buffer_free(&name);

@@ -49,6 +49,8 @@ void profile_functions(struct function_table *table, const struct profile *profi
 		const struct profile_node *node = profile_node(profile, at);
 		if (node->kind == PROFILE_TASK)
 			continue;
+		if (profile->metric && !node->total && !node->base_total)
+			continue; // it has something of another metric
 		struct function_row *row = row_of(&collector, node->name, node->module);
 		row->self += node->self;
 		row->base_self += node->base_self;
@@ -108,9 +110,23 @@ void function_table_free(struct function_table *table) {
 	array_free(&table->rows);
 }
 
+// Heap profiles are counted, not sampled: there is no chance in a change, and it is as large as it is.
+static void compare_exactly(struct function_table *table) {
+	for (size_t i = 0; i < table->rows.count; i++) {
+		struct function_row *row = &table->rows.items[i];
+		row->z = (double)row->self - (double)row->base_self;
+		if (row->z == 0) // less than any change of its own
+			row->z = ((double)row->total - (double)row->base_total) * 1e-20;
+	}
+}
+
 // Weights are periods; what tells how sure a share is is the number of samples, so
 // each weight stands for as many samples as the average of its profile makes of it.
 void profile_compare(struct function_table *table, const struct profile *profile) {
+	if (profile->metric) {
+		compare_exactly(table);
+		return;
+	}
 	double after = (double)profile->samples, before = (double)profile->base_samples;
 	for (size_t i = 0; i < table->rows.count; i++) {
 		struct function_row *row = &table->rows.items[i];

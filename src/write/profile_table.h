@@ -8,7 +8,8 @@ struct function_row {
 	uint32_t name, module;
 	uint64_t self, total; // a stack counts once in the total, however often the name is in it
 	uint64_t base_self, base_total;
-	double z; // how many standard deviations the change of the share of `self` is; see profile_compare()
+	double z; // how many standard deviations the change of the share of `self` is; see profile_compare().
+		  // Of heap profiles the change itself.
 };
 
 struct function_table {

@@ -91,7 +91,10 @@ static int speedscope_finish(struct sink *sink) {
 	const char *event = profile_event_name(profile);
 	json_string(json, "type", "sampled");
 	json_string(json, "name", *event ? event : "samples");
-	json_string(json, "unit", profile_in_nanoseconds(profile) ? "nanoseconds" : "none");
+	json_string(json, "unit",
+		    profile_in_nanoseconds(profile) ? "nanoseconds"
+		    : profile_in_bytes(profile)     ? "bytes"
+						    : "none");
 	json_uint(json, "startValue", 0);
 	json_uint(json, "endValue", profile_node(profile, PROFILE_ROOT)->total);
 	append_samples(&frames, profile);

@@ -8,11 +8,13 @@
 #include "base/log.h"
 #include "capture/bpf/copies.h"
 #include "capture/bpf/counting.h"
+#include "capture/bpf/heap.h"
 #include "capture/bpf/lane.h"
 #include "capture/bpf/points.h"
 #include "capture/bpf/sample_event.h"
 #include "capture/bpf/sampling.h"
 #include "capture/capture.h"
+#include "capture/kernel_version.h"
 #include "capture/tasks.h"
 #include "tracelet.skel.h"
 
@@ -25,7 +27,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 // The kernel's run-time statistics cost some 65 ns a run, as much as the rest of a
@@ -104,14 +105,6 @@ static const struct {
 static const char *const irq_programs[] = {"on_irq_entry",    "on_irq_exit",    "on_softirq_entry",
 					   "on_softirq_exit", "on_timer_entry", "on_timer_exit"};
 
-static bool kernel_at_least(unsigned major, unsigned minor) {
-	struct utsname name;
-	unsigned have_major = 0, have_minor = 0;
-	uname(&name);
-	sscanf(name.release, "%u.%u", &have_major, &have_minor);
-	return have_major > major || (have_major == major && have_minor >= minor);
-}
-
 // Read between two readings of the other clock, which keeps the error below a microsecond.
 static uint64_t boot_offset(void) {
 	uint64_t best = UINT64_MAX, offset = 0;
@@ -162,6 +155,7 @@ static int load(struct capture *capture, const struct capture_options *options, 
 					   programs->maps.looks};
 	for (size_t i = 0; i < ARRAY_SIZE(sampling_maps); i++)
 		bpf_map__set_autocreate(sampling_maps[i], options->sources[RECORD_SOURCE_SAMPLE]);
+	programs_without_heap(programs);
 	bpf_program__set_autoload(programs->progs.on_sample, options->sample_frequency);
 	bpf_program__set_autoload(programs->progs.on_blocked, options->off_cpu);
 	bpf_program__set_autoattach(programs->progs.flush_lane, false);

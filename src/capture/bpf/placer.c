@@ -24,11 +24,13 @@ static void *place_all(void *context) {
 		size_t count = placer->keys.count;
 		CLEANUP_FREE uint32_t *keys = placer->keys.items;
 		CLEANUP_FREE int *maps = placer->maps.items;
+		placer->working = true;
 		memset(&placer->keys, 0, sizeof(placer->keys));
 		memset(&placer->maps, 0, sizeof(placer->maps));
 		pthread_mutex_unlock(&placer->lock);
 		place(placer->into, keys, maps, (uint32_t)count);
 		pthread_mutex_lock(&placer->lock);
+		placer->working = false;
 	}
 	pthread_mutex_unlock(&placer->lock);
 	return NULL;
@@ -49,6 +51,13 @@ void placer_put(struct placer *placer, uint32_t key, int map) {
 	array_push(&placer->maps, map);
 	pthread_cond_signal(&placer->wake);
 	pthread_mutex_unlock(&placer->lock);
+}
+
+bool placer_is_idle(struct placer *placer) {
+	pthread_mutex_lock(&placer->lock);
+	bool idle = !placer->working && !placer->keys.count;
+	pthread_mutex_unlock(&placer->lock);
+	return idle;
 }
 
 void placer_stop(struct placer *placer) {

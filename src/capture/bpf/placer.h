@@ -11,7 +11,7 @@
 
 struct placer {
 	pthread_t thread;
-	bool running, ending;
+	bool running, ending, working;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	ARRAY(uint32_t) keys; // under the lock, as all that follows
@@ -21,4 +21,5 @@ struct placer {
 
 int placer_start(struct placer *placer, int into);             // 0 or -errno
 void placer_put(struct placer *placer, uint32_t key, int map); // which is the placer's from now on
+bool placer_is_idle(struct placer *placer);                    // all are in their places
 void placer_stop(struct placer *placer);                       // also of one that was not started

@@ -5,8 +5,7 @@
 //
 // Searches keep their state in memory: the verifier takes what comes from there
 // as unknown and looks at each loop once, not at every way through it.
-#include "capture/bpf/emit.h"
-#include "capture/bpf/sample.h"
+#include "capture/bpf/walk.h"
 
 #include <asm/ptrace.h>
 #include <linux/bpf_perf_event.h>
@@ -69,31 +68,7 @@ static __always_inline void ask_for_a_look(void) {
 		bpf_ringbuf_output(&looks, &nothing, sizeof(nothing), BPF_RB_FORCE_WAKEUP);
 }
 
-struct walk {
-	struct batch batch;
-	struct record_sample sample;
-	uint64_t addresses[SAMPLE_ADDRESSES];
-	struct sample_copied copied;
-	uint8_t copy[(SAMPLE_COPY_PAGES + 1) * SAMPLE_COPY_PAGE];
-	// up to here it may go to the ring; from here on it is ours
-	struct row_registers registers;
-	struct kernel_row row;
-	uint32_t space, file, low, high;
-	uint64_t start, end; // of the mapping that was found last
-	uint32_t unknown;    // code was met that the loader has not told about yet
-	uint32_t exact;      // the address is where the thread was, not where a call returns to
-	uint64_t bias;
-};
-
-// A sample may come in the middle of a switch: each has a walk of its own.
-enum { WALK_OF_SAMPLE, WALK_OF_SWITCH, WALK_COUNT };
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, WALK_COUNT);
-	__type(key, uint32_t);
-	__type(value, struct walk);
-} walks SEC(".maps");
+struct walks walks SEC(".maps");
 
 // Samples have most of their callers in common, also those of several processes that run the same
 // program: the rows that were found last.
@@ -114,10 +89,6 @@ struct {
 	__type(key, uint32_t);
 	__type(value, struct memory);
 } memories SEC(".maps");
-
-static __always_inline struct walk *walk_of(uint32_t which) {
-	return bpf_map_lookup_elem(&walks, &which);
-}
 
 // ---- searching ----
 
@@ -313,6 +284,36 @@ static __always_inline uint32_t walk_user_stack(struct walk *walk, uint32_t whic
 			walk->sample.head.flags |= SAMPLE_STACK_COMPLETE;
 		if (result != ROW_STEPPED)
 			return frames + 1;
+	}
+	walk->sample.head.flags |= SAMPLE_STACK_CUT;
+	return frames;
+}
+
+__attribute__((noinline)) int walk_callers(uint64_t pc, uint64_t stack, uint64_t frame, uint32_t which) {
+	enum { HASH_FACTOR = 0x9e3779b1 };
+	struct walk *walk = walk_of(which);
+	uint32_t frames = 0, pid = bpf_get_current_pid_tgid() >> 32;
+	if (!walk)
+		return 0;
+	uint32_t *space = bpf_map_lookup_elem(&space_ids, &pid);
+	walk->space = space ? *space : 0;
+	walk->start = walk->end = walk->hash = 0;
+	walk->unknown = walk->exact = 0;
+	walk->sample.head.flags = 0;
+	walk->registers = (struct row_registers){.pc = pc, .stack = stack, .frame = frame};
+	for (; frames < SAMPLE_MOST_FRAMES; frames++) {
+		uint64_t address = walk->registers.pc;
+		walk->addresses[frames & (SAMPLE_ADDRESSES - 1)] = address;
+		walk->hash = (walk->hash ^ address) * HASH_FACTOR;
+		walk->hash ^= walk->hash >> 29;
+		int result = step_up(1, which);
+		if (result == ROW_FINISHED)
+			walk->sample.head.flags |= SAMPLE_STACK_COMPLETE;
+		if (result != ROW_STEPPED) {
+			if (walk->unknown)
+				ask_for_a_look();
+			return frames + 1;
+		}
 	}
 	walk->sample.head.flags |= SAMPLE_STACK_CUT;
 	return frames;

@@ -79,7 +79,7 @@ struct sampling {
 	int wake;                  // an eventfd: the thread is to look
 	struct ring_buffer *looks; // the programs ask it to, too
 	bool asked;                // by them
-	bool ending;
+	bool ending, settled;      // settled: has looked around
 	pthread_mutex_t lock;
 	struct buffer collected; // spool blocks, under the lock
 	uint64_t until;          // all mappings before this time are there; under the lock
@@ -514,6 +514,7 @@ static void *watch(void *context) {
 	*look = (struct pollfd){.fd = ring_buffer__epoll_fd(sampling->looks), .events = POLLIN};
 	look_around(sampling, sampling->begun);
 	take_all_changes(sampling);
+	__atomic_store_n(&sampling->settled, true, __ATOMIC_RELEASE);
 	be_quick();
 	struct timespec time = {0};
 	while (!__atomic_load_n(&sampling->ending, __ATOMIC_ACQUIRE)) {
@@ -648,6 +649,11 @@ int sampling_start(struct sampling **result, struct tracelet *programs,
 	}
 	*result = sampling;
 	return 0;
+}
+
+bool sampling_is_settled(struct sampling *sampling) {
+	return __atomic_load_n(&sampling->settled, __ATOMIC_ACQUIRE) &&
+	       (!sampling->maker || table_maker_is_idle(sampling->maker));
 }
 
 uint64_t sampling_collect(struct sampling *sampling, struct spool *spool) {

@@ -27,6 +27,9 @@ bool sampling_has_cycles(void); // on every CPU: few virtual machines have
 int sampling_start(struct sampling **sampling, struct tracelet *programs,
 		   const struct sampling_options *options);
 
+// The code that was there in the beginning is known, and its tables are made.
+bool sampling_is_settled(struct sampling *sampling);
+
 // Hands over the mappings that have been seen. Returns the time before which there are no others.
 uint64_t sampling_collect(struct sampling *sampling, struct spool *spool);
 // Hands over the rest, and frees. Both may be NULL.

@@ -26,7 +26,7 @@ struct table_maker {
 	struct tracelet *programs;
 	struct placer placer;
 	pthread_t thread;
-	bool running, ending;
+	bool running, ending, working;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	ARRAY(struct unfinished) queue; // under the lock
@@ -186,9 +186,11 @@ static void *make_all(void *context) {
 			continue;
 		}
 		struct unfinished file = take_smallest(maker);
+		maker->working = true;
 		pthread_mutex_unlock(&maker->lock);
 		make(maker, &file);
 		pthread_mutex_lock(&maker->lock);
+		maker->working = false;
 	}
 	pthread_mutex_unlock(&maker->lock);
 	say_what_it_took(maker);
@@ -217,6 +219,13 @@ void table_maker_add(struct table_maker *maker, uint32_t file, struct elf_object
 	array_push(&maker->queue, (struct unfinished){.object = object, .base = base, .file = file});
 	pthread_cond_signal(&maker->wake);
 	pthread_mutex_unlock(&maker->lock);
+}
+
+bool table_maker_is_idle(struct table_maker *maker) {
+	pthread_mutex_lock(&maker->lock);
+	bool idle = !maker->working && !maker->queue.count;
+	pthread_mutex_unlock(&maker->lock);
+	return idle && placer_is_idle(&maker->placer);
 }
 
 void table_maker_stop(struct table_maker *maker) {

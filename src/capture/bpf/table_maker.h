@@ -5,6 +5,7 @@
 // the stacks of 26 samples are copied instead; a cache of them is 4 MB on disk.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct elf_object;
@@ -16,4 +17,5 @@ int table_maker_start(struct table_maker **maker, struct tracelet *programs); //
 // The file's table, with addresses counted from `base`. The object is used until the maker stops.
 void table_maker_add(struct table_maker *maker, uint32_t file, struct elf_object *object, uint64_t base);
 
-void table_maker_stop(struct table_maker *maker); // what has not been begun is left out
+bool table_maker_is_idle(struct table_maker *maker); // all tables that were asked for are there
+void table_maker_stop(struct table_maker *maker);    // what has not been begun is left out

@@ -1,0 +1,227 @@
+#include "base/json_read.h"
+
+#include "base/utf8.h"
+
+#include <stdlib.h>
+
+enum { DEEPEST = 64 };
+
+static void fail(struct json_reader *reader) {
+	reader->failed = true;
+	reader->at = reader->end;
+}
+
+// The next byte that is no blank, which stays; 0 at the end.
+static char peek(struct json_reader *reader) {
+	while (reader->at < reader->end &&
+	       (*reader->at == ' ' || *reader->at == '\n' || *reader->at == '\t' || *reader->at == '\r'))
+		reader->at++;
+	return reader->at < reader->end ? *reader->at : 0;
+}
+
+static bool take(struct json_reader *reader, char expected) {
+	if (peek(reader) != expected) {
+		fail(reader);
+		return false;
+	}
+	reader->at++;
+	return true;
+}
+
+bool json_is(const struct json_piece *piece, const char *text) {
+	return strlen(text) == piece->size && memcmp(piece->text, text, piece->size) == 0;
+}
+
+// ---- what holds others ----
+
+bool json_enter(struct json_reader *reader, char bracket) {
+	reader->fresh = true;
+	return take(reader, bracket);
+}
+
+static bool next(struct json_reader *reader, char close) {
+	bool first = reader->fresh;
+	reader->fresh = false;
+	if (reader->failed)
+		return false;
+	if (peek(reader) == close) {
+		reader->at++;
+		return false;
+	}
+	return first || take(reader, ',');
+}
+
+static struct json_piece take_string(struct json_reader *reader) {
+	struct json_piece piece = {.text = ""};
+	if (!take(reader, '"'))
+		return piece;
+	const char *begin = reader->at;
+	for (; reader->at < reader->end; reader->at++) {
+		if (*reader->at == '"') {
+			piece = (struct json_piece){begin, (size_t)(reader->at++ - begin)};
+			return piece;
+		}
+		if (*reader->at == '\\' && ++reader->at == reader->end)
+			break;
+	}
+	fail(reader);
+	return piece;
+}
+
+bool json_member(struct json_reader *reader, struct json_piece *key) {
+	if (!next(reader, '}'))
+		return false;
+	*key = take_string(reader);
+	return take(reader, ':');
+}
+
+bool json_item(struct json_reader *reader) {
+	return next(reader, ']');
+}
+
+// ---- values ----
+
+static bool is_plain(char c) {
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+' ||
+	       c == '-' || c == '.';
+}
+
+// A number, true, false or null.
+static struct json_piece take_plain(struct json_reader *reader) {
+	peek(reader);
+	const char *begin = reader->at;
+	while (reader->at < reader->end && is_plain(*reader->at))
+		reader->at++;
+	struct json_piece piece = {begin, (size_t)(reader->at - begin)};
+	if (!piece.size)
+		fail(reader);
+	return piece;
+}
+
+static void skip(struct json_reader *reader, unsigned depth) {
+	struct json_piece key;
+	if (depth == DEEPEST) {
+		fail(reader);
+		return;
+	}
+	switch (peek(reader)) {
+	case '{':
+		json_enter(reader, '{');
+		while (json_member(reader, &key))
+			skip(reader, depth + 1);
+		break;
+	case '[':
+		json_enter(reader, '[');
+		while (json_item(reader))
+			skip(reader, depth + 1);
+		break;
+	case '"':
+		take_string(reader);
+		break;
+	default:
+		take_plain(reader);
+	}
+}
+
+void json_skip(struct json_reader *reader) {
+	skip(reader, 0);
+	reader->fresh = false;
+}
+
+// A number with a fraction or an exponent.
+static uint64_t real_to_uint(struct json_reader *reader, const struct json_piece *piece) {
+	char text[64], *end;
+	size_t size = MIN(piece->size, sizeof(text) - 1);
+	memcpy(text, piece->text, size);
+	text[size] = 0;
+	double value = strtod(text, &end);
+	if (*end || end == text || !(value >= 0)) {
+		fail(reader);
+		return 0;
+	}
+	return value < 18446744073709551615.0 ? (uint64_t)value : UINT64_MAX;
+}
+
+uint64_t json_read_uint(struct json_reader *reader) {
+	struct json_piece piece = take_plain(reader);
+	uint64_t value = 0;
+	for (size_t i = 0; i < piece.size; i++) {
+		unsigned digit = (unsigned)piece.text[i] - '0';
+		if (digit > 9)
+			return real_to_uint(reader, &piece);
+		if (__builtin_mul_overflow(value, 10u, &value) ||
+		    __builtin_add_overflow(value, digit, &value))
+			return UINT64_MAX;
+	}
+	return value;
+}
+
+bool json_read_bool(struct json_reader *reader) {
+	struct json_piece piece = take_plain(reader);
+	if (!json_is(&piece, "true") && !json_is(&piece, "false"))
+		fail(reader);
+	return json_is(&piece, "true");
+}
+
+// ---- strings ----
+
+// The four digits behind "\u"; UINT32_MAX: there are none.
+static uint32_t hex4(const char *at, const char *end) {
+	uint32_t value = 0;
+	if (end - at < 4)
+		return UINT32_MAX;
+	for (int i = 0; i < 4; i++) {
+		char c = at[i];
+		int digit = c >= '0' && c <= '9'                 ? c - '0'
+			    : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
+								 : -1;
+		if (digit < 0)
+			return UINT32_MAX;
+		value = value << 4 | (uint32_t)digit;
+	}
+	return value;
+}
+
+// `at` is behind "\u"; past it, and past the second half of a pair.
+static const char *append_unicode(struct buffer *out, const char *at, const char *end) {
+	enum { REPLACEMENT = 0xfffd };
+	uint32_t point = hex4(at, end), low;
+	if (point == UINT32_MAX)
+		return NULL;
+	at += 4;
+	if (point >= 0xd800 && point < 0xdc00 && end - at >= 6 && at[0] == '\\' && at[1] == 'u' &&
+	    (low = hex4(at + 2, end)) >= 0xdc00 && low < 0xe000) {
+		point = 0x10000 + ((point - 0xd800) << 10) + (low - 0xdc00);
+		at += 6;
+	}
+	utf8_append(out, !point || (point >= 0xd800 && point < 0xe000) ? REPLACEMENT : point);
+	return at;
+}
+
+void json_read_text(struct json_reader *reader, struct buffer *out) {
+	static const char escapes[] = "\"\"\\\\//b\bf\fn\nr\rt\t";
+	struct json_piece piece = take_string(reader);
+	const char *at = piece.text, *end = piece.text + piece.size;
+	while (at < end) {
+		const char *backslash = memchr(at, '\\', (size_t)(end - at));
+		const char *stop = backslash ? backslash : end;
+		buffer_append(out, at, (size_t)(stop - at));
+		at = stop;
+		if (!backslash)
+			break;
+		const char *escape = escapes; // pairs: how it is written, what it is
+		while (*escape && *escape != backslash[1])
+			escape += 2;
+		at += 2;
+		if (*escape)
+			buffer_append(out, escape + 1, 1);
+		else
+			at = backslash[1] == 'u' ? append_unicode(out, at, end) : NULL;
+		if (!at) {
+			fail(reader);
+			return;
+		}
+	}
+	if (out->size && memchr(out->data, 0, out->size))
+		fail(reader);
+}

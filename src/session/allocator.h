@@ -1,0 +1,15 @@
+// Which allocator a running process uses, and where its functions are.
+#pragma once
+
+#include "base/array.h"
+#include "capture/bpf/heap.h"
+
+struct allocator {
+	char *name;                      // the file that has it
+	ARRAY(struct heap_place) places; // no two the same
+	ARRAY(char *) paths;             // which the places name
+};
+
+// 0 or -errno, and why.
+int allocator_find(struct allocator *allocator, pid_t process, char *why);
+void allocator_free(struct allocator *allocator);

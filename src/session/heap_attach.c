@@ -1,0 +1,190 @@
+// The allocator's functions are watched from outside, by programs in the kernel, and what
+// they tell is added up as it comes. Blocks that were there before are not known: when they
+// are freed, that is passed over.
+#include "session/heap_attach.h"
+
+#include "base/log.h"
+#include "capture/spool.h"
+#include "capture/tasks.h"
+#include "session/allocator.h"
+#include "session/heap_profile.h"
+#include "session/heap_tally.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { RING_SIZE = 32 << 20, DRAIN_MS = 5 };
+
+static volatile sig_atomic_t told_to_end;
+
+static void on_signal(int signal) {
+	told_to_end = 1;
+}
+
+// What would end us ends the window; what waits to be written when nobody reads it is an error.
+static void take_signals(void) {
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaction(signals[i], &(struct sigaction){.sa_handler = on_signal}, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+// Until the time is over, we are told to, or the process ends: then true.
+static bool watch(struct heap_probes *window, struct heap_tally *tally, int process, uint64_t nanoseconds) {
+	uint64_t end = nanoseconds ? clock_monotonic_now() + nanoseconds : UINT64_MAX;
+	bool ended = false;
+	while (!ended && !told_to_end) {
+		uint64_t now = clock_monotonic_now();
+		if (now >= end)
+			break;
+		struct pollfd waiting = {.fd = process, .events = POLLIN};
+		ended = poll(&waiting, 1, (int)MIN((end - now) / 1000000 + 1, DRAIN_MS)) > 0;
+		heap_probes_drain(window, heap_tally_take, tally);
+	}
+	tally->until = clock_monotonic_now(); // to take the programs away takes its time
+	heap_probes_end(window);
+	heap_probes_drain(window, heap_tally_take, tally);
+	return ended;
+}
+
+static void say_losses(const struct heap_probes *window, const struct heap_tally *tally) {
+	struct heap_counts counts = heap_probes_counts(window);
+	if (counts.lost)
+		log_warning("%" PRIu64
+			    " events were lost: the process allocates faster than they can be read",
+			    counts.lost);
+	if (counts.unwalked || counts.crowded)
+		log_warning("%" PRIu64
+			    " blocks have no stack, or are missing: too many threads or stacks at once",
+			    counts.unwalked + counts.crowded);
+	if (tally->cut)
+		log_warning("%" PRIu64 " of %zu stacks do not reach the outermost function", tally->cut,
+			    tally->stacks.count);
+}
+
+static void say_result(const struct heap_tally *tally, bool ended) {
+	uint64_t bytes = 0, blocks = 0;
+	for (uint32_t i = 0; i < tally->area->point_count; i++) {
+		bytes += tally->area->points[i].total_bytes;
+		blocks += tally->area->points[i].total_blocks;
+	}
+	if (log_get_level() >= LOG_NORMAL)
+		fprintf(stderr,
+			"tracelet: %d: %" PRIu64 " bytes in %" PRIu64 " blocks, of which %" PRIu64
+			" bytes are left%s\n",
+			(int)tally->process, bytes, blocks, tally->area->bytes,
+			ended ? "; the process has ended" : "");
+}
+
+static int write_profile(const struct heap_tally *tally, const char *path, const struct heap_time *end) {
+	struct heap_modules modules = {0};
+	struct heap_made *made = heap_make(tally->area, HEAP_WHOLE, end, &modules);
+	int error = dhat_save(path, &made->profile, OUTPUT_REPLACE);
+	if (error)
+		log_error("%s: cannot be written: %s", path, strerror(-error));
+	heap_made_free(made);
+	heap_modules_free(&modules);
+	return error;
+}
+
+static int record(const struct heap_window_options *options, const struct allocator *allocator, int process) {
+	struct heap_probes *window = NULL;
+	struct heap_tally tally;
+	char why[HEAP_WHY_SIZE];
+	int error = heap_probes_open(&window, options->process, RING_SIZE, why);
+	if (!error &&
+	    (error = heap_probes_begin(window, allocator->places.items, allocator->places.count, why)))
+		heap_probes_close(window);
+	if (error) {
+		log_error("%d: %s", (int)options->process, why);
+		return error;
+	}
+	error = heap_tally_init(&tally, options->process);
+	if (!error) {
+		if (log_get_level() >= LOG_NORMAL)
+			fprintf(stderr, "tracelet: %d: watching %zu functions of %s\n", (int)options->process,
+				allocator->places.count, allocator->name);
+		bool ended = watch(window, &tally, process, options->nanoseconds);
+		struct heap_time end = {.ticks = tally.until, .ns = tally.until};
+		say_losses(window, &tally);
+		error = write_profile(&tally, options->output, &end);
+		if (!error)
+			say_result(&tally, ended);
+	}
+	heap_tally_free(&tally);
+	heap_probes_close(window);
+	return error;
+}
+
+// ---- of a process that counts itself ----
+
+static void wait_for(int process, uint64_t nanoseconds) {
+	uint64_t end = clock_monotonic_now() + nanoseconds, now;
+	bool ended = false;
+	while (!ended && !told_to_end && (now = clock_monotonic_now()) < end) {
+		struct pollfd waiting = {.fd = process, .events = POLLIN};
+		ended = poll(&waiting, 1, (int)MIN((end - now) / 1000000 + 1, 1000)) > 0;
+	}
+}
+
+static int ask_library(const struct heap_window_options *options, int process, int heap, uint32_t area) {
+	int error = 0;
+	if (options->nanoseconds) {
+		error = heap_snapshot(heap, area, HEAP_WINDOW_END, "/dev/null"); // it begins here
+		if (!error)
+			wait_for(process, options->nanoseconds);
+	}
+	bool window = options->reset || options->nanoseconds;
+	if (!error)
+		error = heap_snapshot(heap, area, window ? HEAP_WINDOW_END : HEAP_WHOLE, options->output);
+	if (error)
+		log_error("%s: cannot be written: %s", options->output, strerror(-error));
+	return error;
+}
+
+// ---- of any ----
+
+static int attach_or_ask(const struct heap_window_options *options, int process) {
+	struct allocator allocator;
+	char why[HEAP_WHY_SIZE];
+	int heap;
+	uint32_t area;
+	if (heap_find(options->process, &heap, &area) == 0) {
+		int error = ask_library(options, process, heap, area);
+		close(heap);
+		return error;
+	}
+	if (options->reset) {
+		log_error("%d: --reset is for processes that 'tracelet run --heap' has started",
+			  (int)options->process);
+		return -EINVAL;
+	}
+	int error = allocator_find(&allocator, options->process, why);
+	if (error) {
+		log_error("%d: no heap profile: %s", (int)options->process, why);
+		return error;
+	}
+	error = record(options, &allocator, process);
+	allocator_free(&allocator);
+	return error;
+}
+
+int heap_attach(const struct heap_window_options *options) {
+	int process = (int)syscall(SYS_pidfd_open, options->process, 0);
+	if (process < 0) {
+		int error = -errno;
+		log_error("%d: %s", (int)options->process,
+			  error == -ESRCH ? "there is no such process" : strerror(-error));
+		return error;
+	}
+	take_signals();
+	int error = attach_or_ask(options, process);
+	close(process);
+	return error;
+}

@@ -1,0 +1,119 @@
+// Allocates when it is told to: a word on standard input, its answer on standard output. What
+// each word allocates is known to the unit.
+#include <malloc.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define APART __attribute__((noinline, noclone))
+
+static void *volatile kept;
+static void *before;
+
+APART static void *give(size_t size) {
+	void *block = malloc(size);
+	kept = block;
+	return block;
+}
+
+APART static void take(void *block) {
+	kept = block;
+	free(block);
+}
+
+// 1000 blocks of 10 bytes, all of which go.
+APART static void plain(void) {
+	static void *blocks[1000];
+	for (int i = 0; i < 1000; i++)
+		blocks[i] = give(10);
+	for (int i = 0; i < 1000; i++)
+		take(blocks[i]);
+}
+
+// 7 blocks of 100 bytes, of which 2 stay.
+APART static void leaks(void) {
+	for (int i = 0; i < 7; i++) {
+		void *block = give(100);
+		if (i % 2 == 0 || i == 1)
+			take(block);
+	}
+}
+
+// 8 blocks, 723 bytes.
+APART static void all_ways(void) {
+	void *block = NULL;
+	take(calloc(3, 7));
+	take(realloc(NULL, 33));
+	take(reallocarray(NULL, 4, 11));
+	take(memalign(64, 65));
+	take(aligned_alloc(32, 96));
+	take(memalign(64, 130));
+	if (posix_memalign(&block, 128, 257) == 0)
+		take(block);
+	take(give(77));
+}
+
+// 24, 24000 and 12 bytes; the last stays.
+APART static void resized(void) {
+	void *block = give(24);
+	void *other = malloc(40);
+	block = realloc(block, 24000);
+	kept = realloc(block, 12);
+	take(other);
+}
+
+// Blocks from before that go now.
+APART static void release(void) {
+	take(before);
+	before = NULL;
+}
+
+static void *in_thread(void *unused) {
+	(void)unused;
+	for (int i = 0; i < 5000; i++)
+		take(give(48));
+	return NULL;
+}
+
+APART static void threads(void) {
+	pthread_t thread[4];
+	for (int i = 0; i < 4; i++)
+		pthread_create(&thread[i], NULL, in_thread, NULL);
+	for (int i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+}
+
+// How much of the CPU it takes to make a block and to free it, in nanoseconds.
+APART static void measure(void) {
+	enum { TIMES = 100000 };
+	struct timespec begin, end;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+	for (int i = 0; i < TIMES; i++)
+		take(give(32));
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+	double ns = (double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec);
+	printf("%.1f ", ns / TIMES);
+}
+
+int main(void) {
+	static char room[256]; // so that reading allocates nothing
+	static const struct {
+		const char *word;
+		void (*act)(void);
+	} words[] = {{"plain", plain},     {"leaks", leaks},     {"all-ways", all_ways}, {"resized", resized},
+		     {"release", release}, {"threads", threads}, {"measure", measure}};
+	static char answers[256];
+	setvbuf(stdin, NULL, _IONBF, 0);
+	setvbuf(stdout, answers, _IOLBF, sizeof(answers));
+	before = malloc(5555);
+	while (fgets(room, sizeof(room), stdin)) {
+		room[strcspn(room, "\n")] = 0;
+		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+			if (strcmp(words[i].word, room) == 0)
+				words[i].act();
+		printf("done\n");
+	}
+	return 0;
+}
