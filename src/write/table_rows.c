@@ -523,14 +523,14 @@ static void take_pmu(struct table *table, const struct event *event) {
 	bool of_test = event->tid || event->cpu == CPU_NONE;
 	struct cell *row = table->row;
 	row[0] = cell_text(event->counter.name);
-	row[1] = text_of(table, of_test ? "test" : "core");
+	row[1] = table_text(table, of_test ? "test" : "core");
 	if (!of_test)
 		row[2] = cell_uint(event->cpu);
 	if (event->tid) {
 		row[3] = cell_uint(event->tid);
-		row[4] = text_of(table, describer_thread(&table->describer, event->tid));
+		row[4] = table_text(table, describer_thread(&table->describer, event->tid));
 	}
-	row[5] = since_start(table, event->time);
+	row[5] = table_time(table, event->time);
 	row[6] = cell_real(event->counter.value);
 	row[7] = cell_text(event->counter.unit);
 	table_row(table);
