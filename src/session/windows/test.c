@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include <strings.h>
+#include <tlhelp32.h>
 
 // ---- the command ----
 
@@ -151,21 +152,24 @@ bool test_wait_tree(struct test *test, double seconds) {
 	return true;
 }
 
+// Of all processes those in the job: what the job itself tells is not to be had everywhere.
 void test_processes(const struct test *test, process_array *processes) {
-	enum { MOST = 1024 };
-	struct {
-		JOBOBJECT_BASIC_PROCESS_ID_LIST list;
-		ULONG_PTR more[MOST];
-	} ids = {.list = {.NumberOfAssignedProcesses = MOST}};
+	HANDLE snapshot = CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0);
+	PROCESSENTRY32W entry = {.dwSize = sizeof(entry)};
 	if (WaitForSingleObject(test->process, 0) == WAIT_TIMEOUT)
 		array_push(processes, test->pid);
-	if (!test->job ||
-	    (!QueryInformationJobObject(test->job, JobObjectBasicProcessIdList, &ids, sizeof(ids), NULL) &&
-	     GetLastError() != ERROR_MORE_DATA))
+	if (snapshot == INVALID_HANDLE_VALUE)
 		return;
-	for (DWORD i = 0; i < ids.list.NumberOfProcessIdsInList; i++)
-		if ((DWORD)ids.list.ProcessIdList[i] != test->pid)
-			array_push(processes, (DWORD)ids.list.ProcessIdList[i]);
+	for (BOOL more = Process32FirstW(snapshot, &entry); more; more = Process32NextW(snapshot, &entry)) {
+		HANDLE process = OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, FALSE, entry.th32ProcessID);
+		BOOL inside = FALSE;
+		if (process && test->job && IsProcessInJob(process, test->job, &inside) && inside &&
+		    entry.th32ProcessID != test->pid)
+			array_push(processes, entry.th32ProcessID);
+		if (process)
+			CloseHandle(process);
+	}
+	CloseHandle(snapshot);
 }
 
 void test_end_tree(struct test *test, UINT code) {
@@ -177,16 +181,23 @@ void test_end_tree(struct test *test, UINT code) {
 	test_wait_tree(test, KILL_TIME / 1000);
 }
 
-static double seconds_of(LARGE_INTEGER time) {
-	return (double)time.QuadPart / 1e7;
+static double seconds_of(uint64_t ticks) {
+	return (double)ticks / 1e7;
 }
 
+// Of the whole job, or at least of the test itself.
 double test_cpu_seconds(const struct test *test) {
 	JOBOBJECT_BASIC_ACCOUNTING_INFORMATION job = {0};
-	if (!test->job || !QueryInformationJobObject(test->job, JobObjectBasicAccountingInformation, &job,
-						     sizeof(job), NULL))
-		return 0;
-	return seconds_of(job.TotalUserTime) + seconds_of(job.TotalKernelTime);
+	FILETIME created, exited, kernel = {0}, user = {0};
+	if (test->job)
+		QueryInformationJobObject(test->job, JobObjectBasicAccountingInformation, &job, sizeof(job),
+					  NULL);
+	GetProcessTimes(test->process, &created, &exited, &kernel, &user);
+	double own = seconds_of((uint64_t)kernel.dwHighDateTime << 32 | kernel.dwLowDateTime) +
+		     seconds_of((uint64_t)user.dwHighDateTime << 32 | user.dwLowDateTime);
+	double all = seconds_of((uint64_t)job.TotalUserTime.QuadPart) +
+		     seconds_of((uint64_t)job.TotalKernelTime.QuadPart);
+	return MAX(own, all);
 }
 
 DWORD test_exit_code(const struct test *test) {
