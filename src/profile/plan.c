@@ -44,6 +44,27 @@ void plan_missing(const struct plan *plan, struct buffer *text) {
 
 // ---- for people ----
 
+#ifdef _WIN32
+// There WPR records, and it knows them all.
+static bool recorded_here(const struct system_keyword *keyword) {
+	return true;
+}
+
+static const char *state_here(const struct plan *plan, const struct system_keyword *keyword) {
+	return "recorded by WPR";
+}
+
+static const char *stack_here(const char *stack) {
+	return "recorded by WPR";
+}
+
+static void show_keyword(const struct plan *plan, const struct system_keyword *keyword, struct buffer *text) {
+	buffer_printf(text, "  %-24s %s\n", keyword->name, state_here(plan, keyword));
+}
+#else
+#define recorded_here keyword_recorded
+#define stack_here    stack_state
+
 // "recorded" is not the whole truth of what is only there on request, or in part.
 static const char *state_here(const struct plan *plan, const struct system_keyword *keyword) {
 	return keyword->source == RECORD_SOURCE_SAMPLE && plan->samples_on_request ? "recorded with --sample"
@@ -58,6 +79,7 @@ static void show_keyword(const struct plan *plan, const struct system_keyword *k
 		buffer_printf(text, " (%s)", keyword->part);
 	buffer_printf(text, "\n");
 }
+#endif
 
 static void show_collector(const struct plan_collector *collector, struct buffer *text) {
 	buffer_printf(text, "  %-24s %u KB x %u%s", collector->id, collector->buffer_size, collector->buffers,
@@ -92,7 +114,7 @@ void plan_show(const struct plan *plan, struct buffer *text) {
 	for (int i = 0; i < STACK_COUNT; i++)
 		if (plan->stacks[i]) {
 			buffer_printf(text, "%s  %-24s %s\n", heading ? "" : "\nstacks\n", stack_names[i],
-				      stack_state(stack_names[i]));
+				      stack_here(stack_names[i]));
 			heading = true;
 		}
 	if (plan->collectors.count)
@@ -116,7 +138,7 @@ static void json_keywords(const struct plan *plan, struct json *json) {
 		json_object(json, NULL);
 		json_string(json, "name", keyword->name);
 		json_string(json, "linux", keyword->linux_events);
-		json_bool(json, "recorded", keyword_recorded(keyword));
+		json_bool(json, "recorded", recorded_here(keyword));
 		json_string(json, "state", state_here(plan, keyword));
 		json_string(json, "part", keyword->part);
 		json_close_object(json);
@@ -129,7 +151,7 @@ static void json_keywords(const struct plan *plan, struct json *json) {
 			continue;
 		json_object(json, NULL);
 		json_string(json, "name", stack_names[i]);
-		json_string(json, "state", stack_state(stack_names[i]));
+		json_string(json, "state", stack_here(stack_names[i]));
 		json_close_object(json);
 	}
 	json_close_array(json);

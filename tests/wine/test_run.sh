@@ -68,9 +68,12 @@ check_match "the trace is told as an attachment" '^\[\[ATTACHMENT\|Z:.*child_.*\
 check_match "and to Azure" '^##vso\[artifact.upload .*\]Z:.*child_.*\.etl$' "$stderr"
 
 begin
-echo '<WindowsPerformanceRecorder/>' >mine.wprp
-check_run "a profile of the user's" 0 tracelet run --profile 'mine.wprp!Mine.Verbose.File' -- "$child" exit 0
-check_match "is handed to wpr.exe" '^\[-start\] \[mine\.wprp!Mine\.Verbose\] \[-filemode\]' wpr/log
+"$source/build/tracelet" profile export >mine.wprp
+check_run "a profile of the user's" 0 tracelet run --profile 'mine.wprp!embedded.Verbose.File' -- "$child" exit 0
+check_match "is handed to wpr.exe" '^\[-start\] \[mine\.wprp!embedded\.Verbose\] \[-filemode\]' wpr/log
+sed 's/<\/Profiles>//' mine.wprp >broken.wprp
+check_run "one that WPR would not take" 0 tracelet run --profile broken.wprp -- "$child" exit 0
+check_match "is told with its line" 'warning: profile broken.wprp:[0-9]+:[0-9]+: mismatched tag.*recording with embedded' "$stderr"
 check_run "one that is not there" 0 tracelet run --profile missing.wprp -- "$child" exit 0
 check_match "is a warning" 'warning: profile missing.wprp.*recording with embedded' "$stderr"
 check_run "and an error with --strict" 125 tracelet run --strict --profile missing.wprp -- "$child" exit 0
@@ -86,5 +89,5 @@ check "traces there" test -e "$(ls out/child_*.etl)"
 rm tracelet.ini
 for i in 1 2 3; do tracelet run --quiet --name old$i --output-dir kept -- "$child" exit 0; done
 check_run "the folder's limit" 0 tracelet run --quiet --name new --output-dir kept --max-total-size 150 -- "$child" exit 0
-check_equal "costs the oldest" "new old3" "$(cd kept && echo *.etl | sed 's/_[0-9]*_[0-9]*\.etl//g' | tr ' ' '\n' | sort | xargs)"
+check_equal "costs the oldest" "new old2 old3" "$(cd kept && echo *.etl | sed 's/_[0-9]*_[0-9]*\.etl//g' | tr ' ' '\n' | sort | xargs)"
 check_match "and is noted" '"deleted":\[\{"test":"old1"' kept/manifest.jsonl

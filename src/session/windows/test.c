@@ -161,7 +161,7 @@ void test_processes(const struct test *test, process_array *processes) {
 	if (snapshot == INVALID_HANDLE_VALUE)
 		return;
 	for (BOOL more = Process32FirstW(snapshot, &entry); more; more = Process32NextW(snapshot, &entry)) {
-		HANDLE process = OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, FALSE, entry.th32ProcessID);
+		HANDLE process = OpenProcess(PROCESS_QUERY_INFORMATION, FALSE, entry.th32ProcessID);
 		BOOL inside = FALSE;
 		if (process && test->job && IsProcessInJob(process, test->job, &inside) && inside &&
 		    entry.th32ProcessID != test->pid)
