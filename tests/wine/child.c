@@ -93,8 +93,7 @@ int wmain(int argc, wchar_t **argv) {
 	}
 	if (wcscmp(word, L"break") == 0) {
 		SetConsoleCtrlHandler(note_event, TRUE);
-		puts("ready");
-		fflush(stdout);
+		_write(1, "ready\n", 6);
 		Sleep(60000);
 	}
 	return 0;

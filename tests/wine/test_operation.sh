@@ -36,6 +36,7 @@ for ((i = 0; i < 300; i++)); do
 	[ -s family ] && [ "$(wc -l <family)" = 3 ] && break
 	sleep 0.1
 done
+check_equal "a test of three processes runs" 3 "$(alive | wc -l)"
 check_run "status lists a test" 0 tracelet status
 number=$(awk '$1 == "killed" { print $3 }' "$stdout")
 timeout 60 wine taskkill /f /pid "$number" >/dev/null 2>&1

@@ -91,3 +91,9 @@ for i in 1 2 3; do tracelet run --quiet --name old$i --output-dir kept -- "$chil
 check_run "the folder's limit" 0 tracelet run --quiet --name new --output-dir kept --max-total-size 150 -- "$child" exit 0
 check_equal "costs the oldest" "new old2 old3" "$(cd kept && echo *.etl | sed 's/_[0-9]*_[0-9]*\.etl//g' | tr ' ' '\n' | sort | xargs)"
 check_match "and is noted" '"deleted":\[\{"test":"old1"' kept/manifest.jsonl
+
+begin
+check_run "Ctrl-C is the test's: it ends as it likes" 7 \
+	python3 "$source/tests/cli/helpers/terminal.py" expect=ready send='\x03' -- wine "$build/tracelet.exe" run -- "$child" break
+check "and is traced to its end" test -e "$(trace)"
+check_match "what it printed stays as it is" ready "$stdout"

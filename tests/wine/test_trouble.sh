@@ -32,9 +32,9 @@ check_equal "no wpr.exe at all: the status is the test's" 2 "$status"
 check_match "and one line says so" "warning: no trace: wpr.exe cannot be started .* Windows 10" "$stderr"
 
 begin
-WPR_HANG=start TRACELET_WPR_START_SECONDS=1 run tracelet run -- "$child" exit 3
+WPR_HANG=start TRACELET_WPR_START_SECONDS=4 run tracelet run -- "$child" exit 3
 check_equal "a wpr.exe that hangs at the start: the test is run" 3 "$status"
-check_match "after its limit" "no trace: wpr.exe did not end within 1 s and was killed" "$stderr"
+check_match "after its limit" "no trace: wpr.exe did not end within 4 s and was killed" "$stderr"
 check_match "and what it may have begun is cancelled" '^\[-cancel\]' wpr/log
 begin
 WPR_HANG=stop TRACELET_WPR_STOP_SECONDS=1 run tracelet run -- "$child" exit 3
