@@ -8,6 +8,7 @@
 #include "session/windows/json_scan.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 // ---- JSON ----
