@@ -121,7 +121,7 @@ static int operation_main(const struct asked_for *asked) {
 // ---- a tracer that is gone ----
 
 // Its tracer was killed, or the machine has been started anew since.
-static void clean_up(const struct state *session) {
+void operation_clean_up(const struct state *session) {
 	struct conversion_result result;
 	struct stat file;
 	struct conversion conversion = {.input = session->spool,
@@ -252,21 +252,6 @@ int operation_stop(const struct state *session, enum control_request how, struct
 	if (log >= 0)
 		close(log);
 	if (error) // it died while we asked
-		clean_up(session);
-	return error;
-}
-
-// ---- what is there ----
-
-int operation_list(state_array *sessions) {
-	state_array all = {0};
-	int error = state_list(&all);
-	for (size_t i = 0; !error && i < all.count; i++) {
-		if (all.items[i].stale)
-			clean_up(&all.items[i]);
-		else
-			array_push(sessions, all.items[i]);
-	}
-	array_free(&all);
+		operation_clean_up(session);
 	return error;
 }

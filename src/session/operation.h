@@ -19,6 +19,7 @@ int operation_stop(const struct state *session, enum control_request how, struct
 // The sessions whose tracer is there. Those whose tracer is gone are cleaned up: what they
 // had recorded is made an artifact, and one line tells.
 int operation_list(state_array *sessions);
+void operation_clean_up(const struct state *session); // for that: each system has its own way
 
 // Stops and saves what is being recorded under a name; its end is told in a warning. 0 or -errno.
 int operation_stop_earlier(const char *name);

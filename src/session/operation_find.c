@@ -5,6 +5,19 @@
 #include <errno.h>
 #include <stdio.h>
 
+int operation_list(state_array *sessions) {
+	state_array all = {0};
+	int error = state_list(&all);
+	for (size_t i = 0; !error && i < all.count; i++) {
+		if (all.items[i].stale)
+			operation_clean_up(&all.items[i]);
+		else
+			array_push(sessions, all.items[i]);
+	}
+	array_free(&all);
+	return error;
+}
+
 int operation_find(const char *name, bool tests_too, struct state *session) {
 	state_array sessions = {0};
 	size_t found = 0;

@@ -46,3 +46,7 @@ check_run "the built-in profile is exported" 0 tracelet profile export
 check "the same as on Linux" cmp expected "$stdout"
 check_run "each verb has a help" 0 tracelet help run
 check_run "a verb that is not there is told" 2 tracelet stat
+if [ -e sample.etl ] && python3 -c 'import zipfile; zipfile.ZipFile("sample.etl.zip", "w", zipfile.ZIP_DEFLATED).write("sample.etl")'; then
+	check_run "an .etl.zip file" 0 tracelet convert sample.etl.zip zipped.pb
+	check "is read, too" cmp expected.pb zipped.pb
+fi

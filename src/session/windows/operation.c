@@ -90,7 +90,7 @@ int operation_stop(const struct state *session, enum control_request how, struct
 }
 
 // A test's tracelet.exe was killed: its collectors would record for ever.
-static void clean_up(const struct state *session) {
+void operation_clean_up(const struct state *session) {
 	if (!state_remove(session))
 		return;
 	if (session->operation)
@@ -100,17 +100,4 @@ static void clean_up(const struct state *session) {
 	log_warning("%s is not being recorded any more: %s", session->name,
 		    session->operation ? "Windows has been started anew since"
 				       : "its tracelet.exe is gone, and its trace was dropped");
-}
-
-int operation_list(state_array *sessions) {
-	state_array all = {0};
-	int error = state_list(&all);
-	for (size_t i = 0; !error && i < all.count; i++) {
-		if (all.items[i].stale)
-			clean_up(&all.items[i]);
-		else
-			array_push(sessions, all.items[i]);
-	}
-	array_free(&all);
-	return error;
 }
