@@ -23,7 +23,7 @@ run: all
 
 test:
 	@tools/packages build test guest
-	@tools/test native sanitize windows fuzz guest
+	@tools/test native sanitize windows wine fuzz guest
 
 test-guest: all
 	@tools/packages guest
@@ -57,7 +57,7 @@ clean:
 help:
 	@echo 'make               builds build/tracelet'
 	@echo 'make run           traces the demo tests and says where the traces are'
-	@echo 'make test          all tests: native, sanitizers, Windows build, fuzzers, guest'
+	@echo 'make test          all tests: native, sanitizers, Windows build and wine, fuzzers, guest'
 	@echo 'make test-guest    only those inside a virtual machine'
 	@echo 'make bench         measures what is claimed, against peers'
 	@echo 'make fuzz          fuzzes each reader (TIME=60 seconds each)'

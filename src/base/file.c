@@ -1,20 +1,10 @@
 #include "base/file.h"
+#include "base/system.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#ifdef _WIN32
-#include <io.h>
-#include <windows.h>
-#define O_NOCTTY 0
-#else
+#ifndef _WIN32
 #include <sys/mman.h>
-#define O_BINARY 0
-#endif
-#ifndef O_CLOEXEC
-#define O_CLOEXEC 0
 #endif
 
 enum { OUTPUT_PIECE = 256 * 1024 };
@@ -22,7 +12,7 @@ enum { OUTPUT_PIECE = 256 * 1024 };
 int file_write_all(int fd, const void *bytes, size_t size) {
 	const char *at = bytes;
 	while (size) {
-		ssize_t written = write(fd, at, size > (1u << 30) ? 1u << 30 : (unsigned)size);
+		ssize_t written = system_write(fd, at, size > (1u << 30) ? 1u << 30 : (unsigned)size);
 		if (written < 0 && errno == EINTR)
 			continue;
 		if (written <= 0)
@@ -38,7 +28,7 @@ int file_write_all(int fd, const void *bytes, size_t size) {
 static int open_temporary(const char *path, char **name) {
 	for (unsigned try = 0; try < 1000; try++) {
 		*name = memory_format("%s.%d-%u.tmp", path, (int)getpid(), try);
-		int fd = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_BINARY | O_CLOEXEC, 0666);
+		int fd = system_open(*name, O_WRONLY | O_CREAT | O_EXCL | O_BINARY | O_CLOEXEC, 0666);
 		if (fd >= 0)
 			return fd;
 		int error = errno;
@@ -63,18 +53,14 @@ static char *link_target(const char *path) {
 
 int output_open(struct output *output, const char *path, enum output_mode mode) {
 	*output = (struct output){.fd = STDOUT_FILENO, .mode = mode};
-	if (strcmp(path, "-") == 0) {
-#ifdef _WIN32
-		setmode(STDOUT_FILENO, O_BINARY);
-#endif
+	if (strcmp(path, "-") == 0)
 		return 0;
-	}
 	struct stat status;
-	if (mode == OUTPUT_REPLACE && stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
+	if (mode == OUTPUT_REPLACE && system_stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
 		// A device or pipe (/dev/null, a fifo) is written to, not replaced.
 		if (S_ISDIR(status.st_mode))
 			return -EISDIR;
-		output->fd = open(path, O_WRONLY | O_BINARY | O_CLOEXEC);
+		output->fd = system_open(path, O_WRONLY | O_BINARY | O_CLOEXEC);
 		return output->fd < 0 ? -errno : 0;
 	}
 	output->path = mode == OUTPUT_REPLACE ? link_target(path) : NULL;
@@ -126,9 +112,7 @@ int output_take(struct output *output, struct buffer *buffer) {
 // link() fails where a file of that name exists, rename() would replace it.
 static int rename_to(const char *from, const char *to, enum output_mode mode) {
 #ifdef _WIN32
-	if (!MoveFileExA(from, to, mode == OUTPUT_REPLACE ? MOVEFILE_REPLACE_EXISTING : 0))
-		return GetLastError() == ERROR_ALREADY_EXISTS ? -EEXIST : -EIO;
-	return 0;
+	return system_rename(from, to, mode == OUTPUT_REPLACE) ? -errno : 0;
 #else
 	if (mode == OUTPUT_REPLACE)
 		return rename(from, to) ? -errno : 0;
@@ -167,7 +151,7 @@ void output_abandon(struct output *output) {
 		close(output->fd);
 	output->fd = -1;
 	if (output->temporary)
-		unlink(output->temporary);
+		system_unlink(output->temporary);
 	free(output->temporary);
 	free(output->path);
 	output->temporary = output->path = NULL;
@@ -203,13 +187,9 @@ static int read_whole(struct input *input, int fd) {
 
 int input_open(struct input *input, const char *path) {
 	*input = (struct input){0};
-	if (strcmp(path, "-") == 0) {
-#ifdef _WIN32
-		setmode(STDIN_FILENO, O_BINARY);
-#endif
+	if (strcmp(path, "-") == 0)
 		return read_whole(input, STDIN_FILENO);
-	}
-	int fd = open(path, O_RDONLY | O_BINARY | O_CLOEXEC);
+	int fd = system_open(path, O_RDONLY | O_BINARY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	struct stat status;
@@ -258,12 +238,12 @@ char *file_size_words(uint64_t size, char *text) {
 
 bool file_is_terminal(const char *path) {
 	if (strcmp(path, "-") == 0)
-		return isatty(STDOUT_FILENO);
+		return system_is_terminal(STDOUT_FILENO);
 	struct stat status;
-	if (stat(path, &status) || !S_ISCHR(status.st_mode))
+	if (system_stat(path, &status) || !S_ISCHR(status.st_mode))
 		return false;
-	int fd = open(path, O_WRONLY | O_NOCTTY);
-	bool terminal = fd >= 0 && isatty(fd);
+	int fd = system_open(path, O_WRONLY | O_NOCTTY);
+	bool terminal = fd >= 0 && system_is_terminal(fd);
 	if (fd >= 0)
 		close(fd);
 	return terminal;

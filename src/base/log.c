@@ -1,4 +1,5 @@
 #include "base/log.h"
+#include "base/system.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,8 +19,9 @@ enum log_level log_get_level(void) {
 }
 
 bool log_colours(void) {
-	const char *terminal = getenv("TERM");
-	return isatty(STDERR_FILENO) && !getenv("NO_COLOR") && terminal && strcmp(terminal, "dumb") != 0;
+	const char *terminal = system_variable("TERM");
+	return system_is_terminal(STDERR_FILENO) && !system_variable("NO_COLOR") && terminal &&
+	       strcmp(terminal, "dumb") != 0;
 }
 
 // A name in a message may hold anything: what would break the line or steer the
@@ -44,7 +46,7 @@ static void say(const char *colour, const char *word, const char *format, va_lis
 	size += snprintf(line + size, sizeof(line) - (size_t)size, "%s\n", colours && !*word ? plain : "");
 	progress_shown = false;
 	fflush(stderr);
-	if (write(STDERR_FILENO, line, (size_t)size) < 0)
+	if (system_write(STDERR_FILENO, line, (size_t)size) < 0)
 		return; // there is nobody to tell
 }
 
@@ -70,7 +72,7 @@ void log_verbose(const char *format, ...) {
 }
 
 void log_progress(const char *format, ...) {
-	if (current_level == LOG_QUIET || !isatty(STDERR_FILENO) || (!format && !progress_shown))
+	if (current_level == LOG_QUIET || !system_is_terminal(STDERR_FILENO) || (!format && !progress_shown))
 		return;
 	fputs("\r\033[K", stderr);
 	progress_shown = format != NULL;

@@ -1,31 +1,21 @@
 #include "base/stream.h"
+#include "base/system.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #ifdef _WIN32
 #include <io.h>
 #else
 #include <sys/mman.h>
-#define O_BINARY 0
-#endif
-#ifndef O_CLOEXEC
-#define O_CLOEXEC 0
 #endif
 
 enum { STREAM_PIECE = 256 * 1024 };
 
 int stream_open(struct stream *stream, const char *path) {
 	*stream = (struct stream){.fd = STDIN_FILENO};
-	if (strcmp(path, "-") == 0) {
-#ifdef _WIN32
-		setmode(STDIN_FILENO, O_BINARY);
-#endif
+	if (strcmp(path, "-") == 0)
 		return 0;
-	}
-	stream->fd = open(path, O_RDONLY | O_BINARY | O_CLOEXEC);
+	stream->fd = system_open(path, O_RDONLY | O_BINARY | O_CLOEXEC);
 	if (stream->fd < 0)
 		return -errno;
 	struct stat status;

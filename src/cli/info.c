@@ -21,7 +21,7 @@ static int describe_any(struct look *look, const struct read_options *options, s
 	return error;
 }
 
-static int tell(const char *path, const struct read_options *options) {
+static int tell_about(const char *path, const struct read_options *options) {
 	struct look look;
 	struct buffer out = {0};
 	if (look_open(&look, path))
@@ -67,7 +67,7 @@ static int run(int argc, char **argv, const struct verb *verb) {
 	}
 	array_push(&manifests, NULL);
 	options.manifests = manifests.items;
-	int status = tell(argv[optind], &options);
+	int status = tell_about(argv[optind], &options);
 	array_free(&manifests);
 	return status;
 }

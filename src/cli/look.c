@@ -1,5 +1,6 @@
 #include "cli/look.h"
 #include "base/log.h"
+#include "base/system.h"
 #include "event/blocked.h"
 #include "event/locate.h"
 #include "event/order.h"
@@ -9,7 +10,6 @@
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 int look_open(struct look *look, const char *path) {
 	*look = (struct look){.path = path};
@@ -79,7 +79,8 @@ int look_read(struct look *look, const struct read_options *options, struct tabl
 		.begun = time(NULL),
 	};
 	// A progress line among lines of output helps nobody.
-	struct sink *first = look->lines && isatty(STDOUT_FILENO) ? progress.next : &progress.sink;
+	struct sink *first = look->lines && system_is_terminal(STDOUT_FILENO) ? progress.next
+									      : &progress.sink;
 	int error = reader_read(look->reader, &look->input, look->path, options, tables, first);
 	if (!error)
 		error = sink_finish(first);

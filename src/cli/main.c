@@ -2,10 +2,19 @@
 #include "cli/verb.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/system.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#ifdef _WIN32
+// The others are about what only Linux has.
+static const struct verb *const verbs[] = {
+	&verb_run,     &verb_run_test, &verb_start, &verb_stop,    &verb_cancel,        &verb_status,
+	&verb_convert, &verb_info,     &verb_dump,  &verb_table,   &verb_fold,          &verb_flame,
+	&verb_top,     &verb_diff,     &verb_check, &verb_profile, &verb_settings_show,
+};
+#else
 static const struct verb *const verbs[] = {
 	&verb_run,    &verb_each,    &verb_run_test,      &verb_start,    &verb_stop,
 	&verb_cancel, &verb_status,  &verb_current,       &verb_snapshot, &verb_convert,
@@ -13,6 +22,7 @@ static const struct verb *const verbs[] = {
 	&verb_top,    &verb_diff,    &verb_check,         &verb_stat,     &verb_mark,
 	&verb_junit,  &verb_profile, &verb_settings_show, &verb_doctor,   &verb_heap,
 };
+#endif
 
 int verb_print_help(const struct verb *verb) {
 	fputs(verb->help, stdout);
@@ -92,6 +102,7 @@ static const struct verb *find_verb(const char *name) {
 }
 
 int main(int argc, char **argv) {
+	system_begin(&argc, &argv);
 	const char *word = argc > 1 ? argv[1] : NULL;
 	if (!word) {
 		print_help(stderr);

@@ -24,7 +24,7 @@ static int find_operation(const char *name) {
 		artifact_safe_name(name, safe);
 	int error = operation_find(name ? safe : NULL, false, &session);
 	if (error)
-		return error == -ENOTUNIQ ? EXIT_USAGE : EXIT_FOUND;
+		return error == -EEXIST ? EXIT_USAGE : EXIT_FOUND;
 	attach_to(session.marks);
 	return 0;
 }

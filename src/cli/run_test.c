@@ -1,13 +1,13 @@
 // The positional form for scripts that have it already: an output folder, a time limit, the
 // test. It is `tracelet run` with other manners, and becomes that.
 #include "base/log.h"
+#include "base/system.h"
 #include "cli/verb.h"
 #include "session/words.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 struct options {
 	bool trace;
@@ -25,7 +25,7 @@ static bool take_option(int option, const char *value, void *context) {
 
 // A test is named as its program, without the extension.
 static char *test_name(const char *command) {
-	const char *slash = strrchr(command, '/'), *base = slash && slash[1] ? slash + 1 : command;
+	const char *base = system_base_name(command);
 	const char *dot = strrchr(base, '.');
 	return memory_format("%.*s", dot && dot > base ? (int)(dot - base) : (int)strlen(base), base);
 }
@@ -44,6 +44,18 @@ static void add_flags(const struct settings *settings, struct words *words) {
 
 static bool is_seconds(const char *text) {
 	return *text && strspn(text, "0123456789.") == strlen(text);
+}
+
+static int become_run(struct words *words) {
+#ifdef _WIN32
+	// Windows cannot replace a process; getopt begins anew.
+	optind = 0;
+	return verb_run.run((int)words->count - 1, words->items + 1, &verb_run);
+#else
+	execv("/proc/self/exe", words->items);
+	log_error("cannot start 'tracelet run': %s", strerror(errno));
+	return EXIT_NOT_EXECUTABLE;
+#endif
 }
 
 static int run(int argc, char **argv, const struct verb *verb) {
@@ -78,9 +90,7 @@ static int run(int argc, char **argv, const struct verb *verb) {
 	add_flags(&settings, &words);
 	words_add(&words, "--");
 	words_add_all(&words, command);
-	execv("/proc/self/exe", words.items);
-	log_error("cannot start 'tracelet run': %s", strerror(errno));
-	return EXIT_NOT_EXECUTABLE;
+	return become_run(&words);
 }
 
 const struct verb verb_run_test = {

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/verb.h"
+#include "session/control.h"
 #include "session/operation.h"
 
 #include <errno.h>
@@ -30,7 +31,7 @@ static int find(int argc, char **argv, const struct verb *verb, struct state *se
 	if (optind < argc)
 		artifact_safe_name(argv[optind], name);
 	int error = operation_find(optind < argc ? name : NULL, true, session);
-	return !error ? -1 : error == -ENOTUNIQ ? EXIT_USAGE : EXIT_FOUND;
+	return !error ? -1 : error == -EEXIST ? EXIT_USAGE : EXIT_FOUND;
 }
 
 static int run_current(int argc, char **argv, const struct verb *verb) {

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <unistd.h>
 
 static const enum setting_id flags[] = {
 	SETTING_OUTPUT_DIR,     SETTING_PROFILE,      SETTING_SCOPE,       SETTING_TYPE,
@@ -38,7 +37,7 @@ static int run(int argc, char **argv, const struct verb *verb) {
 	// Whoever calls us is what the operation is about: a script and all it starts.
 	int error = choose_profile(&settings) ? 0 : -EINVAL;
 	if (!error)
-		error = operation_start(&settings, name, settings.pid ? settings.pid : getppid(), artifact);
+		error = operation_start(&settings, name, settings.pid, artifact);
 	if (!error && !settings.quiet)
 		fprintf(stderr, "tracelet: recording %s; 'tracelet stop %s' makes %s\n", name, name,
 			artifact);

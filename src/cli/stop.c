@@ -66,7 +66,7 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		artifact_safe_name(argv[optind], name);
 	int error = operation_find(optind < argc ? name : NULL, false, &session);
 	if (error)
-		return error == -ENOTUNIQ ? EXIT_USAGE : EXIT_FOUND;
+		return error == -EEXIST ? EXIT_USAGE : EXIT_FOUND;
 	return stop(&session, how) ? 0 : EXIT_FOUND;
 }
 

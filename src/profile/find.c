@@ -1,9 +1,9 @@
 #include "profile/find.h"
 #include "profile/builtin.h"
 #include "profile/wprp.h"
+#include "base/system.h"
 
 #include <errno.h>
-#include <sys/stat.h>
 
 // A word alone, as a built-in profile would be called.
 static bool looks_like_name(const char *text) {
@@ -22,7 +22,7 @@ static bool find_in(const struct input *input, const char *selection, enum plan_
 
 int profile_open(struct input *input, const char *path) {
 	struct stat file;
-	if (stat(path, &file) == 0 && S_ISCHR(file.st_mode))
+	if (system_stat(path, &file) == 0 && S_ISCHR(file.st_mode))
 		return -EINVAL; // it may have no end
 	return input_open(input, path);
 }

@@ -44,17 +44,31 @@ void plan_missing(const struct plan *plan, struct buffer *text) {
 
 // ---- for people ----
 
+#ifdef _WIN32
+static const bool by_wpr = true; // which knows all keywords
+#else
+static const bool by_wpr = false;
+#endif
+
 // Why this machine does not record what others do; NULL: there is no such reason.
 static const char *reason_here(plan_why_not *why_not, const struct system_keyword *keyword) {
 	return why_not && keyword->source != NOT_RECORDED ? why_not(keyword->source) : NULL;
 }
 
+static const char *state_here(const struct system_keyword *keyword, const char *reason) {
+	return by_wpr ? "recorded by WPR" : reason ? "not available" : keyword_state(keyword);
+}
+
+static const char *stack_here(const char *stack) {
+	return by_wpr ? "recorded by WPR" : stack_state(stack);
+}
+
 static void show_keyword(plan_why_not *why_not, const struct system_keyword *keyword, struct buffer *text) {
 	const char *reason = reason_here(why_not, keyword);
-	buffer_printf(text, "  %-24s %s", keyword->name, reason ? "not available" : keyword_state(keyword));
-	if (keyword->linux_events)
+	buffer_printf(text, "  %-24s %s", keyword->name, state_here(keyword, reason));
+	if (keyword->linux_events && !by_wpr)
 		buffer_printf(text, ": %s", keyword->linux_events);
-	if (reason || keyword->part)
+	if ((reason || keyword->part) && !by_wpr)
 		buffer_printf(text, " (%s)", reason ? reason : keyword->part);
 	buffer_printf(text, "\n");
 }
@@ -92,7 +106,7 @@ void plan_show(const struct plan *plan, plan_why_not *why_not, struct buffer *te
 	for (int i = 0; i < STACK_COUNT; i++)
 		if (plan->stacks[i]) {
 			buffer_printf(text, "%s  %-24s %s\n", heading ? "" : "\nstacks\n", stack_names[i],
-				      stack_state(stack_names[i]));
+				      stack_here(stack_names[i]));
 			heading = true;
 		}
 	if (plan->collectors.count)
@@ -117,8 +131,8 @@ static void json_keywords(const struct plan *plan, plan_why_not *why_not, struct
 		json_string(json, "name", keyword->name);
 		json_string(json, "linux", keyword->linux_events);
 		const char *reason = reason_here(why_not, keyword);
-		json_bool(json, "recorded", keyword_recorded(keyword) && !reason);
-		json_string(json, "state", reason ? "not available" : keyword_state(keyword));
+		json_bool(json, "recorded", by_wpr || (keyword_recorded(keyword) && !reason));
+		json_string(json, "state", state_here(keyword, reason));
 		if (reason)
 			json_string(json, "reason", reason);
 		json_string(json, "part", keyword->part);
@@ -132,7 +146,7 @@ static void json_keywords(const struct plan *plan, plan_why_not *why_not, struct
 			continue;
 		json_object(json, NULL);
 		json_string(json, "name", stack_names[i]);
-		json_string(json, "state", stack_state(stack_names[i]));
+		json_string(json, "state", stack_here(stack_names[i]));
 		json_close_object(json);
 	}
 	json_close_array(json);

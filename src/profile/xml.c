@@ -1,7 +1,7 @@
 #include "profile/xml.h"
 
-#ifdef HAVE_EXPAT
-#include <expat.h>
+#if defined(HAVE_EXPAT) || defined(_WIN32)
+#include "base/xml_parser.h"
 
 enum {
 	DEEPEST = 64,

@@ -9,8 +9,8 @@
 
 #include <errno.h>
 
-#ifdef HAVE_EXPAT
-#include <expat.h>
+#if defined(HAVE_EXPAT) || defined(_WIN32)
+#include "base/xml_parser.h"
 
 enum { DEEPEST = 64, MOST_ELEMENTS = 1 << 20 };
 

@@ -1,15 +1,13 @@
 #include "session/artifact.h"
+#include "base/system.h"
 #include "base/utf8.h"
+#include "session/sha256.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <nettle/sha2.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 static bool fit_for_a_name(unsigned char byte) {
 	return isalnum(byte) || (byte && strchr("-_.+=@,%~", byte));
@@ -44,14 +42,14 @@ int artifact_make_dir(const char *path) {
 	CLEANUP_FREE char *copy = memory_string(path);
 	for (char *slash = copy + 1; *copy && (slash = strchr(slash, '/')); slash++) {
 		*slash = 0;
-		if (mkdir(copy, 0777) && errno != EEXIST)
+		if (system_make_dir(copy) && errno != EEXIST)
 			return -errno;
 		*slash = '/';
 	}
-	if (mkdir(copy, 0777) && errno != EEXIST)
+	if (system_make_dir(copy) && errno != EEXIST)
 		return -errno;
 	struct stat status;
-	if (stat(path, &status))
+	if (system_stat(path, &status))
 		return -errno;
 	return S_ISDIR(status.st_mode) ? 0 : -ENOTDIR;
 }
@@ -59,12 +57,16 @@ int artifact_make_dir(const char *path) {
 static bool name_is_free(const char *stem, const char *extension) {
 	CLEANUP_FREE char *path = memory_format("%s%s", stem, extension);
 	struct stat status;
-	return lstat(path, &status) != 0; // if it is for another reason, creating the file will tell
+	return system_link_stat(path, &status) !=
+	       0; // if it is for another reason, creating the file will tell
 }
 
 static bool names_are_free(const char *stem) {
-	return name_is_free(stem, ".pb") && name_is_free(stem, ".svg") && name_is_free(stem, ".stacks.txt") &&
-	       name_is_free(stem, ".dhat.json");
+	static const char *const extensions[] = {".pb", ".svg", ".stacks.txt", ".dhat.json", ".etl", ".dmp"};
+	for (size_t i = 0; i < ARRAY_SIZE(extensions); i++)
+		if (!name_is_free(stem, extensions[i]))
+			return false;
+	return true;
 }
 
 int artifact_reserve(const char *dir, const char *name, char **stem) {
@@ -79,13 +81,14 @@ int artifact_reserve(const char *dir, const char *name, char **stem) {
 		*stem = memory_format("%s/%s_%s%s", dir, name, when, suffix);
 		CLEANUP_FREE char *spool = memory_format("%s.spool", *stem);
 		if (names_are_free(*stem)) {
-			int fd = open(spool, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+			int fd = system_open(spool, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+					     0666);
 			if (fd >= 0) {
 				// Another run may have finished with this very stem in between.
 				if (names_are_free(*stem))
 					return fd;
 				close(fd);
-				unlink(spool);
+				system_unlink(spool);
 			} else if (errno != EEXIST && errno != ELOOP) {
 				int error = -errno;
 				free(*stem);
@@ -100,19 +103,18 @@ int artifact_reserve(const char *dir, const char *name, char **stem) {
 }
 
 int artifact_sha256(const char *path, char digits[65]) {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = system_open(path, O_RDONLY | O_BINARY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	CLEANUP_FREE uint8_t *piece = memory_alloc(1 << 18);
-	struct sha256_ctx context;
-	sha256_init(&context);
+	struct sha256 *sum = sha256_new();
 	ssize_t size;
 	while ((size = read(fd, piece, 1 << 18)) > 0)
-		sha256_update(&context, (size_t)size, piece);
+		sha256_add(sum, piece, (size_t)size);
 	int error = size < 0 ? -errno : 0;
 	close(fd);
-	uint8_t digest[SHA256_DIGEST_SIZE];
-	sha256_digest(&context, sizeof(digest), digest);
+	uint8_t digest[32];
+	sha256_finish(sum, digest);
 	for (size_t i = 0; i < sizeof(digest); i++)
 		snprintf(digits + 2 * i, 3, "%02x", digest[i]);
 	return error;

@@ -2,12 +2,12 @@
 // the tasks, and who was on each CPU.
 #include "session/case_traces.h"
 #include "base/log.h"
+#include "base/system.h"
 #include "event/lives.h"
 #include "session/artifact.h"
 #include "write/writer.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 // A program that begins cases and ends none must not take all descriptors and disks.
 enum { MOST_OPEN = 64, MOST_CASES = 20000 };
@@ -108,7 +108,7 @@ static bool open_output(struct splitter *splitter, struct open_case *open) {
 static void free_case(struct open_case *open) {
 	if (open->stem) { // the name is no longer reserved
 		CLEANUP_FREE char *spool = memory_format("%s.spool", open->stem);
-		unlink(spool);
+		system_unlink(spool);
 	}
 	free(open->stem);
 	free(open);

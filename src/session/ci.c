@@ -1,18 +1,14 @@
 #include "session/ci.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/system.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 static bool is_set(const char *variable) {
-	const char *value = getenv(variable);
+	const char *value = system_variable(variable);
 	return value && *value;
 }
 
@@ -40,13 +36,13 @@ bool ci_wants_lines(const struct settings *settings) {
 // ---- paths ----
 
 static char *absolute_path(const char *path) {
-	char resolved[PATH_MAX];
-	return memory_string(realpath(path, resolved) ? resolved : path);
+	char *absolute = system_absolute(path);
+	return absolute ? absolute : memory_string(path);
 }
 
 char *ci_artifact_path(const char *path) {
 	char *absolute = absolute_path(path);
-	const char *project = is_set("GITLAB_CI") ? getenv("CI_PROJECT_DIR") : NULL;
+	const char *project = is_set("GITLAB_CI") ? system_variable("CI_PROJECT_DIR") : NULL;
 	if (!project || !*project)
 		return absolute;
 	CLEANUP_FREE char *folder = absolute_path(project);
@@ -93,23 +89,24 @@ static void github_row(const struct ci_test *test, struct buffer *row) {
 static bool ends_with_row(int fd, off_t size) {
 	char end[sizeof(table_mark)];
 	size_t length = sizeof(table_mark); // the mark and the end of the line
-	return size >= (off_t)length && pread(fd, end, length, size - (off_t)length) == (ssize_t)length &&
+	return size >= (off_t)length && lseek(fd, -(off_t)length, SEEK_END) >= 0 &&
+	       read(fd, end, (unsigned)length) == (ssize_t)length &&
 	       memcmp(end, table_mark, length - 1) == 0 && end[length - 1] == '\n';
 }
 
 static int append_row(const char *path, const struct buffer *row) {
-	int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	int fd = system_open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return -errno;
 	struct stat before;
-	int error = flock(fd, LOCK_EX) || fstat(fd, &before) ? -errno : 0;
+	int error = system_lock(fd) || fstat(fd, &before) ? -errno : 0;
 	if (!error && before.st_size + (off_t)(row->size + sizeof(table_head)) <= LARGEST_SUMMARY) {
 		struct buffer text = {0};
 		if (!ends_with_row(fd, before.st_size))
 			buffer_append(&text, table_head, sizeof(table_head) - 1);
 		buffer_append(&text, row->data, row->size);
 		error = file_write_all(fd, text.data, text.size);
-		if (error && ftruncate(fd, before.st_size))
+		if (error && system_truncate(fd, (uint64_t)before.st_size))
 			error = -errno;
 		buffer_free(&text);
 	}
@@ -120,7 +117,7 @@ static int append_row(const char *path, const struct buffer *row) {
 static void tell_github(const struct ci_test *test) {
 	if (!is_set("GITHUB_STEP_SUMMARY"))
 		return;
-	const char *path = getenv("GITHUB_STEP_SUMMARY");
+	const char *path = system_variable("GITHUB_STEP_SUMMARY");
 	struct buffer row = {0};
 	github_row(test, &row);
 	int error = append_row(path, &row);

@@ -4,8 +4,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 void descriptors_fill_gaps(void) {
@@ -43,17 +41,4 @@ void descriptors_give_up(const int *kept, size_t count) {
 			close_range((unsigned)from, (unsigned)next - 1, 0);
 		from = next < INT_MAX ? next + 1 : next;
 	}
-}
-
-int descriptor_named(const char *name) {
-	static const char folder[] = "/dev/fd/";
-	if (strcmp(name, "-") == 0 || strcmp(name, "/dev/stdout") == 0)
-		return STDOUT_FILENO;
-	if (strcmp(name, "/dev/stderr") == 0)
-		return STDERR_FILENO;
-	if (strncmp(name, folder, sizeof(folder) - 1) == 0)
-		name += sizeof(folder) - 1;
-	char *end;
-	long number = strtol(name, &end, 10);
-	return *name >= '0' && *name <= '9' && !*end && number < INT_MAX ? (int)number : -1;
 }

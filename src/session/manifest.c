@@ -1,19 +1,16 @@
 #include "session/manifest.h"
 #include "base/file.h"
+#include "base/system.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 int manifest_lock(const char *dir) {
 	CLEANUP_FREE char *path = memory_format("%s/manifest.jsonl", dir);
-	int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
+	int fd = system_open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
 	if (fd < 0)
 		return -errno;
 	int error = 0;
-	while (flock(fd, LOCK_EX) && (error = -errno) == -EINTR)
+	while (system_lock(fd) && (error = -errno) == -EINTR)
 		error = 0;
 	if (error) {
 		close(fd);
@@ -27,7 +24,7 @@ int manifest_append_locked(int fd, const struct buffer *line) {
 	if (fstat(fd, &before))
 		return -errno;
 	int error = file_write_all(fd, line->data, line->size);
-	if (error && ftruncate(fd, before.st_size))
+	if (error && system_truncate(fd, (uint64_t)before.st_size))
 		error = -errno; // a full disk that cannot even be made emptier
 	return error;
 }

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "capture/tasks.h"
+#include "session/control.h"
 #include "session/convert.h"
 #include "session/descriptors.h"
 
@@ -121,7 +122,7 @@ static int operation_main(const struct asked_for *asked) {
 // ---- a tracer that is gone ----
 
 // Its tracer was killed, or the machine has been started anew since.
-static void clean_up(const struct state *session) {
+void operation_clean_up(const struct state *session) {
 	struct conversion_result result;
 	struct stat file;
 	struct conversion conversion = {.input = session->spool,
@@ -191,25 +192,6 @@ static bool spawn(const struct asked_for *asked) {
 	return child > 0 && status == 0;
 }
 
-static int stop_earlier(const char *name) {
-	state_array sessions = {0};
-	int error = operation_list(&sessions);
-	for (size_t i = 0; !error && i < sessions.count; i++) {
-		const struct state *session = &sessions.items[i];
-		struct control_answer answer;
-		if (!session->operation || strcmp(session->name, name) != 0)
-			continue;
-		if (operation_stop(session, CONTROL_STOP, &answer))
-			continue; // what is left of it has been said
-		if (answer.error)
-			log_warning("%s was being recorded: %s", name, answer.said);
-		else
-			log_warning("%s was being recorded; saved: %s", name, answer.path);
-	}
-	array_free(&sessions);
-	return error;
-}
-
 static int begin(const struct settings *settings, const char *name, pid_t pid, char artifact[4096]) {
 	char log[512];
 	int report[2], error = log_file(name, log, sizeof(log));
@@ -245,11 +227,12 @@ static int begin(const struct settings *settings, const char *name, pid_t pid, c
 
 int operation_start(const struct settings *settings, const char *name, pid_t pid, char artifact[4096]) {
 	char log[512];
+	pid = pid ? pid : getppid();
 	int error = log_file(name, log, sizeof(log));
 	int lock = error ? error : state_lock(name);
 	if (lock < 0)
 		return lock;
-	error = stop_earlier(name);
+	error = operation_stop_earlier(name);
 	if (!error)
 		error = begin(settings, name, pid, artifact);
 	close(lock);
@@ -270,50 +253,6 @@ int operation_stop(const struct state *session, enum control_request how, struct
 	if (log >= 0)
 		close(log);
 	if (error) // it died while we asked
-		clean_up(session);
+		operation_clean_up(session);
 	return error;
-}
-
-// ---- what is there ----
-
-int operation_list(state_array *sessions) {
-	state_array all = {0};
-	int error = state_list(&all);
-	for (size_t i = 0; !error && i < all.count; i++) {
-		if (all.items[i].stale)
-			clean_up(&all.items[i]);
-		else
-			array_push(sessions, all.items[i]);
-	}
-	array_free(&all);
-	return error;
-}
-
-int operation_find(const char *name, bool tests_too, struct state *session) {
-	state_array sessions = {0};
-	size_t found = 0;
-	struct buffer names = {0};
-	int error = operation_list(&sessions);
-	for (size_t i = 0; i < sessions.count; i++) {
-		const struct state *candidate = &sessions.items[i];
-		char number[16];
-		snprintf(number, sizeof(number), "%d", (int)candidate->pid);
-		if ((!candidate->operation && !tests_too) ||
-		    (name && strcmp(name, candidate->name) != 0 && strcmp(name, number) != 0))
-			continue;
-		*session = *candidate;
-		buffer_printf(&names, "%s%s (%d)", found++ ? ", " : "", candidate->name, (int)candidate->pid);
-	}
-	if (error)
-		log_error("the state of sessions cannot be read: %s", strerror(-error));
-	else if (!found && name)
-		log_error("no session %s is recording ('tracelet status' lists them)", name);
-	else if (!found)
-		log_error("no session is recording");
-	else if (found > 1)
-		log_error("several sessions are recording, say which by name or number: %.*s",
-			  (int)names.size, (char *)names.data);
-	array_free(&sessions);
-	buffer_free(&names);
-	return error ? error : found == 0 ? -ENOENT : found > 1 ? -ENOTUNIQ : 0;
 }

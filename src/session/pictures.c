@@ -1,10 +1,10 @@
 #include "session/pictures.h"
 
 #include "base/log.h"
+#include "base/system.h"
 #include "write/flame.h"
 
 #include <string.h>
-#include <unistd.h>
 
 static const struct {
 	const char *name, *extension, *what;
@@ -130,6 +130,6 @@ void pictures_free(struct pictures *pictures) {
 void pictures_drop(struct pictures *pictures) {
 	for (int i = 0; i < PICTURE_COUNT; i++)
 		if (pictures->paths[i])
-			unlink(pictures->paths[i]);
+			system_unlink(pictures->paths[i]);
 	pictures_free(pictures);
 }

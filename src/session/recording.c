@@ -6,8 +6,7 @@
 #include "session/artifact.h"
 #include "session/convert.h"
 #include "session/heap.h"
-#include "session/manifest.h"
-#include "session/retention.h"
+#include "session/record.h"
 #include "symbol/kernel.h"
 
 #include <errno.h>
@@ -367,32 +366,18 @@ static double cpu_seconds_of_self(void) {
 static void add_to_manifest(struct recording *recording, const struct summary *summary) {
 	struct buffer line = {0};
 	summary_json(summary, &line);
-	int error = manifest_append(recording->settings->output_dir, &line);
-	if (error && summary->trace)
-		log_warning("%s/manifest.jsonl: cannot be written: %s", recording->settings->output_dir,
-			    strerror(-error));
+	record_append(recording->settings->output_dir, &line, summary->trace);
 	buffer_free(&line);
 }
 
 // The folder's limits; they may cost us the trace that was just made.
 static void keep_limits(struct recording *recording, struct summary *summary) {
 	const struct settings *settings = recording->settings;
-	struct retention retention = {
-		.max_total_size = settings->max_total_size, .max_age = settings->max_age, .now = time(NULL)};
-	if (!retention.max_total_size && retention.max_age <= 0)
-		return;
-	int deleted = retention_apply(settings->output_dir, &retention);
-	if (deleted < 0)
-		log_warning("%s: cannot be kept within its limits: %s", settings->output_dir,
-			    strerror(-deleted));
-	else if (deleted > 0)
-		log_verbose("%s: deleted to keep its limits: %d files", settings->output_dir, deleted);
-	struct stat status;
-	if (summary->trace && lstat(summary->trace, &status) != 0) {
+	if (record_keep_limits(settings, summary->trace)) {
+		summary->not_kept = RECORD_NO_ROOM;
 		summary->trace = NULL;
 		summary->spool = NULL;
 		array_free(&summary->files);
-		summary->not_kept = "the folder's limits (--max-total-size, --max-age) have no room for it";
 	}
 }
 

@@ -4,16 +4,14 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/map.h"
+#include "base/system.h"
 #include "event/strings.h"
 #include "session/artifact.h"
 #include "session/manifest.h"
 #include "session/manifest_read.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 struct artifact {
 	uint32_t name, path, kind; // strings; the name is that in the folder
@@ -32,7 +30,8 @@ struct session {
 };
 
 struct folder {
-	int fd, manifest;
+	const char *dir;
+	int manifest;
 	struct strings *strings;
 	ARRAY(struct session) sessions;
 	ARRAY(struct artifact) artifacts;
@@ -71,12 +70,16 @@ static const struct manifest_reader reader = {
 
 // ---- the folder ----
 
+static char *path_of(const struct folder *folder, const struct artifact *artifact) {
+	return memory_format("%s/%s", folder->dir, strings_get(folder->strings, artifact->name));
+}
+
 // Is it what we wrote? Links are not followed.
 static bool is_there(const struct folder *folder, const struct artifact *artifact) {
 	struct stat status;
-	return fstatat(folder->fd, strings_get(folder->strings, artifact->name), &status,
-		       AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISREG(status.st_mode) && (uint64_t)status.st_size == artifact->size;
+	CLEANUP_FREE char *path = path_of(folder, artifact);
+	return system_link_stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
+	       (uint64_t)status.st_size == artifact->size;
 }
 
 static void look_at_folder(struct folder *folder) {
@@ -91,10 +94,10 @@ static void look_at_folder(struct folder *folder) {
 	}
 }
 
-static bool same_content(const struct folder *folder, const char *dir, const struct artifact *artifact) {
+static bool same_content(const struct folder *folder, const struct artifact *artifact) {
 	enum { MOST = 256 << 20 }; // of a larger one (a core) the size has to do
 	char digits[65];
-	CLEANUP_FREE char *path = memory_format("%s/%s", dir, strings_get(folder->strings, artifact->name));
+	CLEANUP_FREE char *path = path_of(folder, artifact);
 	return !*artifact->sha256 || artifact->size > MOST ||
 	       (artifact_sha256(path, digits) == 0 && strcmp(digits, artifact->sha256) == 0);
 }
@@ -152,7 +155,7 @@ static void json_deleted(struct json *json, const struct folder *folder, const s
 
 // All that go for the same reason, in one line of the manifest. The line is written even if
 // some could not be deleted: it names those that were.
-static int delete_for(struct folder *folder, const char *dir, const char *why, time_t now, int *error) {
+static int delete_for(struct folder *folder, const char *why, time_t now, int *error) {
 	struct buffer line = {0};
 	struct json json = json_into(&line);
 	char when[32];
@@ -165,9 +168,10 @@ static int delete_for(struct folder *folder, const char *dir, const char *why, t
 		const struct artifact *artifact = &folder->artifacts.items[i];
 		const char *reason = folder->sessions.items[artifact->session].why;
 		if (!artifact->there || !reason || strcmp(reason, why) != 0 ||
-		    !same_content(folder, dir, artifact))
+		    !same_content(folder, artifact))
 			continue;
-		if (unlinkat(folder->fd, strings_get(folder->strings, artifact->name), 0)) {
+		CLEANUP_FREE char *path = path_of(folder, artifact);
+		if (system_unlink(path)) {
 			*error = -errno;
 			continue;
 		}
@@ -187,22 +191,18 @@ static int delete_for(struct folder *folder, const char *dir, const char *why, t
 }
 
 int retention_apply(const char *dir, const struct retention *retention) {
-	struct folder folder = {.fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-	if (folder.fd < 0)
-		return -errno;
-	folder.manifest = manifest_lock(dir);
+	struct folder folder = {.dir = dir, .manifest = manifest_lock(dir)};
 	folder.strings = strings_new();
 	int error = folder.manifest < 0 ? folder.manifest : manifest_read(dir, &reader, &folder);
 	int count = 0;
 	if (!error) {
 		look_at_folder(&folder);
 		choose(&folder, retention);
-		count = delete_for(&folder, dir, "max-age", retention->now, &error);
-		count += delete_for(&folder, dir, "max-total-size", retention->now, &error);
+		count = delete_for(&folder, "max-age", retention->now, &error);
+		count += delete_for(&folder, "max-total-size", retention->now, &error);
 	}
 	if (folder.manifest >= 0)
 		close(folder.manifest);
-	close(folder.fd);
 	strings_free(folder.strings);
 	array_free(&folder.sessions);
 	array_free(&folder.artifacts);

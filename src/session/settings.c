@@ -1,18 +1,16 @@
 #include "session/settings.h"
 #include "base/log.h"
+#include "base/system.h"
 #include "session/descriptors.h"
+#include "session/ini_file.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <ini.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 // ---- the table ----
 
@@ -199,7 +197,7 @@ static bool parse_choice(const struct setting *setting, const char *text, int *c
 
 static bool descriptor_is_closed(const char *name) {
 	int fd = descriptor_named(name);
-	return fd >= 0 && fcntl(fd, F_GETFD) < 0;
+	return fd >= 0 && !system_is_open(fd);
 }
 
 // EVENT@PERIOD or EVENT@NUMBERhz; what the event is, is looked at when the machine is known.
@@ -242,7 +240,7 @@ static bool parse(struct settings *settings, const struct setting *setting, cons
 	case TYPE_PROCESS:
 		*(int *)field = atoi(text);
 		return *(int *)field > 0 && text[strspn(text, "0123456789")] == 0 &&
-		       (kill(*(int *)field, 0) == 0 || errno == EPERM);
+		       system_process_exists(*(int *)field);
 	case TYPE_YES_NO:
 		answer = yes_no(text);
 		*(bool *)field = answer == 1;
@@ -269,10 +267,10 @@ static const char *keep(struct settings *settings, char *text) {
 static bool take_variable(struct settings *settings, enum setting_id id) {
 	const struct setting *setting = &table[id];
 	char name[64];
-	const char *variable = variable_name(setting, name), *text = getenv(variable), *value = text;
+	const char *variable = variable_name(setting, name), *text = system_variable(variable), *value = text;
 	if ((!text || !*text) && setting->alias) {
 		variable = setting->alias;
-		text = getenv(variable);
+		text = system_variable(variable);
 		if (text && !setting->alias_value(text, &value))
 			return true;
 	}
@@ -297,8 +295,7 @@ struct file_reading {
 	bool failed;
 };
 
-__attribute__((format(printf, 2, 3))) static int bad_line(struct file_reading *reading, const char *format,
-							  ...) {
+PRINTF_LIKE(2, 3) static int bad_line(struct file_reading *reading, const char *format, ...) {
 	char problem[512];
 	va_list arguments;
 	va_start(arguments, format);
@@ -312,11 +309,11 @@ __attribute__((format(printf, 2, 3))) static int bad_line(struct file_reading *r
 
 // A folder is meant from where the file is, not from where tracelet happens to be run.
 static const char *from_file(struct file_reading *reading, const struct setting *setting, const char *value) {
-	const char *slash = strrchr(reading->path, '/');
+	const char *base = system_base_name(reading->path);
 	bool path = setting->type == TYPE_FOLDER || (setting->type == TYPE_PROFILE && strpbrk(value, "/.!"));
-	if (path && *value && *value != '/' && slash)
+	if (path && *value && !system_is_absolute(value))
 		return keep(reading->settings,
-			    memory_format("%.*s/%s", (int)(slash - reading->path), reading->path, value));
+			    memory_format("%.*s%s", (int)(base - reading->path), reading->path, value));
 	return keep(reading->settings, memory_format("%s", value));
 }
 
@@ -337,7 +334,7 @@ static int take_key(void *context, const char *section, const char *key, const c
 
 static bool take_file(struct settings *settings, const char *path, enum setting_origin origin) {
 	struct file_reading reading = {.settings = settings, .path = path, .origin = origin};
-	int line = ini_parse(path, take_key, &reading);
+	int line = ini_file_read(path, take_key, &reading);
 	if (line && !reading.failed) {
 		if (line > 0)
 			log_error("%s:%d: neither a section nor 'key = value'", path, line);
@@ -347,28 +344,41 @@ static bool take_file(struct settings *settings, const char *path, enum setting_
 	return line == 0;
 }
 
+#ifdef _WIN32
+#define CONFIG_VARIABLE "APPDATA"
+#else
+#define CONFIG_VARIABLE "XDG_CONFIG_HOME"
+#endif
+
+static bool exists(const char *path) {
+	struct stat status;
+	return system_stat(path, &status) == 0;
+}
+
 // tracelet.ini in this folder or one above it, up to the root of the project.
 static char *find_project_file(void) {
-	CLEANUP_FREE char *folder = getcwd(NULL, 0);
+	CLEANUP_FREE char *folder = system_folder();
 	while (folder && *folder) {
 		char *path = memory_format("%s/tracelet.ini", folder);
-		if (access(path, F_OK) == 0)
+		if (exists(path))
 			return path;
 		free(path);
 		CLEANUP_FREE char *repository = memory_format("%s/.git", folder);
-		if (access(repository, F_OK) == 0)
+		char *slash = strrchr(folder, '/');
+		if (exists(repository) || !slash)
 			break;
-		*strrchr(folder, '/') = 0;
+		*slash = 0;
 	}
 	return NULL;
 }
 
 static char *find_user_file(void) {
-	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-	char *path = config && *config == '/' ? memory_format("%s/tracelet/tracelet.ini", config)
-		     : home && *home == '/'   ? memory_format("%s/.config/tracelet/tracelet.ini", home)
-					      : NULL;
-	if (path && access(path, F_OK) != 0) {
+	const char *config = system_variable(CONFIG_VARIABLE), *home = system_variable("HOME");
+	char *path = config && system_is_absolute(config) ? memory_format("%s/tracelet/tracelet.ini", config)
+		     : home && system_is_absolute(home)
+			     ? memory_format("%s/.config/tracelet/tracelet.ini", home)
+			     : NULL;
+	if (path && !exists(path)) {
 		free(path);
 		return NULL;
 	}
@@ -379,7 +389,7 @@ static char *find_user_file(void) {
 
 // Nobody looks at the traces of a build that went well.
 static void keep_by_ci(struct settings *settings) {
-	const char *ci = getenv("CI");
+	const char *ci = system_variable("CI");
 	if (!ci || !*ci || yes_no(ci) == 0)
 		return;
 	settings->keep = KEEP_FAILED;

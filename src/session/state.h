@@ -20,15 +20,21 @@ struct state {
 	char socket[104];           // where the tracer listens
 	char artifact[4096];        // the file that is being made, and what it will be made from
 	char spool[4096];
-	char log[4096]; // what the tracer of an operation had to say
-	char marks[96]; // what TRACELET_MARKS is to be for marks in its trace; "": none
-	bool stale;     // the tracer is gone
+	char log[4096];     // what the tracer of an operation had to say
+	char instance[96];  // of WPR, on Windows
+	char profile[4096]; // the same
+	char marks[96];     // what TRACELET_MARKS is to be for marks in its trace; "": none
+	bool stale;         // the tracer is gone
 };
 
 typedef ARRAY(struct state) state_array;
 
 // A socket's name has 107 bytes, and holds the folder and a number.
+#ifdef _WIN32
+enum { STATE_FOLDER_SIZE = 1024 };
+#else
 enum { STATE_FOLDER_SIZE = 88 };
+#endif
 
 // The folder, made if need be. -EACCES: it is not only the user's.
 int state_folder(char path[STATE_FOLDER_SIZE]);
@@ -39,6 +45,12 @@ bool state_remove(const struct state *state); // file, socket, log; false: someo
 
 // All sessions, the earliest first; stale ones too. 0 or -errno.
 int state_list(state_array *sessions);
+
+// ---- what each system has its own way of ----
+
+int state_system_folder(char path[STATE_FOLDER_SIZE]); // as state_folder()
+void state_system_identify(struct state *state);       // fills in this process, and the boot
+bool state_system_is_stale(const struct state *state);
 
 // Held until closed: one controller at a time for a name. A descriptor, or -errno.
 int state_lock(const char *name);

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "event/crash.h"
 #include "session/ci.h"
-#include "session/descriptors.h"
+#include "session/record.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -234,36 +234,20 @@ void summary_print(const struct summary *summary) {
 // ---- JSON ----
 
 static void json_times(struct json *json, const struct summary *summary) {
-	char text[64];
-	struct tm utc;
-	gmtime_r(&summary->started.tv_sec, &utc);
-	size_t length = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &utc);
-	snprintf(text + length, sizeof(text) - length, ".%03ldZ", summary->started.tv_nsec / 1000000);
-	json_string(json, "started", text);
+	record_started(json, &summary->started);
 	json_double(json, "wall_seconds", summary->wall_seconds);
 	json_double(json, "cpu_seconds", summary->test_cpu_seconds);
-}
-
-static void json_file(struct json *json, const char *kind, const char *path, uint64_t size,
-		      const char *sha256) {
-	json_object(json, NULL);
-	json_string(json, "kind", kind);
-	json_string(json, "path", path);
-	json_uint(json, "size", size);
-	if (*sha256)
-		json_string(json, "sha256", sha256);
-	json_close_object(json);
 }
 
 static void json_artifacts(struct json *json, const struct summary *summary) {
 	json_array(json, "artifacts");
 	if (summary->trace)
-		json_file(json, "perfetto", summary->trace, summary->trace_size, summary->sha256);
+		record_file(json, "perfetto", summary->trace, summary->trace_size, summary->sha256);
 	for (size_t i = 0; i < summary->files.count; i++)
-		json_file(json, summary->files.items[i].kind, summary->files.items[i].path,
-			  summary->files.items[i].size, summary->files.items[i].sha256);
+		record_file(json, summary->files.items[i].kind, summary->files.items[i].path,
+			    summary->files.items[i].size, summary->files.items[i].sha256);
 	if (summary->spool)
-		json_file(json, "spool", summary->spool, summary->spool_size, "");
+		record_file(json, "spool", summary->spool, summary->spool_size, "");
 	json_close_array(json);
 }
 
@@ -405,22 +389,9 @@ void summary_json(const struct summary *summary, struct buffer *line) {
 }
 
 void summary_write_json(const struct summary *summary) {
-	const char *target = summary->settings->json;
 	struct buffer line = {0};
 	summary_json(summary, &line);
-	int error, fd = descriptor_named(target);
-	if (fd >= 0) {
-		error = file_write_all(fd, line.data, line.size);
-	} else {
-		struct output output;
-		error = output_open(&output, target, OUTPUT_REPLACE);
-		if (!error) {
-			output_write(&output, line.data, line.size);
-			error = output_commit(&output);
-		}
-	}
-	if (error)
-		log_warning("--json %s: cannot be written: %s", target, strerror(-error));
+	record_write(summary->settings->json, &line);
 	buffer_free(&line);
 }
 

@@ -1,0 +1,128 @@
+// What portable code wants of the operating system. Names of files are UTF-8 and
+// may be long; on Windows, where the C library has other names for much of this and
+// takes names of files in an old encoding, system_windows.c does it.
+//
+// All return as their namesakes do: -1 and errno.
+#pragma once
+
+#include "base/memory.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifdef _WIN32
+
+#include <wchar.h>
+
+#define O_CLOEXEC  _O_NOINHERIT
+#define O_NOFOLLOW 0
+#define O_NOCTTY   0
+
+int system_open(const char *path, int flags, ...);           // the mode of a new file is the folder's matter
+int system_stat(const char *path, struct stat *status);      // kind, size and time
+int system_link_stat(const char *path, struct stat *status); // of a link itself
+int system_unlink(const char *path);
+int system_make_dir(const char *path);
+int system_rename(const char *from, const char *to, bool replace); // EEXIST, if it must not replace
+int system_lock(int fd);                                           // the whole file, until it is closed
+int system_truncate(int fd, uint64_t size);
+int system_list(const char *folder, void (*take)(void *context, const char *name), void *context);
+char *system_absolute(const char *path);       // to be freed; NULL: there is none
+char *system_folder(void);                     // the current one, with slashes; to be freed
+const char *system_variable(const char *name); // of the environment; lives on
+bool system_is_terminal(int fd);
+bool system_is_open(int fd);
+bool system_process_exists(int pid);
+bool system_is_absolute(const char *path);
+const char *system_base_name(const char *path); // its last component; all of it, if that is empty
+ssize_t system_write(int fd, const void *bytes, size_t size); // UTF-8, also to a console
+
+// The arguments as they were given, in UTF-8, and a console that shows UTF-8.
+void system_begin(int *argc, char ***argv);
+// The console is as it was: from now on a test uses it.
+void system_give_back_console(void);
+
+// ---- for what is Windows only ----
+
+wchar_t *system_wide(const char *text);      // to be freed, as all of these
+wchar_t *system_wide_path(const char *path); // the same, fit for a long name
+char *system_utf8(const wchar_t *text);
+
+// Past the next word of a command line, as the C library of Microsoft divides it; into
+// `word`, unless that is NULL, which has room for all that is left. The first word is the program.
+const wchar_t *system_next_word(const wchar_t *at, bool first, wchar_t *word);
+
+#else
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/file.h>
+
+#define O_BINARY           0
+#define system_open        open
+#define system_stat        stat
+#define system_link_stat   lstat
+#define system_unlink      unlink
+#define system_variable    getenv
+#define system_is_terminal isatty
+#define system_write       write
+
+static inline int system_make_dir(const char *path) {
+	return mkdir(path, 0777);
+}
+
+static inline int system_lock(int fd) {
+	return flock(fd, LOCK_EX);
+}
+
+static inline int system_truncate(int fd, uint64_t size) {
+	return ftruncate(fd, (off_t)size);
+}
+
+static inline int system_list(const char *folder, void (*take)(void *context, const char *name),
+			      void *context) {
+	DIR *directory = opendir(folder);
+	if (!directory)
+		return -1;
+	for (struct dirent *entry; (entry = readdir(directory));)
+		take(context, entry->d_name);
+	closedir(directory);
+	return 0;
+}
+
+static inline char *system_absolute(const char *path) {
+	return realpath(path, NULL);
+}
+
+static inline char *system_folder(void) {
+	return getcwd(NULL, 0);
+}
+
+static inline bool system_is_open(int fd) {
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+static inline bool system_process_exists(int pid) {
+	return kill(pid, 0) == 0 || errno == EPERM;
+}
+
+static inline bool system_is_absolute(const char *path) {
+	return *path == '/';
+}
+
+static inline const char *system_base_name(const char *path) {
+	const char *slash = strrchr(path, '/');
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static inline void system_begin(int *argc, char ***argv) {
+}
+
+static inline void system_give_back_console(void) {
+}
+
+#endif

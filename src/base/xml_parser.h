@@ -1,0 +1,33 @@
+// XML, element by element: expat. For mingw Debian has none; there the part of its
+// interface that we use is made of XmlLite, which is part of Windows
+// (xml_parser_windows.c).
+#pragma once
+
+#ifndef _WIN32
+#include <expat.h>
+#else
+
+#define XMLCALL
+
+typedef struct xml_parser *XML_Parser;
+enum XML_Status { XML_STATUS_ERROR = 0, XML_STATUS_OK = 1 };
+enum { XML_FALSE, XML_TRUE };
+
+XML_Parser XML_ParserCreate(const char *encoding);
+void XML_ParserFree(XML_Parser parser);
+void XML_SetUserData(XML_Parser parser, void *context);
+void XML_SetElementHandler(XML_Parser parser,
+			   void (*begin)(void *context, const char *name, const char **attributes),
+			   void (*end)(void *context, const char *name));
+// A DOCTYPE is refused whether or not there is a handler.
+void XML_SetStartDoctypeDeclHandler(XML_Parser parser,
+				    void (*doctype)(void *context, const char *name, const char *system,
+						    const char *public_id, int internal));
+enum XML_Status XML_Parse(XML_Parser parser, const char *bytes, int size, int last); // all at once
+enum XML_Status XML_StopParser(XML_Parser parser, int resumable);
+unsigned long XML_GetCurrentLineNumber(XML_Parser parser);   // from 1
+unsigned long XML_GetCurrentColumnNumber(XML_Parser parser); // from 0
+long XML_GetErrorCode(XML_Parser parser);
+const char *XML_ErrorString(long code);
+
+#endif

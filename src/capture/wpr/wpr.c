@@ -1,0 +1,204 @@
+#include "capture/wpr/wpr.h"
+#include "base/buffer.h"
+#include "base/log.h"
+#include "base/system.h"
+
+#include <stdio.h>
+#include <windows.h>
+
+double wpr_seconds(const char *variable, double usual) {
+	const char *text = system_variable(variable);
+	char *end;
+	double seconds = text ? strtod(text, &end) : 0;
+	return text && *text && !*end && seconds >= 0 && seconds < 1e6 ? seconds : usual;
+}
+
+// ---- its command line ----
+
+// No file of that name in the folder we happen to be in is ever taken.
+static wchar_t *find_program(void) {
+	const char *chosen = system_variable("TRACELET_WPR");
+	if (chosen && *chosen)
+		return system_wide_path(chosen);
+	wchar_t *path = memory_alloc((MAX_PATH + 16) * sizeof(*path));
+	if (!GetSystemDirectoryW(path, MAX_PATH))
+		*path = 0;
+	wcscat(path, L"\\wpr.exe");
+	return path;
+}
+
+// A word in quotation marks: backslashes before one are doubled. Names of files have none inside.
+static void add_word(struct buffer *line, const char *word) {
+	size_t length = strlen(word), trailing = 0;
+	while (trailing < length && word[length - trailing - 1] == '\\')
+		trailing++;
+	bool plain = length && !strpbrk(word, " \t&^()");
+	buffer_printf(line, plain ? "%s%s" : "%s\"%s", line->size ? " " : "", word);
+	for (size_t i = 0; !plain && i < trailing; i++)
+		buffer_append(line, "\\", 1);
+	if (!plain)
+		buffer_append(line, "\"", 1);
+}
+
+// ---- running it ----
+
+struct running {
+	HANDLE job, output, nothing;
+	PROCESS_INFORMATION process;
+};
+
+// Inherited by wpr.exe alone, gone when it is closed.
+static HANDLE open_output(void) {
+	wchar_t folder[MAX_PATH + 1], path[MAX_PATH + 16];
+	SECURITY_ATTRIBUTES inherited = {.nLength = sizeof(inherited), .bInheritHandle = TRUE};
+	if (!GetTempPathW(MAX_PATH, folder) || !GetTempFileNameW(folder, L"wpr", 0, path))
+		return INVALID_HANDLE_VALUE;
+	return CreateFileW(path, GENERIC_READ | GENERIC_WRITE,
+			   FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, &inherited, CREATE_ALWAYS,
+			   FILE_ATTRIBUTE_TEMPORARY | FILE_FLAG_DELETE_ON_CLOSE, NULL);
+}
+
+static HANDLE open_nothing(void) {
+	SECURITY_ATTRIBUTES inherited = {.nLength = sizeof(inherited), .bInheritHandle = TRUE};
+	return CreateFileW(L"NUL", GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE, &inherited,
+			   OPEN_EXISTING, 0, NULL);
+}
+
+// Whatever it has started goes with it.
+static HANDLE make_job(void) {
+	HANDLE job = CreateJobObjectW(NULL, NULL);
+	JOBOBJECT_EXTENDED_LIMIT_INFORMATION limits = {
+		.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE};
+	if (job)
+		SetInformationJobObject(job, JobObjectExtendedLimitInformation, &limits, sizeof(limits));
+	return job;
+}
+
+static bool spawn(struct running *running, const wchar_t *program, wchar_t *line) {
+	HANDLE handles[2] = {running->nothing, running->output};
+	SIZE_T size = 0;
+	InitializeProcThreadAttributeList(NULL, 1, 0, &size);
+	LPPROC_THREAD_ATTRIBUTE_LIST attributes = memory_alloc(size);
+	STARTUPINFOEXW startup = {.StartupInfo = {.cb = sizeof(startup),
+						  .dwFlags = STARTF_USESTDHANDLES,
+						  .hStdInput = running->nothing,
+						  .hStdOutput = running->output,
+						  .hStdError = running->output},
+				  .lpAttributeList = attributes};
+	bool listed = InitializeProcThreadAttributeList(attributes, 1, 0, &size) &&
+		      UpdateProcThreadAttribute(attributes, 0, PROC_THREAD_ATTRIBUTE_HANDLE_LIST, handles,
+						sizeof(handles), NULL, NULL);
+	bool started = CreateProcessW(program, line, NULL, NULL, TRUE,
+				      CREATE_NO_WINDOW | CREATE_SUSPENDED |
+					      (listed ? EXTENDED_STARTUPINFO_PRESENT : 0),
+				      NULL, NULL, &startup.StartupInfo, &running->process);
+	if (started) {
+		AssignProcessToJobObject(running->job, running->process.hProcess);
+		ResumeThread(running->process.hThread);
+	}
+	DWORD error = GetLastError();
+	DeleteProcThreadAttributeList(attributes);
+	free(attributes);
+	SetLastError(error);
+	return started;
+}
+
+// Its words come in the console's encoding; lines become one.
+static void read_output(HANDLE output, struct wpr_answer *answer) {
+	char text[sizeof(answer->said)];
+	wchar_t wide[sizeof(answer->said)];
+	DWORD size = 0;
+	SetFilePointer(output, 0, NULL, FILE_BEGIN);
+	if (!ReadFile(output, text, sizeof(text), &size, NULL) || !size)
+		return;
+	int count = MultiByteToWideChar(CP_OEMCP, 0, text, (int)size, wide, (int)size);
+	wide[MIN(count, (int)ARRAY_SIZE(wide) - 1)] = 0;
+	CLEANUP_FREE char *utf8 = system_utf8(wide);
+	struct buffer line = {0};
+	for (char *at = utf8; *at;) {
+		size_t length = strcspn(at, "\r\n"), begin = strspn(at, " \t");
+		if (length > begin)
+			buffer_printf(&line, "%s%.*s", line.size ? " " : "", (int)(length - begin),
+				      at + begin);
+		at += length + strspn(at + length, "\r\n");
+	}
+	snprintf(answer->said, sizeof(answer->said), "%.*s", (int)line.size, (char *)line.data);
+	buffer_free(&line);
+}
+
+static void wait_for(struct running *running, struct wpr_answer *answer) {
+	DWORD code = 0;
+	if (WaitForSingleObject(running->process.hProcess, (DWORD)(answer->limit * 1000)) == WAIT_OBJECT_0) {
+		GetExitCodeProcess(running->process.hProcess, &code);
+		answer->code = code;
+		read_output(running->output, answer);
+		return;
+	}
+	answer->timed_out = true;
+	TerminateJobObject(running->job, 1);
+	TerminateProcess(running->process.hProcess, 1);
+	WaitForSingleObject(running->process.hProcess, 5000);
+}
+
+static void close_handle(HANDLE handle) {
+	if (handle && handle != INVALID_HANDLE_VALUE)
+		CloseHandle(handle);
+}
+
+static bool run(struct buffer *words, const char *instance, double limit, struct wpr_answer *answer) {
+	*answer = (struct wpr_answer){.limit = limit};
+	add_word(words, "-instancename"); // it must be the last
+	add_word(words, instance);
+	buffer_append(words, "", 1);
+	CLEANUP_FREE wchar_t *program = find_program();
+	CLEANUP_FREE wchar_t *line = system_wide((char *)words->data);
+	log_verbose("%s", (char *)words->data);
+	struct running running = {.job = make_job(), .output = open_output(), .nothing = open_nothing()};
+	if (spawn(&running, program, line)) {
+		wait_for(&running, answer);
+	} else {
+		answer->missing = true;
+		answer->code = GetLastError();
+	}
+	close_handle(running.process.hThread);
+	close_handle(running.process.hProcess);
+	close_handle(running.output);
+	close_handle(running.nothing);
+	close_handle(running.job);
+	buffer_free(words);
+	return !answer->missing && !answer->timed_out && answer->code == 0;
+}
+
+// ---- what it can do ----
+
+static struct buffer command(const char *verb) {
+	struct buffer words = {0};
+	add_word(&words, "wpr");
+	add_word(&words, verb);
+	return words;
+}
+
+static double start_seconds(void) {
+	return wpr_seconds("TRACELET_WPR_START_SECONDS", 60);
+}
+
+bool wpr_start(const char *profile, bool to_file, const char *instance, struct wpr_answer *answer) {
+	struct buffer words = command("-start");
+	add_word(&words, profile);
+	if (to_file)
+		add_word(&words, "-filemode");
+	return run(&words, instance, start_seconds(), answer);
+}
+
+bool wpr_stop(const char *path, const char *instance, struct wpr_answer *answer) {
+	struct buffer words = command("-stop");
+	add_word(&words, path);
+	// Symbols of managed code take minutes, and nobody may ever look.
+	add_word(&words, "-skipPdbGen");
+	return run(&words, instance, wpr_seconds("TRACELET_WPR_STOP_SECONDS", 600), answer);
+}
+
+bool wpr_cancel(const char *instance, struct wpr_answer *answer) {
+	struct buffer words = command("-cancel");
+	return run(&words, instance, start_seconds(), answer);
+}

@@ -1,0 +1,31 @@
+// The test as a process of Windows, with all that it starts in a job object.
+#pragma once
+
+#include "base/array.h"
+
+#include <windows.h>
+
+struct test {
+	HANDLE process, thread;
+	HANDLE job;  // NULL: its descendants cannot be followed
+	HANDLE port; // where the job tells that it is empty
+	DWORD pid;
+};
+
+// Makes the process, which has not begun yet. The command is the end of our own command line,
+// `count` words, byte by byte as it was given. 0 or an error of Windows.
+DWORD test_prepare(struct test *test, char **command, size_t count);
+void test_begin(struct test *test);
+void test_drop(struct test *test); // one that has not begun
+
+// False: the time is over. 0 seconds: there is no limit.
+bool test_wait(struct test *test, double seconds);
+bool test_wait_tree(struct test *test, double seconds); // for the whole job
+
+typedef ARRAY(DWORD) process_array;
+void test_processes(const struct test *test, process_array *processes); // the test itself first
+
+void test_end_tree(struct test *test, UINT code);
+double test_cpu_seconds(const struct test *test);
+DWORD test_exit_code(const struct test *test);
+void test_close(struct test *test);

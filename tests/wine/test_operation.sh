@@ -1,0 +1,47 @@
+# start, stop, cancel, status: no process of ours in between.
+begin
+check_run "nothing is recording" 1 tracelet status
+check_run "start" 0 tracelet start setup
+check_match "says what stop will make" "recording setup; 'tracelet stop setup' makes .*setup_[0-9_]*\.etl" "$stderr"
+check_equal "wpr.exe records" 1 "$(recording)"
+check_run "status lists it" 0 tracelet status
+check_match "with its file" '^setup +operation .*setup_[0-9_]*\.etl' "$stdout"
+check_run "another of that name" 0 tracelet start setup
+check_match "saves the first" 'warning: setup was being recorded; saved: .*setup_' "$stderr"
+check_run "a second one" 0 tracelet start 'bau ü'
+check_run "stop without a name" 2 tracelet stop
+check_match "asks which" 'several sessions are recording' "$stderr"
+check_run "stop" 0 tracelet stop setup
+check_match "prints the path and the size" 'setup_[0-9_]*\.etl \([0-9]+ bytes\)' "$stdout"
+check_run "stop without a name: the only one" 0 tracelet stop
+check "is saved under its name" test -e "$(ls tracelet-out/bau_ü_*.etl)"
+check_equal "each start and its stop have the same instance name" 3 \
+	"$(grep -E '^\[-st(art|op)\]' wpr/log | sed 's/.*-instancename\] //' | sort | uniq -c | grep -c ' 2 ')"
+check_equal "the manifest has them" "operation operation operation" "$(jq -r .kind tracelet-out/manifest.jsonl | xargs)"
+check_run "there is none to stop" 1 tracelet stop setup
+tracelet start dropped 2>/dev/null
+check_run "cancel" 0 tracelet cancel dropped
+check_equal "leaves nothing" "" "$(find tracelet-out -name 'dropped*')"
+tracelet start one 2>/dev/null
+tracelet start two 2>/dev/null
+check_run "cancel --all" 0 tracelet cancel --all
+check_equal "leaves no recording" 0 "$(recording)"
+WPR_START_CODE=c5585011 run tracelet start denied
+check_equal "start without rights" 1 "$status"
+check_match "says what to do" 'denied: not recorded: not allowed: .*elevated' "$stderr"
+
+# A tracelet.exe that was killed: its collectors do not record for ever.
+timeout 60 wine "$build/tracelet.exe" run --name killed -- "$child" hang "$(win "$work/family")" 2>/dev/null &
+for ((i = 0; i < 300; i++)); do
+	[ -s family ] && [ "$(wc -l <family)" = 3 ] && break
+	sleep 0.1
+done
+check_equal "a test of three processes runs" 3 "$(alive | wc -l)"
+check_run "status lists a test" 0 tracelet status
+number=$(awk '$1 == "killed" { print $3 }' "$stdout")
+timeout 60 wine taskkill /f /pid "$number" >/dev/null 2>&1
+wait
+check_run "when its tracelet.exe was killed" 1 tracelet status
+check_match "it is cleaned up" 'killed is not being recorded any more' "$stderr"
+check_equal "and does not record any more" 0 "$(recording)"
+while read -r number; do timeout 60 wine taskkill /f /pid "$number" >/dev/null 2>&1; done <family

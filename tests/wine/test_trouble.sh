@@ -1,0 +1,67 @@
+# Whatever happens to wpr.exe, the test runs and ends as it would.
+trouble() { # CODE WORDS
+	begin
+	WPR_START_CODE=$1 run tracelet run -- "$child" exit 3
+	check_equal "$1 at the start: the test is run" 3 "$status"
+	check_match "$1 in words, with advice" "warning: no trace: $2" "$stderr"
+	check_equal "$1 leaves nothing" "" "$(find tracelet-out -type f)"
+}
+trouble c5585011 'not allowed: recording needs administrator rights \(c5585011\); .*elevated'
+trouble c5583001 'a recording of this name is running already'
+trouble c5580612 'no provider of the profile could be enabled'
+trouble c5580701 'the profile is not valid: Invalid profile. Element SystemProvider, line 7, column 12 \(c5580701\)'
+trouble c558300c 'the provider of runtime state is not running'
+trouble 80070008 'not enough memory'
+trouble 8000ffff 'wpr.exe failed with 8000ffff'
+export WPR_START_CODE=c5585011
+check_run "--strict: without a trace" 125 tracelet run --strict -- "$child" words here
+check "the test has not run" test ! -s "$stdout"
+unset WPR_START_CODE
+
+begin
+for code in c5583000 80071069 80010106; do
+	WPR_STOP_CODE=$code run tracelet run -- "$child" exit 2
+	check_equal "$code at the end: the status is the test's" 2 "$status"
+	check_match "$code is a warning" "warning: no trace: .*\($code\)" "$stderr"
+done
+check_equal "no half file is left" "tracelet-out/manifest.jsonl" "$(find tracelet-out -type f)"
+WPR_NO_FILE=1 run tracelet run -- "$child" exit 2
+check_match "a wpr.exe that leaves no file is told" "warning: no trace: wpr.exe has left no file" "$stderr"
+TRACELET_WPR='Z:\nowhere\wpr.exe' run tracelet run -- "$child" exit 2
+check_equal "no wpr.exe at all: the status is the test's" 2 "$status"
+check_match "and one line says so" "warning: no trace: wpr.exe cannot be started .* Windows 10" "$stderr"
+
+begin
+WPR_HANG=start TRACELET_WPR_START_SECONDS=4 run tracelet run -- "$child" exit 3
+check_equal "a wpr.exe that hangs at the start: the test is run" 3 "$status"
+check_match "after its limit" "no trace: wpr.exe did not end within 4 s and was killed" "$stderr"
+check_match "and what it may have begun is cancelled" '^\[-cancel\]' wpr/log
+begin
+WPR_HANG=stop TRACELET_WPR_STOP_SECONDS=1 run tracelet run -- "$child" exit 3
+check_equal "one that hangs at the end: the status is the test's" 3 "$status"
+check_match "after its limit" "no trace: wpr.exe did not end within 1 s and was killed" "$stderr"
+check_equal "and no recording is left" 0 "$(recording)"
+
+# Collectors: one is free again while the second test waits.
+begin
+export WPR_MOST=1
+timeout 60 wine "$build/tracelet.exe" start first 2>/dev/null
+timeout 60 wine "$build/tracelet.exe" run --name second -- "$child" exit 3 2>second.log &
+waiting=$!
+for ((i = 0; i < 300; i++)); do
+	grep -q 'waiting for a collector' second.log 2>/dev/null && break
+	sleep 0.1
+done
+check_match "a session waits for a collector" 'second: waiting for a collector, at most 20 s: all event collectors' second.log
+tracelet stop first >/dev/null
+status=0
+wait "$waiting" || status=$?
+check_equal "gets it when another ends, and the test is run" 3 "$status"
+check "and traced" test -e "$(ls tracelet-out/second_*.etl)"
+tracelet start third 2>/dev/null
+TRACELET_WPR_WAIT_SECONDS=1 run tracelet run --name fourth -- "$child" exit 4
+check_equal "after its limit the test is run without" 4 "$status"
+check_match "with a warning" 'warning: no trace: all event collectors .* \(800705aa\); run fewer' "$stderr"
+unset WPR_MOST
+tracelet cancel third
+check_equal "nothing is left" 0 "$(recording)"
