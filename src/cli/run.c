@@ -1,8 +1,7 @@
 #include "base/log.h"
 #include "cli/verb.h"
-#include "session/check_events.h"
+#include "session/check_settings.h"
 #include "session/choose_profile.h"
-#include "session/heap_leaks.h"
 #include "session/run.h"
 
 #include <stdlib.h>
@@ -33,17 +32,10 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		return EXIT_USAGE;
 	}
 	settings.command = argv + optind;
-	if (settings_enabled(&settings) && !check_events(&settings)) {
+	if (settings_enabled(&settings) && !check_settings(&settings)) {
 		settings_free(&settings);
 		return EXIT_USAGE;
 	}
-	struct heap_suppressions suppressions;
-	if (heap_suppressions_load(&suppressions, settings.heap_suppressions)) {
-		heap_suppressions_free(&suppressions);
-		settings_free(&settings);
-		return EXIT_USAGE;
-	}
-	heap_suppressions_free(&suppressions);
 	bool profiled = !settings_enabled(&settings) || choose_profile(&settings);
 	status = profiled ? session_run(&settings) : EXIT_NO_TRACE;
 	settings_free(&settings);

@@ -1,6 +1,6 @@
 #include "base/log.h"
 #include "cli/verb.h"
-#include "session/check_events.h"
+#include "session/check_settings.h"
 #include "session/choose_profile.h"
 #include "session/operation.h"
 
@@ -29,7 +29,7 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		settings_free(&settings);
 		return 0;
 	}
-	if (!check_events(&settings)) {
+	if (!check_settings(&settings)) {
 		settings_free(&settings);
 		return EXIT_USAGE;
 	}

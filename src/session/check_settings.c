@@ -1,9 +1,17 @@
-#include "session/check_events.h"
+#include "session/check_settings.h"
 #include "base/log.h"
 #include "capture/bpf/sample_event.h"
 #include "capture/pmu/metrics.h"
+#include "session/heap_leaks.h"
 
-bool check_events(const struct settings *settings) {
+static bool check_suppressions(const struct settings *settings) {
+	struct heap_suppressions suppressions;
+	int error = heap_suppressions_load(&suppressions, settings->heap_suppressions);
+	heap_suppressions_free(&suppressions);
+	return !error;
+}
+
+bool check_settings(const struct settings *settings) {
 	char why[PMU_WHY_SIZE] = "";
 	int error = 0;
 	if (settings->counters && *settings->counters) {
@@ -20,5 +28,5 @@ bool check_events(const struct settings *settings) {
 		if (error)
 			log_error("--sample: %s", why);
 	}
-	return !error;
+	return !error && check_suppressions(settings);
 }
