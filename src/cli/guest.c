@@ -10,6 +10,7 @@
 struct task {
 	struct host_options host;
 	uint64_t max_artifact_size;
+	bool live;
 	int argc; // of the word behind the address and what follows it
 	char **argv;
 	const struct verb *verb;
@@ -29,7 +30,8 @@ static const struct request_options {
 
 static int connected_run(struct task *task, struct settings *settings) {
 	struct host host;
-	struct host_run run = {.settings = settings, .max_artifact_size = task->max_artifact_size};
+	struct host_run run = {
+		.settings = settings, .max_artifact_size = task->max_artifact_size, .live = task->live};
 	if (host_open(&host, &task->host))
 		return STATUS_GUEST_FAILED;
 	host_run(&host, &run);
@@ -159,6 +161,7 @@ static bool take_options(int argc, char **argv, struct task *task, int *status) 
 		{"patience", required_argument, NULL, 'p'},
 		{"max-artifact-size", required_argument, NULL, 'm'},
 		{"compress", no_argument, NULL, 'c'},
+		{"no-live", no_argument, NULL, 'n'},
 		{"verbose", no_argument, NULL, 'v'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
@@ -174,6 +177,8 @@ static bool take_options(int argc, char **argv, struct task *task, int *status) 
 			task->max_artifact_size = size;
 		} else if (option == 'c') {
 			task->host.compress = true;
+		} else if (option == 'n') {
+			task->live = false;
 		} else if (option == 'v') {
 			log_set_level(LOG_VERBOSE);
 		} else {
@@ -191,7 +196,8 @@ static bool take_options(int argc, char **argv, struct task *task, int *status) 
 }
 
 static int run(int argc, char **argv, const struct verb *verb) {
-	struct task task = {.host = {.patience = 30}, .max_artifact_size = 8ull << 30, .verb = verb};
+	struct task task = {
+		.host = {.patience = 30}, .max_artifact_size = 8ull << 30, .live = true, .verb = verb};
 	int status;
 	if (!take_options(argc, argv, &task, &status))
 		return status;
@@ -230,6 +236,8 @@ const struct verb verb_guest = {
 		"  --patience SECONDS        for a silent guest or a lost connection (default: 30)\n"
 		"  --max-artifact-size SIZE  more is not taken from the guest in one go (default: 8G)\n"
 		"  --compress                with zstd, on the way (default for serial)\n"
+		"  --no-live                 the recording does not come while it is made, so a guest that\n"
+		"                            dies leaves nothing\n"
 		"  --verbose                 say more\n"
 		"  --help                    this text\n\n"
 		"Exit status: COMMAND's; 125 the guest failed, or the way to it; 2 bad options.\n\n"

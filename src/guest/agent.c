@@ -152,7 +152,8 @@ static void take_hello(struct agent *agent, struct connection *connection, const
 	}
 	if (!visit->session) {
 		visit->session = hello.session;
-		visit->errand = (struct errand){.input = -1, .output = -1, .errors = -1, .file = -1};
+		visit->errand = (struct errand){
+			.input = -1, .output = -1, .errors = -1, .file = -1, .live = LIVE_NONE};
 		channel_init(&visit->channel, CHANNEL_CHUNK);
 	}
 	visit_replace(connection, visit);
@@ -289,7 +290,7 @@ static int give_up(struct agent *agent) {
 	return next < 0 ? -1 : (int)(next * 1000) + 1;
 }
 
-enum { POLLED_MOST = 1 + LISTENERS_MOST + 2 * CONNECTIONS_MOST + 3 * VISITS_MOST };
+enum { POLLED_MOST = 1 + LISTENERS_MOST + 2 * CONNECTIONS_MOST + ERRAND_POLLED * VISITS_MOST };
 
 struct polled {
 	struct pollfd list[POLLED_MOST];

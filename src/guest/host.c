@@ -301,6 +301,8 @@ static void take_message(struct host *host, struct host_request *request, const 
 		receiver_begin(request->receiver, message_word(&message), message.numbers[0]);
 	} else if (message.type == MESSAGE_FILE_END && request->receiver) {
 		receiver_end(request->receiver, message.numbers[0], text);
+	} else if (message.type == MESSAGE_TRACE_BEGIN && request->live) {
+		receiver_begin(request->live, message_word(&message), 0);
 	} else if (message.type == MESSAGE_RESULT) {
 		request->status = (int)(message.numbers[0] & 0xffff);
 		memcpy(request->why, text, sizeof(text));
@@ -325,6 +327,11 @@ static void take_data(struct host *host, struct host_request *request, struct ho
 			receiver_bytes(request->receiver, frame->payload, frame->size);
 		channel_consumed(&host->channel, STREAM_FILE, frame->size);
 		break;
+	case STREAM_TRACE:
+		if (request->live)
+			receiver_bytes(request->live, frame->payload, frame->size);
+		channel_consumed(&host->channel, STREAM_TRACE, frame->size);
+		break;
 	default:
 		channel_consumed(&host->channel, (enum channel_stream)frame->stream, frame->size);
 	}
@@ -346,7 +353,8 @@ static int take_frames(struct host *host, struct host_request *request, struct h
 		} else if (frame.type == FRAME_REFUSED) {
 			return take_refusal(host, &frame);
 		}
-		if (request->receiver && request->receiver->refused) {
+		if ((request->receiver && request->receiver->refused) ||
+		    (request->live && request->live->refused)) {
 			host->gone = true;
 			return -EFBIG;
 		}

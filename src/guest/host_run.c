@@ -97,6 +97,17 @@ static void write_json(const struct settings *settings, const struct receiver *r
 
 // ---- requests ----
 
+// What came while it was made has done its duty once the trace is here.
+static void settle_live(struct settlement settlement, const struct host_request *request) {
+	settlement.receiver = request->live;
+	if (request->answered) {
+		receiver_discard(request->live);
+	} else {
+		receiver_cut(request->live);
+		settle(&settlement);
+	}
+}
+
 static int request(struct host *host, struct host_request *request, struct receiver *receiver,
 		   const struct settings *settings, char **trace) {
 	request->input = STDIN_FILENO;
@@ -112,6 +123,8 @@ static int request(struct host *host, struct host_request *request, struct recei
 					.address = host->options.address,
 					.guest_folder = request->folder,
 					.folder = settings->output_dir};
+	if (request->live)
+		settle_live(settlement, request);
 	const char *path = settle(&settlement);
 	if (trace)
 		*trace = path ? memory_string(path) : NULL;
@@ -127,6 +140,11 @@ void host_run(struct host *host, struct host_run *run) {
 	struct host_request asked = {
 		.kind = REQUEST_VERB, .words = (const char *const *)words.items, .word_count = words.count};
 	struct receiver receiver = {.folder = settings->output_dir, .most = run->max_artifact_size};
+	struct receiver live = receiver;
+	if (run->live) {
+		asked.flags |= REQUEST_LIVE;
+		asked.live = &live;
+	}
 	run->status = request(host, &asked, &receiver, settings, &run->trace);
 	run->guest_failed = !asked.answered;
 	write_json(settings, &receiver);
@@ -134,6 +152,7 @@ void host_run(struct host *host, struct host_run *run) {
 		print_summary(host, &receiver);
 	publish(settings, &receiver, run->status);
 	receiver_free(&receiver);
+	receiver_free(&live);
 	words_free(&words);
 }
 
