@@ -40,6 +40,20 @@ static void visit_end(struct visit *visit) {
 	*visit = (struct visit){0};
 }
 
+// A place for another one: an empty one, or that of the host which is lost longest with nothing going on.
+static struct visit *free_visit(struct agent *agent) {
+	struct visit *oldest = NULL, *empty = find_visit(agent, 0);
+	for (size_t i = 0; !empty && i < VISITS_MOST; i++) {
+		struct visit *visit = &agent->visits[i];
+		if (!visit->connection && !visit->errand.begun &&
+		    (!oldest || visit->lost_since < oldest->lost_since))
+			oldest = visit;
+	}
+	if (oldest)
+		visit_end(oldest);
+	return empty ? empty : oldest;
+}
+
 static void visit_lose(struct visit *visit) {
 	if (!visit)
 		return;
@@ -146,7 +160,7 @@ static void take_hello(struct agent *agent, struct connection *connection, const
 	}
 	if (!visit && connection->visit && link_stays(&connection->link))
 		visit_end(connection->visit); // makes room, too
-	if (!visit && !(visit = find_visit(agent, 0))) {
+	if (!visit && !(visit = free_visit(agent))) {
 		refuse(agent, connection, "too many hosts are connected");
 		return;
 	}
@@ -191,6 +205,8 @@ static void take_frame(struct agent *agent, struct connection *connection, const
 		take_hello(agent, connection, frame);
 	else if (frame->type == FRAME_PING)
 		take_ping(connection, frame, arrived);
+	else if (frame->type == FRAME_BYE && visit)
+		visit_end(visit);
 	else if (frame->type == FRAME_RESYNC && visit)
 		channel_urgent(&visit->channel, FRAME_RESYNC, NULL, 0);
 	else if (frame->type == FRAME_DATA && visit && frame->stream == STREAM_STDIN)
@@ -281,8 +297,7 @@ static int give_up(struct agent *agent) {
 		if (!visit->session || visit->connection)
 			continue;
 		double left = visit->lost_since + agent->linger - time;
-		// With nothing left to do or to tell there is nothing to come back for.
-		if (left <= 0 || (!visit->errand.begun && channel_all_acked(&visit->channel)))
+		if (left <= 0)
 			visit_end(visit);
 		else if (next < 0 || left < next)
 			next = left;

@@ -198,6 +198,7 @@ int host_open(struct host *host, const struct host_options *options) {
 void host_close(struct host *host) {
 	if (!host->gone && host->link.in >= 0 && host->greeted) {
 		channel_acknowledge(&host->channel);
+		channel_urgent(&host->channel, FRAME_BYE, NULL, 0);
 		host_write(host);
 	}
 	link_close(&host->link);
@@ -209,6 +210,7 @@ void host_close(struct host *host) {
 static int reconnect(struct host *host) {
 	uint64_t deadline = now() + nanoseconds(host->options.patience);
 	bool possible = !host->link.helper;
+	bool nothing_said = !host->channel.acked && !host->channel.expected;
 	char why[LINK_WHY] = "";
 	int error = -ECONNRESET;
 	disconnect(host);
@@ -216,7 +218,7 @@ static int reconnect(struct host *host) {
 		double left = (double)(deadline - now()) / 1e9;
 		error = link_connect(&host->link, host->options.address, left, why);
 		if (!error)
-			error = greet(host, false, deadline);
+			error = greet(host, nothing_said, deadline);
 		if (!error) {
 			host->resumed++;
 			log_verbose("%s: the connection was lost and taken up again", host->options.address);

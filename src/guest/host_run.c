@@ -1,8 +1,11 @@
 #include "guest/host_run.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "guest/settle.h"
+#include "session/artifact.h"
 #include "session/ci.h"
+#include "session/manifest.h"
 #include "session/manifest_line.h"
 #include "session/test.h"
 #include "session/words.h"
@@ -79,6 +82,53 @@ static void publish(const struct settings *settings, const struct receiver *rece
 		ci_publish(settings, &test, STDOUT_FILENO, STDERR_FILENO);
 }
 
+static void json_partial(struct json *json, const struct receiver *receiver) {
+	for (size_t i = 0; i < receiver->files.count; i++) {
+		const struct received *file = &receiver->files.items[i];
+		CLEANUP_FREE char *absolute = realpath(file->path, NULL);
+		json_object(json, NULL);
+		json_string(json, "kind", file->partial ? "partial" : "file");
+		json_string(json, "path", absolute ? absolute : file->path);
+		json_uint(json, "size", file->size);
+		json_close_object(json);
+	}
+}
+
+// The guest ended before the test did: its own line never came, and nobody shall take that for a test that
+// left no trace.
+static void write_failure(const struct host *host, const struct settings *settings,
+			  const struct receiver *receiver, const struct receiver *live) {
+	struct buffer line = {0};
+	struct json json = json_into(&line);
+	char name[ARTIFACT_NAME_SIZE];
+	const char *slash = strrchr(settings->command[0], '/');
+	artifact_safe_name(settings->name      ? settings->name
+			   : slash && slash[1] ? slash + 1
+					       : settings->command[0],
+			   name);
+	json_object(&json, NULL);
+	json_string(&json, "test", name);
+	json_array(&json, "command");
+	for (char **word = settings->command; *word; word++)
+		json_string(&json, NULL, *word);
+	json_close_array(&json);
+	json_string(&json, "kind", "test");
+	json_string(&json, "result", GUEST_FAILED_RESULT);
+	json_uint(&json, "exit", STATUS_GUEST_FAILED);
+	json_string(&json, "guest", host->options.address);
+	json_array(&json, "artifacts");
+	json_partial(&json, receiver);
+	json_partial(&json, live);
+	json_close_array(&json);
+	json_close_object(&json);
+	buffer_append(&line, "\n", 1);
+	int error = artifact_make_dir(settings->output_dir);
+	error = error ? error : manifest_append(settings->output_dir, &line);
+	if (error)
+		log_warning("%s/manifest.jsonl: %s", settings->output_dir, strerror(-error));
+	buffer_free(&line);
+}
+
 static void write_json(const struct settings *settings, const struct receiver *receiver) {
 	struct output output;
 	if (!settings->json || !receiver->manifest.size)
@@ -147,6 +197,8 @@ void host_run(struct host *host, struct host_run *run) {
 	}
 	run->status = request(host, &asked, &receiver, settings, &run->trace);
 	run->guest_failed = !asked.answered;
+	if (run->guest_failed)
+		write_failure(host, settings, &receiver, &live);
 	write_json(settings, &receiver);
 	if (!settings->quiet)
 		print_summary(host, &receiver);

@@ -4,7 +4,8 @@
 #include "guest/host.h"
 #include "session/settings.h"
 
-enum { STATUS_GUEST_FAILED = 125 }; // the guest, or the way to it
+enum { STATUS_GUEST_FAILED = 125 };        // the guest, or the way to it
+#define GUEST_FAILED_RESULT "guest failed" // "result" of the manifest's line then
 
 struct host_run {
 	const struct settings *settings; // as for session_run(); output_dir, quiet and json are ours
