@@ -5,7 +5,7 @@ guest_peer.py proxy LISTEN TARGET BYTES TIMES  a proxy of Unix sockets that clos
                                                bytes of the guest's, so often, and then lets all pass
 guest_peer.py garbage LISTEN                   answers with noise
 guest_peer.py silent LISTEN                    takes connections and says nothing
-guest_peer.py hostile LISTEN CASE              a guest that speaks the language and means ill
+guest_peer.py hostile LISTEN CASE...           a guest that speaks the language and means ill, in another way each time
 """
 
 import os
@@ -89,7 +89,7 @@ def read_frame(connection):
     while len(head) < 32:
         more = connection.recv(32 - len(head))
         if not more:
-            raise SystemExit
+            raise EOFError
         head += more
     _, _, kind, _, stream, length, sequence, _, _ = struct.unpack("<IBBHIIQII", head)
     payload = b""
@@ -116,10 +116,18 @@ def answer_of(case):
     return b"".join(frame(DATA, stream, i, payload) for i, (stream, payload) in enumerate(frames))
 
 
-def hostile(path, case):
+def hostile(path, *cases):
     server = listen(path)
-    connection, _ = server.accept()
-    connection.settimeout(20)
+    for case in cases:
+        connection, _ = server.accept()
+        connection.settimeout(20)
+        try:
+            be_hostile(connection, case)
+        except (OSError, EOFError):
+            connection.close()
+
+
+def be_hostile(connection, case):
     while True:
         kind, stream, _, payload = read_frame(connection)
         if kind == HELLO:
@@ -139,7 +147,7 @@ def garbage(path):
     connection, _ = server.accept()
     try:
         for i in range(100):
-            connection.sendall(bytes((i * j * 7919 >> 3) & 0xFF for j in range(65536)))
+            connection.sendall(bytes((i * j * 7919 >> 3) & 0xFF for j in range(256)) * 256)
     except OSError:
         pass
 

@@ -20,6 +20,8 @@ static void take_frame(const struct frame *frame) {
 static void feed(struct channel *channel, const uint8_t *bytes, size_t size) {
 	struct frame frame;
 	size_t room, written;
+	if (!size)
+		return;
 	memcpy(frame_decoder_room(channel->decoder, size, &room), bytes, size);
 	frame_decoder_added(channel->decoder, size);
 	while (channel_next(channel, &frame)) {
