@@ -74,7 +74,7 @@ sleep 22
 until guest shell cat /tmp/done >/dev/null 2>&1; do sleep 1; done
 # The first wakeups are the end of the command that began this.
 wakeups=$(guest shell cat /tmp/idle | awk '{ v[NR] = $2 } END { print v[2] - v[1] }')
-echo "ready to trace $ready s after process 1 began; clock known to $bound us (median); $wakeups wakeups in 10 s, 2 of them of the command that counted"
+echo "ready to trace $ready s after process 1 began; clock known to $bound us (median); $wakeups wakeups in 10 s of an idle agent"
 
 floor "shipping over the raw port" "$(calculate "$our_rate / $raw_rate")" ">=" 0.8
 floor "seconds from the agent's start to a traced test (emulated)" "$ready" "<=" 2
