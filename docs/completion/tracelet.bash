@@ -24,6 +24,8 @@ _tracelet_value() {
 	--baseline | --heap-suppressions) _tracelet_files -f ;;
 	--manifest) _tracelet_files -f -X '!*.man' ;;
 	--cases) _tracelet_offer "yes no" ;;
+	--listen) _tracelet_offer "port:tracelet vsock: tcp: unix: serial: stdio" ;;
+	--patience | --max-artifact-size | --linger) ;;
 	--enabled | --attachments) _tracelet_offer "yes no auto" ;;
 	--framework) _tracelet_offer "gtest catch2 catch2-3 doctest cmocka libtest go pytest ctest meson tap" ;;
 	--session) _tracelet_offer "$(tracelet status 2>/dev/null | cut -d ' ' -f 1)" ;;
@@ -68,7 +70,7 @@ _tracelet_command() {
 
 _tracelet() {
 	local verbs="run each run-test start stop cancel status current snapshot mark convert info dump table fold flame top
-		diff heap check stat junit profile settings doctor"
+		diff heap check stat junit profile settings doctor guest agent"
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]} i
 	local profile_options="--pid --tid --kernel --jit --all --addrs --event-filter --all-events --metric --inline --no-inline --srcline --from --quiet --help"
 	COMPREPLY=()
@@ -158,6 +160,15 @@ _tracelet() {
 	stop:-* | cancel:-*) _tracelet_offer "--all --help" ;;
 	current:-*) _tracelet_offer "--marks --help" ;;
 	stop:* | cancel:* | current:* | snapshot:*) _tracelet_offer "$(tracelet status 2>/dev/null | cut -d ' ' -f 1)" ;;
+	guest:-*) _tracelet_offer "--patience --max-artifact-size --compress --no-live --verbose --help" ;;
+	guest:*)
+		if [ "$COMP_CWORD" -gt 2 ]; then
+			_tracelet_offer "run start stop status snapshot stat file kmsg shell power-off"
+		else
+			_tracelet_offer "unix: vsock: tcp: serial: exec:"
+		fi
+		;;
+	agent:*) _tracelet_offer "--listen --linger --verbose --help" ;;
 	settings:* | status:* | doctor:*) _tracelet_offer "--json --help" ;;
 	help:*) _tracelet_offer "$verbs" ;;
 	mark:-*) _tracelet_offer "--session --help" ;;
