@@ -7,6 +7,7 @@
 #include "session/heap.h"
 #include "session/manifest.h"
 #include "session/retention.h"
+#include "session/stem.h"
 #include "symbol/kernel.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ static int open_spool(struct recording *recording) {
 	const struct settings *settings = recording->settings;
 	recording->new_folder = access(settings->output_dir, F_OK) != 0;
 	int error = artifact_make_dir(settings->output_dir);
-	int fd = error ? error : artifact_reserve(settings->output_dir, recording->name, &recording->stem);
+	int fd = error ? error : stem_reserve(settings, recording->name, &recording->stem);
 	if (fd < 0) {
 		log_warning("no trace: cannot write to %s: %s (name another folder with --output-dir)",
 			    settings->output_dir, strerror(-fd));
@@ -419,7 +420,7 @@ static void save_heap(struct recording *recording, const struct test_end *end, c
 		return;
 	int error = artifact_make_dir(settings->output_dir);
 	if (!error && !recording->stem) {
-		int fd = artifact_reserve(settings->output_dir, recording->name, &recording->stem);
+		int fd = stem_reserve(settings, recording->name, &recording->stem);
 		CLEANUP_FREE char *spool = fd < 0 ? NULL : memory_format("%s.spool", recording->stem);
 		if (fd >= 0) {
 			close(fd);
@@ -475,6 +476,7 @@ static struct case_traces *cases_wanted(struct recording *recording) {
 		return NULL;
 	recording->cases = (struct case_traces){.folder = settings->output_dir,
 						.prefix = settings->name,
+						.variant = settings->variant,
 						.failed_only = settings->keep == KEEP_FAILED};
 	return &recording->cases;
 }
@@ -518,6 +520,7 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 				    .test_cpu_seconds = end->cpu_seconds};
 	add_file(summary, "stacks", end->stacks);
 	add_file(summary, "core", end->core);
+	add_file(summary, "output", settings->repro_output);
 	give_up_if_empty(recording);
 	if (recording->backend) {
 		struct conversion_result result = {0};
@@ -586,7 +589,7 @@ pid_t recording_snapshot(struct recording *recording, char **path) {
 		return -ENODATA;
 	if (recording->active)
 		sync_now(recording);
-	int fd = artifact_reserve(recording->settings->output_dir, recording->name, &stem);
+	int fd = stem_reserve(recording->settings, recording->name, &stem);
 	if (fd < 0)
 		return fd;
 	pid_t child = fork();

@@ -27,7 +27,7 @@ struct summary {
 	const char *spool;   // path, when it was kept
 	char sha256[65];
 	uint64_t trace_size, spool_size;
-	struct summary_file files[3 + PICTURE_COUNT]; // stacks, core, flame graphs, heap
+	struct summary_file files[4 + PICTURE_COUNT]; // stacks, core, output, flame graphs, heap
 	size_t file_count;
 	const struct crash_reports *crashes; // or NULL
 	const struct case_traces *cases;     // that the test has told of; or NULL
