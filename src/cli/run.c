@@ -6,14 +6,14 @@
 #include <stdlib.h>
 
 const enum setting_id verb_run_flags[] = {
-	SETTING_ENABLED,        SETTING_NAME, SETTING_VARIANT,      SETTING_OUTPUT_DIR,  SETTING_PROFILE,
-	SETTING_SCOPE,          SETTING_TYPE,      SETTING_RING_SIZE,   SETTING_RING_SECONDS,
-	SETTING_SAMPLE,         SETTING_OFF_CPU,   SETTING_HEAP,        SETTING_CALL_GRAPH,
-	SETTING_DURATION,       SETTING_WAIT_TREE, SETTING_TIMEOUT,     SETTING_GRACE,
-	SETTING_TIMEOUT_STATUS, SETTING_CORE,      SETTING_CORE_LIMIT,  SETTING_KEEP,
-	SETTING_MAX_TOTAL_SIZE, SETTING_MAX_AGE,   SETTING_BUFFER_SIZE, SETTING_JSON,
-	SETTING_ATTACHMENTS,    SETTING_CASES,     SETTING_KEEP_SPOOL, SETTING_REPRO,  SETTING_STRICT,
-	SETTING_QUIET,          SETTING_VERBOSE,
+	SETTING_ENABLED,      SETTING_NAME,           SETTING_VARIANT,   SETTING_OUTPUT_DIR,
+	SETTING_PROFILE,      SETTING_SCOPE,          SETTING_TYPE,      SETTING_RING_SIZE,
+	SETTING_RING_SECONDS, SETTING_SAMPLE,         SETTING_OFF_CPU,   SETTING_HEAP,
+	SETTING_CALL_GRAPH,   SETTING_DURATION,       SETTING_WAIT_TREE, SETTING_TIMEOUT,
+	SETTING_GRACE,        SETTING_TIMEOUT_STATUS, SETTING_CORE,      SETTING_CORE_LIMIT,
+	SETTING_KEEP,         SETTING_MAX_TOTAL_SIZE, SETTING_MAX_AGE,   SETTING_BUFFER_SIZE,
+	SETTING_JSON,         SETTING_ATTACHMENTS,    SETTING_CASES,     SETTING_KEEP_SPOOL,
+	SETTING_REPRO,        SETTING_STRICT,         SETTING_QUIET,     SETTING_VERBOSE,
 };
 
 const size_t verb_run_flag_count = sizeof(verb_run_flags) / sizeof(*verb_run_flags);
@@ -44,7 +44,8 @@ const struct verb verb_run = {
 		"  --enabled WHEN      yes (default), no: only run COMMAND; auto: if the environment says "
 		"so\n"
 		"  --name NAME         name of the test, and of the artifacts (default: COMMAND's)\n"
-		"  --variant KEY=VALUE which variant of the test this is, may be repeated: their hash is put\n"
+		"  --variant KEY=VALUE which variant of the test this is, may be repeated: their hash is "
+		"put\n"
 		"                      behind the name\n"
 		"  --output-dir DIR    where artifacts go (default: ./tracelet-out)\n"
 		"  --profile NAME      what to record (default: embedded)\n"

@@ -5,10 +5,10 @@
 
 // Exit statuses of our own (a traced test's own status comes before these).
 enum {
-	EXIT_FOUND = 1,      // the thing looked for (a defect, a difference) is there
-	EXIT_USAGE = 2,      // bad options or input that cannot be read
+	EXIT_FOUND = 1,        // the thing looked for (a defect, a difference) is there
+	EXIT_USAGE = 2,        // bad options or input that cannot be read
 	EXIT_GUEST_FAILED = 3, // the test's virtual machine did, not the test
-	EXIT_NO_TRACE = 125, // --strict: tracing was not possible
+	EXIT_NO_TRACE = 125,   // --strict: tracing was not possible
 	EXIT_NOT_EXECUTABLE = 126,
 	EXIT_NOT_FOUND = 127,
 };

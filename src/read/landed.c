@@ -38,7 +38,8 @@ PRINTF_LIKE(4, 5) static int say(int error, char *message, size_t size, const ch
 static int check_content(const char *path, char *message, size_t size) {
 	struct first_defect first = {0};
 	struct tl_check_result result = TL_INIT(result);
-	struct tl_check_opts options = {.size = sizeof(options), .on_finding = take_finding, .context = &first};
+	struct tl_check_opts options = {
+		.size = sizeof(options), .on_finding = take_finding, .context = &first};
 	int error = tl_check_trace(path, &options, &result);
 	if (error)
 		return say(error, message, size,
@@ -52,11 +53,12 @@ static int check_content(const char *path, char *message, size_t size) {
 			   "%s: expected a Perfetto trace, which begins with byte 0x0a, found: %s; look at "
 			   "what wrote this file: it is no trace of tracelet's",
 			   path, first.text);
-	return say(-EBADMSG, message, size,
-		   "%s: expected good packets up to the last of %" PRIu64 " bytes, found %" PRIu64
-		   " defects, the first at byte %" PRIu64
-		   ": %s; look at the transfer of the file, or at the conversion ('tracelet check' lists all)",
-		   path, result.bytes, result.defects, first.offset, first.text);
+	return say(
+		-EBADMSG, message, size,
+		"%s: expected good packets up to the last of %" PRIu64 " bytes, found %" PRIu64
+		" defects, the first at byte %" PRIu64
+		": %s; look at the transfer of the file, or at the conversion ('tracelet check' lists all)",
+		path, result.bytes, result.defects, first.offset, first.text);
 }
 
 int tl_trace_landed(const char *path, uint64_t min_size, char *message, size_t size) {

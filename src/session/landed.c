@@ -119,7 +119,7 @@ static char *left_over_spool(const struct search *search, const struct landed_qu
 	CLEANUP_FREE char *pattern = memory_format("%s/%s_[0-9]*.spool", question->folder, name);
 	glob_t found = {0};
 	char *spool = glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc ? memory_string(found.gl_pathv[0])
-									     : NULL;
+									    : NULL;
 	globfree(&found);
 	return spool;
 }
@@ -162,15 +162,17 @@ static bool check_noted(const struct noted *noted, struct buffer *line) {
 	char digits[65];
 	struct stat status;
 	if (noted->deleted) {
-		buffer_printf(line, "%s: expected a trace, found that it was deleted to keep the folder small; "
-				    "look at --max-total-size and --max-age",
+		buffer_printf(line,
+			      "%s: expected a trace, found that it was deleted to keep the folder small; "
+			      "look at --max-total-size and --max-age",
 			      noted->path);
 		return false;
 	}
 	if (stat(noted->path, &status) == 0 && (uint64_t)status.st_size == noted->size && *noted->sha256 &&
 	    artifact_sha256(noted->path, digits) == 0 && strcmp(digits, noted->sha256) != 0) {
-		buffer_printf(line, "%s: expected SHA-256 %.16s..., found %.16s...; look at who changed it after "
-				    "the session, or at the copy",
+		buffer_printf(line,
+			      "%s: expected SHA-256 %.16s..., found %.16s...; look at who changed it after "
+			      "the session, or at the copy",
 			      noted->path, noted->sha256, digits);
 		return false;
 	}
@@ -187,7 +189,8 @@ static enum landed judge(const struct search *search, const struct landed_questi
 	}
 	if (*search->guest_failed) {
 		const struct noted *console = artifact_of(search, "console");
-		buffer_printf(line, "%s: the virtual machine of %s failed: %s; no trace is expected of it%s%s",
+		buffer_printf(line,
+			      "%s: the virtual machine of %s failed: %s; no trace is expected of it%s%s",
 			      search->folder, search->test, search->guest_failed, console ? "; look at " : "",
 			      console ? console->path : "");
 		return LANDED_GUEST_FAILED;

@@ -64,7 +64,8 @@ static void test_a_bad_trace_ends_the_test_that_asserts_it(void **state) {
 
 static void note(const char *test, const char *more) {
 	struct buffer line = {0};
-	buffer_printf(&line, "{\"test\":\"%s\",\"result\":\"passed\",\"started\":\"2026-01-02T03:04:05.000Z\"%s}\n",
+	buffer_printf(&line,
+		      "{\"test\":\"%s\",\"result\":\"passed\",\"started\":\"2026-01-02T03:04:05.000Z\"%s}\n",
 		      test, more);
 	assert_int_equal(manifest_append(aside_folder, &line), 0);
 	buffer_free(&line);
@@ -95,14 +96,16 @@ static void test_the_newest_session_counts(void **state) {
 }
 
 static void test_a_machine_that_failed_is_told_as_that(void **state) {
-	note("a", ",\"artifacts\":[{\"kind\":\"console\",\"path\":\"a.console.log\"}],\"guest_failed\":\"panic: x\"");
+	note("a", ",\"artifacts\":[{\"kind\":\"console\",\"path\":\"a.console.log\"}],\"guest_failed\":"
+		  "\"panic: x\"");
 	check_answer((struct landed_question){.test = "a"}, LANDED_GUEST_FAILED, "failed: panic: x");
 	check_answer((struct landed_question){.test = "a"}, LANDED_GUEST_FAILED, "a.console.log");
 }
 
 static void test_variants_and_second_runs_are_told_apart(void **state) {
 	put_trace("a.pb", 0);
-	note("a", ",\"variant_hash\":\"36ceceea5c2beda7\",\"backend\":\"bpf\",\"artifacts\":[{\"kind\":\"perfetto\","
+	note("a", ",\"variant_hash\":\"36ceceea5c2beda7\",\"backend\":\"bpf\",\"artifacts\":[{\"kind\":"
+		  "\"perfetto\","
 		  "\"path\":\"a.pb\"}]");
 	const char *variant = "{\"kargs\":[],\"payload\":null,\"scheduler\":\"eevdf\",\"sysctls\":[],"
 			      "\"topology\":\"1n1l1c1t\",\"work_type\":\"\"}";
