@@ -41,9 +41,9 @@ _tracelet_value() {
 	--junit | --manifest | --output | --diff | --palette | -o) _tracelet_files -f ;;
 	--event-filter | --title | --subtitle | --countname | --factor | --bgcolors | --min-width | --width | \
 		--height | --fontsize | --fonttype | --limit | --function | --fail-above) ;;
-	--output-dir | --trace-dir) _tracelet_files -d ;;
+	--output-dir | --trace-dir | --landed) _tracelet_files -d ;;
 	--keep) _tracelet_offer "always failed never" ;;
-	--name | --duration | --timeout | --grace | --timeout-status | --core-limit | --max-total-size | --max-age | \
+	--name | --variant | --duration | --timeout | --grace | --timeout-status | --core-limit | --max-total-size | --max-age | \
 		--buffer-size | --ring-size | --ring-seconds | --min-size | --pid | --jobs | -j | --filter | --select) ;;
 	--json)
 		[ "$verb" = run ] || return 1
@@ -66,7 +66,7 @@ _tracelet_command() {
 
 _tracelet() {
 	local verbs="run each run-test start stop cancel status current snapshot mark convert info dump table fold flame top
-		diff check stat junit profile settings doctor"
+		diff check artifact stat junit profile settings doctor"
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]} i
 	local profile_options="--pid --tid --kernel --jit --all --addrs --event-filter --all-events --no-inline --from --quiet --help"
 	COMPREPLY=()
@@ -81,7 +81,7 @@ _tracelet() {
 			-e | --event | -m | --metric | -c | --cpus | -i | --interval | -n | --count | -p | --pid | -o | --output | --assert | --baseline | --tolerance)
 				((i++))
 				;;
-			-j | --jobs | --filter | --framework | --select | --junit | --enabled | --name | --output-dir | --profile | --scope | --type | --ring-size | --ring-seconds | --call-graph | --duration | --json | \
+			-j | --jobs | --filter | --framework | --select | --junit | --enabled | --name | --variant | --output-dir | --profile | --scope | --type | --ring-size | --ring-seconds | --call-graph | --duration | --json | \
 				--timeout | --grace | --timeout-status | --core-limit | --keep | --max-total-size | --max-age | --cases | \
 				--attachments | --buffer-size)
 				((i++)) # its value, whatever that looks like
@@ -105,9 +105,9 @@ _tracelet() {
 	fi
 	_tracelet_value "$previous" && return
 
-	local of_run="--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --sample --off-cpu --heap --call-graph --duration --wait-tree
+	local of_run="--enabled --name --variant --output-dir --profile --scope --type --ring-size --ring-seconds --sample --off-cpu --heap --call-graph --duration --wait-tree
 			--timeout --grace --timeout-status --core --core-limit --keep --max-total-size --max-age --cases --strict --quiet --verbose
-			--json --attachments --buffer-size --keep-spool --help --"
+			--json --attachments --buffer-size --keep-spool --repro --help --"
 	case $verb:$current in
 	run:*) _tracelet_offer "$of_run" ;;
 	each:*) _tracelet_offer "--jobs --filter --list --junit --framework --select $of_run" ;;
@@ -115,7 +115,7 @@ _tracelet() {
 	run-test:*) _tracelet_files -f ;;
 	junit:-*) _tracelet_offer "--output --manifest --quiet --help" ;;
 	junit:*) _tracelet_files -f ;;
-	convert:-*) _tracelet_offer "--from --to --manifest --help" ;;
+	convert:-*) _tracelet_offer "--from --to --manifest --merge --output --help" ;;
 	info:-*) _tracelet_offer "--json --manifest --help" ;;
 	dump:-*) _tracelet_offer "--text --json --csv --provider --event --pid --from --to --manifest --help" ;;
 	table:-*)
@@ -147,9 +147,11 @@ _tracelet() {
 			_tracelet_files -f
 		fi
 		;;
-	check:-*) _tracelet_offer "--quiet --json --min-size --help" ;;
+	check:-*) _tracelet_offer "--quiet --json --min-size --landed --name --variant --repro --help" ;;
+	artifact:-*) _tracelet_offer "--output-dir --variant --repro --help" ;;
+	artifact:*) [ "$COMP_CWORD" = 2 ] || _tracelet_offer "perfetto flame off-cpu heap stacks core output console spool" ;;
 	start:-*)
-		_tracelet_offer "--output-dir --profile --scope --type --ring-size --ring-seconds --sample --off-cpu --call-graph --duration
+		_tracelet_offer "--variant --output-dir --profile --scope --type --ring-size --ring-seconds --sample --off-cpu --call-graph --duration
 			--buffer-size --pid --quiet --verbose --help"
 		;;
 	stop:-* | cancel:-*) _tracelet_offer "--all --help" ;;
