@@ -33,6 +33,12 @@ static inline void buffer_append(struct buffer *buffer, const void *bytes, size_
 	buffer->size += size;
 }
 
+// Forgets `size` bytes at the front.
+static inline void buffer_drop(struct buffer *buffer, size_t size) {
+	memmove(buffer->data, buffer->data + size, buffer->size - size);
+	buffer->size -= size;
+}
+
 static inline void buffer_varint(struct buffer *buffer, uint64_t value) {
 	uint8_t *out = buffer_room(buffer, 10);
 	size_t size = 0;

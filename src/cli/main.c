@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct verb *const verbs[] = {
 	&verb_run,    &verb_each,   &verb_run_test, &verb_start,         &verb_stop,
@@ -12,6 +13,7 @@ static const struct verb *const verbs[] = {
 	&verb_info,   &verb_dump,   &verb_table,    &verb_fold,          &verb_flame,
 	&verb_top,    &verb_diff,   &verb_artifact, &verb_check,         &verb_stat,
 	&verb_mark,   &verb_junit,  &verb_profile,  &verb_settings_show, &verb_doctor,
+	&verb_guest,  &verb_agent,
 };
 
 int verb_print_help(const struct verb *verb) {
@@ -91,8 +93,19 @@ static const struct verb *find_verb(const char *name) {
 	return NULL;
 }
 
+// Under these names the program is the agent, unless a verb is named: the second is what a kernel starts.
+static bool is_agent(int argc, char **argv) {
+	const char *slash = argc ? strrchr(argv[0], '/') : NULL, *name = slash  ? slash + 1
+									 : argc ? argv[0]
+										: "";
+	return (strcmp(name, "tracelet-agent") == 0 && !(argc > 1 && find_verb(argv[1]))) ||
+	       (strcmp(name, "init") == 0 && getpid() == 1);
+}
+
 int main(int argc, char **argv) {
 	const char *word = argc > 1 ? argv[1] : NULL;
+	if (is_agent(argc, argv))
+		return verb_agent.run(argc, argv, &verb_agent);
 	if (!word) {
 		print_help(stderr);
 		return EXIT_USAGE;

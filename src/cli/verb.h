@@ -45,6 +45,8 @@ extern const struct verb verb_junit;
 extern const struct verb verb_profile;
 extern const struct verb verb_settings_show;
 extern const struct verb verb_doctor;
+extern const struct verb verb_guest;
+extern const struct verb verb_agent;
 
 int verb_print_help(const struct verb *verb); // on stdout; returns 0
 int verb_bad_usage(const struct verb *verb);  // after getopt's own line; returns EXIT_USAGE

@@ -127,7 +127,7 @@ static const struct setting table[SETTING_COUNT] = {
 
 // ---- values ----
 
-static bool parse_size(const char *text, size_t *size) {
+bool settings_parse_size(const char *text, size_t *size) {
 	static const char units[] = "KMGT";
 	char *end;
 	unsigned long long value = strtoull(text, &end, 10);
@@ -222,7 +222,7 @@ static bool parse(struct settings *settings, const struct setting *setting, cons
 	case TYPE_SECONDS:
 		return settings_parse_seconds(text, field);
 	case TYPE_SIZE:
-		return parse_size(text, field) && (double)*(size_t *)field >= setting->least &&
+		return settings_parse_size(text, field) && (double)*(size_t *)field >= setting->least &&
 		       (double)*(size_t *)field <= setting->most;
 	case TYPE_NUMBER:
 		return parse_number(setting, text, field);

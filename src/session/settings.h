@@ -119,6 +119,8 @@ bool settings_enabled(const struct settings *settings);
 
 // "1.5", "200ms", "2m", "1h": seconds.
 bool settings_parse_seconds(const char *text, double *seconds);
+// "4096", "64M", "2G": bytes.
+bool settings_parse_size(const char *text, size_t *size);
 
 // Whether stacks are recorded.
 bool settings_sampled(const struct settings *settings);

@@ -1,0 +1,69 @@
+#include "base/crc32c.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+// ---- eight bytes at a time, by tables ----
+
+static uint32_t tables[8][256];
+static bool tables_made; // made twice they are the same
+
+static void make_tables(void) {
+	for (uint32_t i = 0; i < 256; i++) {
+		uint32_t crc = i;
+		for (int bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78u : 0);
+		tables[0][i] = crc;
+	}
+	for (uint32_t i = 0; i < 256; i++)
+		for (int table = 1; table < 8; table++)
+			tables[table][i] = tables[table - 1][i] >> 8 ^ tables[0][tables[table - 1][i] & 0xff];
+	__atomic_store_n(&tables_made, true, __ATOMIC_RELEASE);
+}
+
+uint32_t crc32c_by_table(uint32_t crc, const void *bytes, size_t size) {
+	const uint8_t *at = bytes;
+	if (!__atomic_load_n(&tables_made, __ATOMIC_ACQUIRE))
+		make_tables();
+	crc = ~crc;
+	for (; size >= 8; size -= 8, at += 8) {
+		uint32_t low, high;
+		memcpy(&low, at, 4);
+		memcpy(&high, at + 4, 4);
+		low ^= crc;
+		crc = tables[7][low & 0xff] ^ tables[6][low >> 8 & 0xff] ^ tables[5][low >> 16 & 0xff] ^
+		      tables[4][low >> 24] ^ tables[3][high & 0xff] ^ tables[2][high >> 8 & 0xff] ^
+		      tables[1][high >> 16 & 0xff] ^ tables[0][high >> 24];
+	}
+	for (; size; size--)
+		crc = crc >> 8 ^ tables[0][(crc ^ *at++) & 0xff];
+	return ~crc;
+}
+
+// ---- by the CPU ----
+
+#if defined(__x86_64__) && defined(__linux__)
+__attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t crc, const void *bytes,
+								 size_t size) {
+	const uint8_t *at = bytes;
+	uint64_t value = ~crc, word;
+	for (; size >= 8; size -= 8, at += 8) {
+		memcpy(&word, at, 8);
+		value = __builtin_ia32_crc32di(value, word);
+	}
+	for (; size; size--)
+		value = __builtin_ia32_crc32qi((uint32_t)value, *at++);
+	return ~(uint32_t)value;
+}
+
+uint32_t crc32c(uint32_t crc, const void *bytes, size_t size) {
+	static int has; // 0: not asked yet
+	if (!has)
+		has = __builtin_cpu_supports("sse4.2") ? 1 : -1;
+	return has > 0 ? by_instruction(crc, bytes, size) : crc32c_by_table(crc, bytes, size);
+}
+#else
+uint32_t crc32c(uint32_t crc, const void *bytes, size_t size) {
+	return crc32c_by_table(crc, bytes, size);
+}
+#endif

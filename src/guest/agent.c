@@ -1,0 +1,420 @@
+#include "guest/agent.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now(void) {
+	struct timespec time;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static uint64_t boot_time(void) {
+	struct timespec time;
+	clock_gettime(CLOCK_BOOTTIME, &time);
+	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+// ---- visits ----
+
+static struct visit *find_visit(struct agent *agent, uint64_t session) {
+	for (size_t i = 0; i < VISITS_MOST; i++)
+		if (agent->visits[i].session == session)
+			return &agent->visits[i];
+	return NULL;
+}
+
+static void visit_end(struct visit *visit) {
+	errand_drop(visit);
+	if (visit->connection)
+		visit->connection->visit = NULL;
+	channel_free(&visit->channel);
+	*visit = (struct visit){0};
+}
+
+static void visit_lose(struct visit *visit) {
+	if (!visit)
+		return;
+	visit->connection = NULL;
+	visit->channel.decoder = NULL;
+	visit->lost_since = now();
+}
+
+// ---- connections ----
+
+static void connection_close(struct agent *agent, struct connection *connection) {
+	visit_lose(connection->visit);
+	frame_decoder_free(&connection->decoder);
+	if (connection->link.kind == LINK_STDIO)
+		agent->over = true; // whoever started us is gone
+	link_close(&connection->link);
+	*connection = (struct connection){0};
+}
+
+// A port whose host went away stays, and the next host finds it empty.
+static void connection_lost(struct agent *agent, struct connection *connection) {
+	if (connection->link.kind == LINK_PORT && connection->link.absent) {
+		visit_lose(connection->visit);
+		connection->visit = NULL;
+		frame_decoder_forget(&connection->decoder);
+	} else {
+		connection_close(agent, connection);
+	}
+}
+
+static bool connection_open(struct agent *agent, const struct link *link) {
+	for (size_t i = 0; i < CONNECTIONS_MOST; i++) {
+		if (agent->connections[i].used)
+			continue;
+		agent->connections[i] = (struct connection){.link = *link, .used = true};
+		return true;
+	}
+	return false;
+}
+
+static void send_at_once(struct connection *connection, enum frame_type type, const void *payload,
+			 size_t size) {
+	struct buffer out = {0};
+	frame_append(&out, type, 0, 0, payload, (uint32_t)size);
+	link_write(&connection->link, out.data, out.size); // small: it fits or nobody is there
+	buffer_free(&out);
+}
+
+static void refuse(struct agent *agent, struct connection *connection, const char *why) {
+	send_at_once(connection, FRAME_REFUSED, why, strlen(why));
+	if (!link_stays(&connection->link))
+		connection_close(agent, connection);
+}
+
+// On a line that connects nobody, another host than the last one: that one is gone.
+static void visit_replace(struct connection *connection, struct visit *visit) {
+	struct visit *before = connection->visit;
+	if (before && before != visit) {
+		if (link_stays(&connection->link))
+			visit_end(before);
+		else
+			visit_lose(before);
+	}
+	if (visit->connection && visit->connection != connection)
+		visit->connection->visit = NULL;
+	connection->visit = visit;
+	visit->connection = connection;
+	visit->channel.decoder = &connection->decoder;
+}
+
+static void say_hello(struct agent *agent, struct connection *connection, struct visit *visit,
+		      const struct hello *theirs) {
+	struct utsname name = {0};
+	uname(&name);
+	struct hello ours = {.session = theirs->session,
+			     .flags = theirs->flags & HELLO_FRESH ? 0 : HELLO_RESUMED,
+			     .expected = visit->channel.expected};
+#ifdef HAVE_ZSTD
+	ours.features = FEATURE_ZSTD;
+#endif
+	visit->channel.compress = theirs->flags & HELLO_COMPRESS && theirs->features & FEATURE_ZSTD;
+	snprintf(ours.text, sizeof(ours.text), "tracelet-agent %s, Linux %.24s %.16s", TRACELET_VERSION,
+		 name.release, name.machine);
+	if (theirs->flags & HELLO_PADDED) {
+		// Whatever half of a frame the host is waiting for ends in these.
+		CLEANUP_FREE uint8_t *zeros = memory_alloc(CHANNEL_CHUNK);
+		link_write(&connection->link, zeros, CHANNEL_CHUNK);
+	}
+	if (!channel_resume(&visit->channel, theirs->expected, &ours)) {
+		visit_end(visit);
+		refuse(agent, connection, "the two sides do not agree on what was sent");
+	}
+}
+
+static void take_hello(struct agent *agent, struct connection *connection, const struct frame *frame) {
+	struct hello hello;
+	if (!hello_decode(frame, &hello))
+		return;
+	struct visit *visit = find_visit(agent, hello.session);
+	if (!visit && !(hello.flags & HELLO_FRESH)) {
+		refuse(agent, connection,
+		       "this session is not known here: the agent was started anew, or has given it up");
+		return;
+	}
+	if (!visit && connection->visit && link_stays(&connection->link))
+		visit_end(connection->visit); // makes room, too
+	if (!visit && !(visit = find_visit(agent, 0))) {
+		refuse(agent, connection, "too many hosts are connected");
+		return;
+	}
+	if (!visit->session) {
+		visit->session = hello.session;
+		visit->errand = (struct errand){.input = -1, .output = -1, .errors = -1, .file = -1};
+		channel_init(&visit->channel, CHANNEL_CHUNK);
+	}
+	visit_replace(connection, visit);
+	say_hello(agent, connection, visit, &hello);
+}
+
+static void take_ping(struct connection *connection, const struct frame *frame, uint64_t arrived) {
+	uint64_t answer[3] = {0, arrived, 0};
+	if (frame->size != 8)
+		return;
+	memcpy(answer, frame->payload, 8);
+	answer[2] = boot_time();
+	if (connection->visit)
+		channel_urgent(&connection->visit->channel, FRAME_PONG, answer, sizeof(answer));
+	else
+		send_at_once(connection, FRAME_PONG, answer, sizeof(answer));
+}
+
+static void take_message(struct visit *visit, const struct frame *frame) {
+	struct message message;
+	if (!message_decode(frame->payload, frame->size, &message))
+		return;
+	if (message.type == MESSAGE_REQUEST)
+		errand_begin(visit, &message);
+	else
+		errand_message(visit, &message);
+	message_free(&message);
+}
+
+// One frame. False: the connection has no visit any more, or another one.
+static void take_frame(struct agent *agent, struct connection *connection, const struct frame *frame,
+		       uint64_t arrived) {
+	struct visit *visit = connection->visit;
+	if (frame->type == FRAME_HELLO)
+		take_hello(agent, connection, frame);
+	else if (frame->type == FRAME_PING)
+		take_ping(connection, frame, arrived);
+	else if (frame->type == FRAME_RESYNC && visit)
+		channel_urgent(&visit->channel, FRAME_RESYNC, NULL, 0);
+	else if (frame->type == FRAME_DATA && visit && frame->stream == STREAM_STDIN)
+		errand_input(visit, frame->payload, frame->size);
+	else if (frame->type == FRAME_DATA && visit && frame->stream == STREAM_CONTROL)
+		take_message(visit, frame);
+}
+
+static bool next_frame(struct connection *connection, struct frame *frame) {
+	return connection->visit ? channel_next(&connection->visit->channel, frame)
+				 : frame_decoder_next(&connection->decoder, frame);
+}
+
+static void connection_read(struct agent *agent, struct connection *connection) {
+	size_t room;
+	uint8_t *at = frame_decoder_room(&connection->decoder, 64 << 10, &room);
+	ssize_t got = link_read(&connection->link, at, room);
+	uint64_t arrived = boot_time();
+	if (got < 0) {
+		connection_lost(agent, connection);
+		return;
+	}
+	frame_decoder_added(&connection->decoder, (size_t)got);
+	struct frame frame;
+	while (connection->used && next_frame(connection, &frame))
+		take_frame(agent, connection, &frame, arrived);
+	struct visit *visit = connection->visit;
+	if (connection->used && visit && visit->channel.broken) {
+		refuse(agent, connection, visit->channel.broken);
+		visit_end(visit);
+	} else if (connection->used && visit) {
+		channel_acknowledge(&visit->channel);
+	}
+}
+
+// As much as goes. What is written makes room for more, so the errand works in between.
+static void visit_write(struct agent *agent, struct visit *visit) {
+	struct connection *connection = visit->connection;
+	size_t size;
+	for (;;) {
+		errand_work(visit);
+		const uint8_t *bytes = channel_output(&visit->channel, &size);
+		if (!bytes)
+			return;
+		ssize_t put = link_write(&connection->link, bytes, size);
+		if (put < 0)
+			connection_lost(agent, connection);
+		if (put <= 0)
+			return;
+		channel_wrote(&visit->channel, (size_t)put);
+	}
+}
+
+// ---- signals ----
+
+static void take_signals(struct agent *agent) {
+	struct signalfd_siginfo signal;
+	while (read(agent->signals, &signal, sizeof(signal)) == (ssize_t)sizeof(signal))
+		if (signal.ssi_signo != SIGCHLD)
+			agent->over = true;
+	int status;
+	pid_t pid;
+	// As process 1 we get all orphans of the machine, and nobody else waits for them.
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (size_t i = 0; i < VISITS_MOST; i++)
+			if (agent->visits[i].session && errand_process_ended(&agent->visits[i], pid, status))
+				break;
+}
+
+static void open_signals(struct agent *agent) {
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	agent->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+// ---- the loop ----
+
+// Hosts that are lost for too long are given up. Milliseconds until the next one, -1: there is none.
+static int give_up(struct agent *agent) {
+	double time = now(), next = -1;
+	for (size_t i = 0; i < VISITS_MOST; i++) {
+		struct visit *visit = &agent->visits[i];
+		if (!visit->session || visit->connection)
+			continue;
+		double left = visit->lost_since + agent->linger - time;
+		// With nothing left to do or to tell there is nothing to come back for.
+		if (left <= 0 || (!visit->errand.begun && channel_all_acked(&visit->channel)))
+			visit_end(visit);
+		else if (next < 0 || left < next)
+			next = left;
+	}
+	return next < 0 ? -1 : (int)(next * 1000) + 1;
+}
+
+enum { POLLED_MOST = 1 + LISTENERS_MOST + 2 * CONNECTIONS_MOST + 3 * VISITS_MOST };
+
+struct polled {
+	struct pollfd list[POLLED_MOST];
+	size_t count, connections, visits[VISITS_MOST + 1];
+	bool busy; // there is work that waits for nothing
+};
+
+static void add(struct polled *polled, int fd, short events) {
+	polled->list[polled->count++] = (struct pollfd){.fd = fd, .events = events};
+}
+
+static void prepare(struct agent *agent, struct polled *polled) {
+	polled->count = 0;
+	polled->busy = false;
+	add(polled, agent->signals, POLLIN);
+	for (size_t i = 0; i < agent->listener_count; i++)
+		add(polled, agent->listeners[i].socket, POLLIN);
+	polled->connections = polled->count;
+	for (size_t i = 0; i < CONNECTIONS_MOST; i++) {
+		struct connection *connection = &agent->connections[i];
+		size_t size;
+		bool writes = connection->used && connection->visit && !connection->link.absent &&
+			      channel_output(&connection->visit->channel, &size);
+		add(polled, connection->used ? link_input(&connection->link) : -1, POLLIN);
+		add(polled, writes ? connection->link.out : -1, POLLOUT);
+	}
+	for (size_t i = 0; i < VISITS_MOST; i++) {
+		polled->visits[i] = polled->count;
+		if (agent->visits[i].session) {
+			polled->count += errand_poll(&agent->visits[i], polled->list + polled->count);
+			polled->busy |= errand_may_work(&agent->visits[i]);
+		}
+	}
+	polled->visits[VISITS_MOST] = polled->count;
+}
+
+static void attend_connections(struct agent *agent, const struct polled *polled) {
+	for (size_t i = 0; i < CONNECTIONS_MOST; i++) {
+		struct connection *connection = &agent->connections[i];
+		short events = polled->list[polled->connections + 2 * i].revents;
+		if (connection->used && events & (POLLIN | POLLHUP | POLLERR) &&
+		    link_ready(&connection->link))
+			connection_read(agent, connection);
+	}
+	for (size_t i = 0; i < VISITS_MOST; i++)
+		if (agent->visits[i].connection)
+			visit_write(agent, &agent->visits[i]);
+		else if (agent->visits[i].session)
+			errand_work(&agent->visits[i]);
+}
+
+static void attend(struct agent *agent, const struct polled *polled) {
+	// Errands first: what they have to say goes out in the same turn.
+	for (size_t i = 0; i < VISITS_MOST; i++) {
+		size_t begin = polled->visits[i], count = polled->visits[i + 1] - begin;
+		if (agent->visits[i].session && count)
+			errand_attend(&agent->visits[i], polled->list + begin, count);
+	}
+	for (size_t i = 0; i < agent->listener_count; i++) {
+		struct link link;
+		if (!(polled->list[1 + i].revents & POLLIN) || listener_accept(&agent->listeners[i], &link))
+			continue;
+		if (!connection_open(agent, &link))
+			link_close(&link);
+	}
+	attend_connections(agent, polled);
+}
+
+static void loop(struct agent *agent) {
+	struct polled polled;
+	while (!agent->over) {
+		int timeout = give_up(agent);
+		prepare(agent, &polled);
+		if (poll(polled.list, polled.count, polled.busy ? 0 : timeout) < 0 && errno != EINTR)
+			break;
+		if (polled.list[0].revents)
+			take_signals(agent);
+		attend(agent, &polled);
+		for (size_t i = 0; i < VISITS_MOST; i++) {
+			struct visit *visit = &agent->visits[i];
+			if (visit->power_off && channel_all_acked(&visit->channel)) {
+				if (agent->init)
+					init_power_off();
+				agent->over = true;
+			}
+		}
+	}
+	for (size_t i = 0; i < VISITS_MOST; i++)
+		if (agent->visits[i].session)
+			visit_end(&agent->visits[i]);
+}
+
+// ---- beginning ----
+
+// A virtio port appears some time after its driver, and its name after that.
+static int open_listener(struct agent *agent, const char *address, double seconds) {
+	struct listener *listener = &agent->listeners[agent->listener_count];
+	char why[LINK_WHY] = "";
+	double deadline = now() + seconds;
+	int error;
+	while ((error = listener_open(listener, address, why)) == -ENOENT && now() < deadline)
+		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+	if (error) {
+		log_error("%s", why);
+		return error;
+	}
+	if (listener->socket >= 0)
+		agent->listener_count++;
+	else
+		connection_open(agent, &listener->link);
+	return 0;
+}
+
+int agent_main(const struct agent_options *options) {
+	struct agent *agent = memory_alloc(sizeof(*agent));
+	agent->linger = options->linger;
+	agent->init = getpid() == 1;
+	size_t opened = 0;
+	open_signals(agent);
+	for (size_t i = 0; i < options->address_count && i < LISTENERS_MOST; i++)
+		opened += open_listener(agent, options->addresses[i], options->wait_port) == 0;
+	if (opened) {
+		log_verbose("the agent listens");
+		loop(agent);
+	}
+	free(agent);
+	return opened ? 0 : 1;
+}

@@ -1,0 +1,155 @@
+#include "guest/host_run.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "guest/settle.h"
+#include "session/ci.h"
+#include "session/manifest_line.h"
+#include "session/test.h"
+#include "session/words.h"
+
+#include <string.h>
+#include <unistd.h>
+
+// Ours: where artifacts go, whom they are told to, how long they stay, what is said about them.
+static bool is_ours(enum setting_id id) {
+	return id == SETTING_OUTPUT_DIR || id == SETTING_JSON || id == SETTING_ATTACHMENTS ||
+	       id == SETTING_MAX_TOTAL_SIZE || id == SETTING_MAX_AGE || id == SETTING_QUIET ||
+	       id == SETTING_ENABLED || id == SETTING_KEEP;
+}
+
+// Settings that someone made here, wherever, are flags there.
+static void run_words(const struct settings *settings, struct words *words) {
+	struct buffer value = {0};
+	words_add(words, "run");
+	words_add(words, "--quiet");
+	words_add(words, "--enabled=%s", settings_enabled(settings) ? "yes" : "no");
+	for (enum setting_id id = 0; id < SETTING_COUNT; id++) {
+		if (is_ours(id) && id != SETTING_KEEP)
+			continue;
+		if (settings->origins[id] == FROM_DEFAULT && id != SETTING_KEEP)
+			continue;
+		value.size = 0;
+		setting_value(settings, id, &value);
+		words_add(words, "--%s=%.*s", setting_name(id), (int)value.size, (char *)value.data);
+	}
+	words_add(words, "--");
+	words_add_all(words, settings->command);
+	buffer_free(&value);
+}
+
+// ---- what is said at the end ----
+
+static void print_files(const struct receiver *receiver) {
+	char size[16];
+	for (size_t i = 0; i < receiver->files.count; i++) {
+		const struct received *file = &receiver->files.items[i];
+		if (!file->partial)
+			fprintf(stderr, "  %s  %s\n", file->path, file_size_words(file->size, size));
+	}
+}
+
+static void print_summary(const struct host *host, const struct receiver *receiver) {
+	struct manifest_line line;
+	const char *text = (const char *)receiver->manifest.data;
+	if (receiver->manifest.size && manifest_line_parse(text, receiver->manifest.size, &line)) {
+		fprintf(stderr, "tracelet: %s in %s: %s, %.3g s; clock known to %.0f us\n", line.test,
+			host->options.address, line.result, line.seconds,
+			(double)guest_clock_bound(&host->clock) / 1e3);
+		manifest_line_free(&line);
+	}
+	print_files(receiver);
+}
+
+// As `run` here would tell the CI.
+static void publish(const struct settings *settings, const struct receiver *receiver, int status) {
+	struct ci_artifact artifacts[64];
+	size_t count = 0;
+	for (size_t i = 0; i < receiver->files.count && count < ARRAY_SIZE(artifacts); i++)
+		if (!receiver->files.items[i].partial)
+			artifacts[count++] = (struct ci_artifact){receiver->files.items[i].path,
+								  receiver->files.items[i].size};
+	struct ci_test test = {.name = settings->name      ? settings->name
+				       : settings->command ? settings->command[0]
+							   : "guest",
+			       .result = status ? "failed" : "passed",
+			       .passed = !status,
+			       .artifacts = artifacts,
+			       .artifact_count = count};
+	if (count)
+		ci_publish(settings, &test, STDOUT_FILENO, STDERR_FILENO);
+}
+
+static void write_json(const struct settings *settings, const struct receiver *receiver) {
+	struct output output;
+	if (!settings->json || !receiver->manifest.size)
+		return;
+	CLEANUP_FREE char *path = *settings->json >= '0' && *settings->json <= '9'
+					  ? memory_format("/dev/fd/%s", settings->json)
+					  : memory_string(settings->json);
+	int error = output_open(&output, path, OUTPUT_REPLACE);
+	if (!error) {
+		output_write(&output, receiver->manifest.data, receiver->manifest.size);
+		error = output_commit(&output);
+	}
+	if (error)
+		log_warning("--json %s: cannot be written: %s", settings->json, strerror(-error));
+}
+
+// ---- requests ----
+
+static int request(struct host *host, struct host_request *request, struct receiver *receiver,
+		   const struct settings *settings, char **trace) {
+	request->input = STDIN_FILENO;
+	request->output = STDOUT_FILENO;
+	request->errors = STDERR_FILENO;
+	request->signals = true;
+	request->receiver = receiver;
+	int error = host_request(host, request);
+	if (!error)
+		host_measure_clock(host, &host->clock.last);
+	struct settlement settlement = {.receiver = receiver,
+					.clock = &host->clock,
+					.address = host->options.address,
+					.guest_folder = request->folder,
+					.folder = settings->output_dir};
+	const char *path = settle(&settlement);
+	if (trace)
+		*trace = path ? memory_string(path) : NULL;
+	if (!error && *request->why)
+		log_error("in the guest: %s", request->why);
+	return error && !request->answered ? STATUS_GUEST_FAILED : test_shell_status(request->status);
+}
+
+void host_run(struct host *host, struct host_run *run) {
+	const struct settings *settings = run->settings;
+	struct words words = {0};
+	run_words(settings, &words);
+	struct host_request asked = {
+		.kind = REQUEST_VERB, .words = (const char *const *)words.items, .word_count = words.count};
+	struct receiver receiver = {.folder = settings->output_dir, .most = run->max_artifact_size};
+	run->status = request(host, &asked, &receiver, settings, &run->trace);
+	run->guest_failed = !asked.answered;
+	write_json(settings, &receiver);
+	if (!settings->quiet)
+		print_summary(host, &receiver);
+	publish(settings, &receiver, run->status);
+	receiver_free(&receiver);
+	words_free(&words);
+}
+
+void host_run_free(struct host_run *run) {
+	free(run->trace);
+	run->trace = NULL;
+}
+
+int host_verb(struct host *host, const char *const *words, size_t count, unsigned flags,
+	      const struct settings *settings, uint64_t max_artifact_size) {
+	struct host_request asked = {
+		.kind = REQUEST_VERB, .flags = flags, .words = words, .word_count = count};
+	struct receiver receiver = {.folder = settings->output_dir, .most = max_artifact_size};
+	int status = request(host, &asked, &receiver, settings, NULL);
+	if (!settings->quiet)
+		print_files(&receiver);
+	receiver_free(&receiver);
+	return status;
+}

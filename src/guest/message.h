@@ -1,0 +1,51 @@
+// Messages on STREAM_CONTROL: a type, a few numbers, a few words. What each type has is said here.
+#pragma once
+
+#include "base/array.h"
+#include "base/buffer.h"
+
+enum message_type {
+	// from the host
+	MESSAGE_REQUEST = 1, // numbers: kind, flags, rows, columns; words: of the command, or a path
+	MESSAGE_SIGNAL,      // its number, for the command
+	MESSAGE_WINDOW,      // rows and columns of the terminal
+	MESSAGE_INPUT_END,   // of the command's standard input
+	// from the guest
+	MESSAGE_STARTED,    // process id; word: the folder whose files will come
+	MESSAGE_FILE_BEGIN, // size as far as it is known; word: its name. Its bytes are on STREAM_FILE.
+	MESSAGE_FILE_END,   // size; word: what went wrong, if something did
+	MESSAGE_RESULT,     // status as wait() has it; word: what went wrong, if something did
+	MESSAGE_TYPE_COUNT,
+};
+
+enum request_kind {
+	REQUEST_VERB = 1, // of tracelet: its artifacts come back
+	REQUEST_COMMAND,  // any other; no words: a shell
+	REQUEST_FILE,
+	REQUEST_KMSG, // the kernel's log
+	REQUEST_POWER_OFF,
+};
+
+enum {
+	REQUEST_TERMINAL = 1,   // it gets one
+	REQUEST_OPERATIONS = 2, // artifacts are in the folder that outlives requests
+	REQUEST_LIVE = 4,       // the recording comes while it is made
+};
+
+enum { MESSAGE_NUMBERS = 4, MESSAGE_WORDS_MOST = 4096 };
+
+struct message {
+	enum message_type type;
+	uint64_t numbers[MESSAGE_NUMBERS];
+	ARRAY(const char *) words; // of a decoded one: in the payload
+};
+
+void message_encode(const struct message *message, struct buffer *out);
+bool message_decode(const void *payload, size_t size, struct message *message); // then message_free()
+void message_free(struct message *message);
+
+// The first word, or "".
+const char *message_word(const struct message *message);
+
+// The first word as it may be shown: what a terminal could take for more than text becomes '?'.
+void message_plain(const struct message *message, char *text, size_t size);
