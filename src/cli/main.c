@@ -8,12 +8,11 @@
 #include <unistd.h>
 
 static const struct verb *const verbs[] = {
-	&verb_run,    &verb_each,   &verb_run_test, &verb_start,         &verb_stop,
-	&verb_cancel, &verb_status, &verb_current,  &verb_snapshot,      &verb_convert,
-	&verb_info,   &verb_dump,   &verb_table,    &verb_fold,          &verb_flame,
-	&verb_top,    &verb_diff,   &verb_artifact, &verb_check,         &verb_stat,
-	&verb_mark,   &verb_junit,  &verb_profile,  &verb_settings_show, &verb_doctor,
-	&verb_guest,  &verb_agent,
+	&verb_run,    &verb_each,    &verb_run_test, &verb_start,   &verb_stop,    &verb_cancel,
+	&verb_status, &verb_current, &verb_snapshot, &verb_convert, &verb_info,    &verb_dump,
+	&verb_table,  &verb_fold,    &verb_flame,    &verb_top,     &verb_diff,    &verb_artifact,
+	&verb_check,  &verb_stat,    &verb_mark,     &verb_junit,   &verb_profile, &verb_settings_show,
+	&verb_doctor, &verb_vm,      &verb_guest,    &verb_agent,
 };
 
 int verb_print_help(const struct verb *verb) {

@@ -40,6 +40,7 @@ extern const struct verb verb_info;
 extern const struct verb verb_dump;
 extern const struct verb verb_table;
 extern const struct verb verb_artifact;
+extern const struct verb verb_vm;
 extern const struct verb verb_check;
 extern const struct verb verb_junit;
 extern const struct verb verb_profile;

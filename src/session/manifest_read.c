@@ -60,6 +60,7 @@ static bool read_session(struct json_object *line, struct manifest_session *sess
 	// An operation is "recorded", which is as good as passed.
 	*session = (struct manifest_session){
 		.test = text_of(line, "test"),
+		.kind = text_of(line, "kind"),
 		.result = result,
 		.variant_hash = text_of(line, "variant_hash"),
 		.not_kept = text_of(line, "not_kept"),

@@ -10,6 +10,7 @@ struct manifest_session {
 	const char *test;
 	time_t ended;
 	bool passed;
+	const char *kind;         // "test", "operation", "case", or "machine": of the session before
 	const char *result;       // in words
 	const char *variant_hash; // "": no variant
 	const char *not_kept;     // why there is no trace though there could be; "": it was kept
