@@ -11,6 +11,7 @@
 struct task {
 	struct host_options host;
 	uint64_t max_artifact_size;
+	bool live;
 	int argc; // of the word behind the address and what follows it
 	char **argv;
 	const struct verb *verb;
@@ -30,7 +31,8 @@ static const struct request_options {
 
 static int connected_run(struct task *task, struct settings *settings) {
 	struct host host;
-	struct host_run run = {.settings = settings, .max_artifact_size = task->max_artifact_size};
+	struct host_run run = {
+		.settings = settings, .max_artifact_size = task->max_artifact_size, .live = task->live};
 	if (host_open(&host, &task->host))
 		return STATUS_GUEST_FAILED;
 	host_run(&host, &run);
@@ -160,6 +162,7 @@ static bool take_options(int argc, char **argv, struct task *task, int *status) 
 		{"patience", required_argument, NULL, 'p'},
 		{"max-artifact-size", required_argument, NULL, 'm'},
 		{"compress", no_argument, NULL, 'c'},
+		{"no-live", no_argument, NULL, 'n'},
 		{"verbose", no_argument, NULL, 'v'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
@@ -175,6 +178,8 @@ static bool take_options(int argc, char **argv, struct task *task, int *status) 
 			task->max_artifact_size = size;
 		} else if (option == 'c') {
 			task->host.compress = true;
+		} else if (option == 'n') {
+			task->live = false;
 		} else if (option == 'v') {
 			log_set_level(LOG_VERBOSE);
 		} else {
@@ -192,7 +197,8 @@ static bool take_options(int argc, char **argv, struct task *task, int *status) 
 }
 
 static int run(int argc, char **argv, const struct verb *verb) {
-	struct task task = {.host = {.patience = 30}, .max_artifact_size = 8ull << 30, .verb = verb};
+	struct task task = {
+		.host = {.patience = 30}, .max_artifact_size = 8ull << 30, .live = true, .verb = verb};
 	int status;
 	if (!take_options(argc, argv, &task, &status))
 		return status;
@@ -234,6 +240,8 @@ const struct verb verb_guest = {
 		"  --patience SECONDS        for a silent guest or a lost connection (default: 30)\n"
 		"  --max-artifact-size SIZE  more is not taken from the guest in one go (default: 8G)\n"
 		"  --compress                with zstd, on the way (default for serial)\n"
+		"  --no-live                 the recording does not come while it is made, so a guest that\n"
+		"                            dies leaves nothing\n"
 		"  --verbose                 say more\n"
 		"  --help                    this text\n\n"
 		"import-ktstr takes the trace out of a stream that a guest of ktstr has sent, by its rules;\n"

@@ -40,6 +40,20 @@ static void visit_end(struct visit *visit) {
 	*visit = (struct visit){0};
 }
 
+// A place for another one: an empty one, or that of the host which is lost longest with nothing going on.
+static struct visit *free_visit(struct agent *agent) {
+	struct visit *oldest = NULL, *empty = find_visit(agent, 0);
+	for (size_t i = 0; !empty && i < VISITS_MOST; i++) {
+		struct visit *visit = &agent->visits[i];
+		if (!visit->connection && !visit->errand.begun &&
+		    (!oldest || visit->lost_since < oldest->lost_since))
+			oldest = visit;
+	}
+	if (oldest)
+		visit_end(oldest);
+	return empty ? empty : oldest;
+}
+
 static void visit_lose(struct visit *visit) {
 	if (!visit)
 		return;
@@ -146,13 +160,14 @@ static void take_hello(struct agent *agent, struct connection *connection, const
 	}
 	if (!visit && connection->visit && link_stays(&connection->link))
 		visit_end(connection->visit); // makes room, too
-	if (!visit && !(visit = find_visit(agent, 0))) {
+	if (!visit && !(visit = free_visit(agent))) {
 		refuse(agent, connection, "too many hosts are connected");
 		return;
 	}
 	if (!visit->session) {
 		visit->session = hello.session;
-		visit->errand = (struct errand){.input = -1, .output = -1, .errors = -1, .file = -1};
+		visit->errand = (struct errand){
+			.input = -1, .output = -1, .errors = -1, .file = -1, .live = LIVE_NONE};
 		channel_init(&visit->channel, CHANNEL_CHUNK);
 	}
 	visit_replace(connection, visit);
@@ -190,6 +205,8 @@ static void take_frame(struct agent *agent, struct connection *connection, const
 		take_hello(agent, connection, frame);
 	else if (frame->type == FRAME_PING)
 		take_ping(connection, frame, arrived);
+	else if (frame->type == FRAME_BYE && visit)
+		visit_end(visit);
 	else if (frame->type == FRAME_RESYNC && visit)
 		channel_urgent(&visit->channel, FRAME_RESYNC, NULL, 0);
 	else if (frame->type == FRAME_DATA && visit && frame->stream == STREAM_STDIN)
@@ -280,8 +297,7 @@ static int give_up(struct agent *agent) {
 		if (!visit->session || visit->connection)
 			continue;
 		double left = visit->lost_since + agent->linger - time;
-		// With nothing left to do or to tell there is nothing to come back for.
-		if (left <= 0 || (!visit->errand.begun && channel_all_acked(&visit->channel)))
+		if (left <= 0)
 			visit_end(visit);
 		else if (next < 0 || left < next)
 			next = left;
@@ -289,7 +305,7 @@ static int give_up(struct agent *agent) {
 	return next < 0 ? -1 : (int)(next * 1000) + 1;
 }
 
-enum { POLLED_MOST = 1 + LISTENERS_MOST + 2 * CONNECTIONS_MOST + 3 * VISITS_MOST };
+enum { POLLED_MOST = 1 + LISTENERS_MOST + 2 * CONNECTIONS_MOST + ERRAND_POLLED * VISITS_MOST };
 
 struct polled {
 	struct pollfd list[POLLED_MOST];

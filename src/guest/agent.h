@@ -11,7 +11,14 @@
 #include "guest/link.h"
 #include "guest/message.h"
 
-enum { CONNECTIONS_MOST = 16, VISITS_MOST = 16, LISTENERS_MOST = 8 };
+enum { CONNECTIONS_MOST = 16, VISITS_MOST = 16, LISTENERS_MOST = 8, ERRAND_POLLED = 4 };
+
+// A recording that is sent while it is made, so that a guest that dies leaves what it had (agent_live.c).
+struct live {
+	int changes; // inotify's descriptor; -1: none
+	int file;    // the recording; -1: not there yet
+	bool more;   // there may be bytes that were not read
+};
 
 // What a request has made: a process, a terminal, a file that is being sent.
 struct errand {
@@ -30,6 +37,7 @@ struct errand {
 	size_t file_at;
 	int file; // being sent; -1: none
 	uint64_t file_size;
+	struct live live;
 	char why[256];
 	bool begun, ended, listed;
 };
@@ -76,7 +84,7 @@ int agent_main(const struct agent_options *options); // an exit status
 struct pollfd;
 
 void errand_begin(struct visit *visit, const struct message *message);
-size_t errand_poll(struct visit *visit, struct pollfd *list); // at most 3
+size_t errand_poll(struct visit *visit, struct pollfd *list); // at most ERRAND_POLLED
 void errand_attend(struct visit *visit, const struct pollfd *list, size_t count);
 void errand_input(struct visit *visit, const uint8_t *bytes, size_t size);
 void errand_message(struct visit *visit, const struct message *message);
@@ -84,6 +92,14 @@ bool errand_process_ended(struct visit *visit, pid_t pid, int status);
 void errand_work(struct visit *visit); // sends what can be sent without waiting
 bool errand_may_work(const struct visit *visit);
 void errand_drop(struct visit *visit); // the host will not come back
+
+void errand_say(struct visit *visit, enum message_type type, uint64_t number, const char *word);
+
+void live_begin(struct live *live, const char *folder);
+void live_changed(struct visit *visit); // its descriptor said so
+void live_work(struct visit *visit);
+void live_end(struct live *live);
+#define LIVE_NONE ((struct live){.changes = -1, .file = -1})
 
 // ---- as process 1 (agent_init.c) ----
 

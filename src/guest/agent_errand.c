@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void send_message(struct visit *visit, enum message_type type, uint64_t number, const char *word) {
+void errand_say(struct visit *visit, enum message_type type, uint64_t number, const char *word) {
 	struct message message = {.type = type, .numbers = {number}};
 	struct buffer out = {0};
 	if (word)
@@ -36,12 +36,13 @@ static void errand_clear(struct errand *errand) {
 	close_one(&errand->output);
 	close_one(&errand->errors);
 	close_one(&errand->file);
+	live_end(&errand->live);
 	for (size_t i = 0; i < errand->files.count; i++)
 		free(errand->files.items[i]);
 	array_free(&errand->files);
 	buffer_free(&errand->pending);
 	free(errand->folder);
-	*errand = (struct errand){.input = -1, .output = -1, .errors = -1, .file = -1};
+	*errand = (struct errand){.input = -1, .output = -1, .errors = -1, .file = -1, .live = LIVE_NONE};
 }
 
 static void remove_folder(const char *path) {
@@ -66,8 +67,8 @@ void errand_drop(struct visit *visit) {
 
 static void finish(struct visit *visit) {
 	struct errand *errand = &visit->errand;
-	send_message(visit, MESSAGE_RESULT, (uint64_t)(unsigned)errand->status,
-		     *errand->why ? errand->why : NULL);
+	errand_say(visit, MESSAGE_RESULT, (uint64_t)(unsigned)errand->status,
+		   *errand->why ? errand->why : NULL);
 	if (errand->kind == REQUEST_POWER_OFF)
 		visit->power_off = true;
 	if (errand->folder && !(errand->flags & REQUEST_OPERATIONS))
@@ -114,13 +115,13 @@ static bool open_file(struct visit *visit, const char *path) {
 		return false;
 	}
 	errand->file_size = 0;
-	send_message(visit, MESSAGE_FILE_BEGIN, (uint64_t)status.st_size, slash ? slash + 1 : path);
+	errand_say(visit, MESSAGE_FILE_BEGIN, (uint64_t)status.st_size, slash ? slash + 1 : path);
 	return true;
 }
 
 static void close_file(struct visit *visit, const char *why) {
 	struct errand *errand = &visit->errand;
-	send_message(visit, MESSAGE_FILE_END, errand->file_size, why);
+	errand_say(visit, MESSAGE_FILE_END, errand->file_size, why);
 	close_one(&errand->file);
 	if (errand->file_at < errand->files.count && !why)
 		unlink(errand->files.items[errand->file_at]);
@@ -232,7 +233,7 @@ static void spawn(struct visit *visit, const struct message *message) {
 	errand->input = spawned.input;
 	errand->output = spawned.output;
 	errand->errors = spawned.errors;
-	send_message(visit, MESSAGE_STARTED, (uint64_t)spawned.pid, errand->folder);
+	errand_say(visit, MESSAGE_STARTED, (uint64_t)spawned.pid, errand->folder);
 }
 
 static void make_folder(struct errand *errand) {
@@ -258,6 +259,8 @@ void errand_begin(struct visit *visit, const struct message *message) {
 	errand->flags = (unsigned)message->numbers[1];
 	if (errand->kind == REQUEST_VERB)
 		make_folder(errand);
+	if (errand->folder && errand->flags & REQUEST_LIVE)
+		live_begin(&errand->live, errand->folder);
 	if (errand->kind == REQUEST_FILE) {
 		errand->ended = true;
 		if (!open_file(visit, message_word(message)))
@@ -283,7 +286,8 @@ size_t errand_poll(struct visit *visit, struct pollfd *list) {
 	list[0] = (struct pollfd){.fd = out ? errand->output : -1, .events = POLLIN};
 	list[1] = (struct pollfd){.fd = errors ? errand->errors : -1, .events = POLLIN};
 	list[2] = (struct pollfd){.fd = errand->pending.size ? errand->input : -1, .events = POLLOUT};
-	return 3;
+	list[3] = (struct pollfd){.fd = errand->live.changes, .events = POLLIN};
+	return ERRAND_POLLED;
 }
 
 void errand_attend(struct visit *visit, const struct pollfd *list, size_t count) {
@@ -294,6 +298,8 @@ void errand_attend(struct visit *visit, const struct pollfd *list, size_t count)
 		pump(visit, &errand->errors, STREAM_STDERR);
 	if (list[2].revents)
 		feed(visit);
+	if (list[3].revents)
+		live_changed(visit);
 }
 
 // What the process wrote before it ended comes first; who else holds its pipes is not waited for.
@@ -315,8 +321,13 @@ bool errand_may_work(const struct visit *visit) {
 void errand_work(struct visit *visit) {
 	struct errand *errand = &visit->errand;
 	size_t size;
-	if (!errand->begun || !errand->ended)
+	if (!errand->begun)
 		return;
+	if (!errand->ended) {
+		live_work(visit);
+		return;
+	}
+	live_end(&errand->live);
 	if (!errand->listed) {
 		if (!drained(visit))
 			return;

@@ -44,8 +44,8 @@ uint8_t *frame_decoder_room(struct frame_decoder *decoder, size_t wanted, size_t
 		decoder->begin = 0;
 		decoder->end = held;
 	}
-	if (decoder->capacity - decoder->end < wanted) {
-		decoder->capacity = MAX(decoder->capacity * 2, held + wanted);
+	if (!decoder->data || decoder->capacity - decoder->end < wanted) {
+		decoder->capacity = MAX(decoder->capacity * 2, held + wanted + FRAME_HEADER);
 		decoder->data = memory_resize(decoder->data, decoder->capacity);
 	}
 	*room = decoder->capacity - decoder->end;

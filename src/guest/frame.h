@@ -23,6 +23,7 @@ enum frame_type {
 	FRAME_PONG,      // that, and the guest's
 	FRAME_RESYNC,    // something is damaged or missing: say HELLO again
 	FRAME_REFUSED,   // a text why, and no more
+	FRAME_BYE,       // the host has all it wants, and does not come back
 	FRAME_TYPE_COUNT,
 };
 

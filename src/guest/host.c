@@ -198,6 +198,7 @@ int host_open(struct host *host, const struct host_options *options) {
 void host_close(struct host *host) {
 	if (!host->gone && host->link.in >= 0 && host->greeted) {
 		channel_acknowledge(&host->channel);
+		channel_urgent(&host->channel, FRAME_BYE, NULL, 0);
 		host_write(host);
 	}
 	link_close(&host->link);
@@ -209,6 +210,7 @@ void host_close(struct host *host) {
 static int reconnect(struct host *host) {
 	uint64_t deadline = now() + nanoseconds(host->options.patience);
 	bool possible = !host->link.helper;
+	bool nothing_said = !host->channel.acked && !host->channel.expected;
 	char why[LINK_WHY] = "";
 	int error = -ECONNRESET;
 	disconnect(host);
@@ -217,7 +219,7 @@ static int reconnect(struct host *host) {
 		double left = host->options.is_over ? 0.2 : (double)(deadline - now()) / 1e9;
 		error = link_connect(&host->link, host->options.address, left, why);
 		if (!error)
-			error = greet(host, false, deadline);
+			error = greet(host, nothing_said, deadline);
 		if (!error) {
 			host->resumed++;
 			log_verbose("%s: the connection was lost and taken up again", host->options.address);
@@ -302,6 +304,8 @@ static void take_message(struct host *host, struct host_request *request, const 
 		receiver_begin(request->receiver, message_word(&message), message.numbers[0]);
 	} else if (message.type == MESSAGE_FILE_END && request->receiver) {
 		receiver_end(request->receiver, message.numbers[0], text);
+	} else if (message.type == MESSAGE_TRACE_BEGIN && request->live) {
+		receiver_begin(request->live, message_word(&message), 0);
 	} else if (message.type == MESSAGE_RESULT) {
 		request->status = (int)(message.numbers[0] & 0xffff);
 		memcpy(request->why, text, sizeof(text));
@@ -326,6 +330,11 @@ static void take_data(struct host *host, struct host_request *request, struct ho
 			receiver_bytes(request->receiver, frame->payload, frame->size);
 		channel_consumed(&host->channel, STREAM_FILE, frame->size);
 		break;
+	case STREAM_TRACE:
+		if (request->live)
+			receiver_bytes(request->live, frame->payload, frame->size);
+		channel_consumed(&host->channel, STREAM_TRACE, frame->size);
+		break;
 	default:
 		channel_consumed(&host->channel, (enum channel_stream)frame->stream, frame->size);
 	}
@@ -347,7 +356,8 @@ static int take_frames(struct host *host, struct host_request *request, struct h
 		} else if (frame.type == FRAME_REFUSED) {
 			return take_refusal(host, &frame);
 		}
-		if (request->receiver && request->receiver->refused) {
+		if ((request->receiver && request->receiver->refused) ||
+		    (request->live && request->live->refused)) {
 			host->gone = true;
 			return -EFBIG;
 		}

@@ -39,6 +39,7 @@ struct host_request {
 	size_t word_count;
 	int input, output, errors; // descriptors; -1: none
 	struct receiver *receiver; // for files; NULL: none is wanted
+	struct receiver *live;     // for the recording while it is made; NULL: not wanted
 	bool signals;              // ours are passed on to the command
 	bool keep_quiet;           // say nothing when the guest goes away meanwhile
 	// what came of it

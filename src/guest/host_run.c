@@ -1,8 +1,11 @@
 #include "guest/host_run.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "guest/settle.h"
+#include "session/artifact.h"
 #include "session/ci.h"
+#include "session/manifest.h"
 #include "session/manifest_line.h"
 #include "session/test.h"
 #include "session/words.h"
@@ -79,6 +82,53 @@ static void publish(const struct settings *settings, const struct receiver *rece
 		ci_publish(settings, &test, STDOUT_FILENO, STDERR_FILENO);
 }
 
+static void json_partial(struct json *json, const struct receiver *receiver) {
+	for (size_t i = 0; i < receiver->files.count; i++) {
+		const struct received *file = &receiver->files.items[i];
+		CLEANUP_FREE char *absolute = realpath(file->path, NULL);
+		json_object(json, NULL);
+		json_string(json, "kind", file->partial ? "partial" : "file");
+		json_string(json, "path", absolute ? absolute : file->path);
+		json_uint(json, "size", file->size);
+		json_close_object(json);
+	}
+}
+
+// The guest ended before the test did: its own line never came, and nobody shall take that for a test that
+// left no trace.
+static void write_failure(const struct host *host, const struct settings *settings,
+			  const struct receiver *receiver, const struct receiver *live) {
+	struct buffer line = {0};
+	struct json json = json_into(&line);
+	char name[ARTIFACT_NAME_SIZE];
+	const char *slash = strrchr(settings->command[0], '/');
+	artifact_safe_name(settings->name      ? settings->name
+			   : slash && slash[1] ? slash + 1
+					       : settings->command[0],
+			   name);
+	json_object(&json, NULL);
+	json_string(&json, "test", name);
+	json_array(&json, "command");
+	for (char **word = settings->command; *word; word++)
+		json_string(&json, NULL, *word);
+	json_close_array(&json);
+	json_string(&json, "kind", "test");
+	json_string(&json, "result", GUEST_FAILED_RESULT);
+	json_uint(&json, "exit", STATUS_GUEST_FAILED);
+	json_string(&json, "guest", host->options.address);
+	json_array(&json, "artifacts");
+	json_partial(&json, receiver);
+	json_partial(&json, live);
+	json_close_array(&json);
+	json_close_object(&json);
+	buffer_append(&line, "\n", 1);
+	int error = artifact_make_dir(settings->output_dir);
+	error = error ? error : manifest_append(settings->output_dir, &line);
+	if (error)
+		log_warning("%s/manifest.jsonl: %s", settings->output_dir, strerror(-error));
+	buffer_free(&line);
+}
+
 static void write_json(const struct settings *settings, const struct receiver *receiver) {
 	struct output output;
 	if (!settings->json || !receiver->manifest.size)
@@ -97,6 +147,17 @@ static void write_json(const struct settings *settings, const struct receiver *r
 
 // ---- requests ----
 
+// What came while it was made has done its duty once the trace is here.
+static void settle_live(struct settlement settlement, const struct host_request *request) {
+	settlement.receiver = request->live;
+	if (request->answered) {
+		receiver_discard(request->live);
+	} else {
+		receiver_cut(request->live);
+		settle(&settlement);
+	}
+}
+
 static int request(struct host *host, struct host_request *request, struct receiver *receiver,
 		   const struct settings *settings, char **trace) {
 	request->input = STDIN_FILENO;
@@ -112,6 +173,8 @@ static int request(struct host *host, struct host_request *request, struct recei
 					.address = host->options.address,
 					.guest_folder = request->folder,
 					.folder = settings->output_dir};
+	if (request->live)
+		settle_live(settlement, request);
 	const char *path = settle(&settlement);
 	if (trace)
 		*trace = path ? memory_string(path) : NULL;
@@ -127,13 +190,21 @@ void host_run(struct host *host, struct host_run *run) {
 	struct host_request asked = {
 		.kind = REQUEST_VERB, .words = (const char *const *)words.items, .word_count = words.count};
 	struct receiver receiver = {.folder = settings->output_dir, .most = run->max_artifact_size};
+	struct receiver live = receiver;
+	if (run->live) {
+		asked.flags |= REQUEST_LIVE;
+		asked.live = &live;
+	}
 	run->status = request(host, &asked, &receiver, settings, &run->trace);
 	run->guest_failed = !asked.answered;
+	if (run->guest_failed)
+		write_failure(host, settings, &receiver, &live);
 	write_json(settings, &receiver);
 	if (!settings->quiet)
 		print_summary(host, &receiver);
 	publish(settings, &receiver, run->status);
 	receiver_free(&receiver);
+	receiver_free(&live);
 	words_free(&words);
 }
 

@@ -4,11 +4,13 @@
 #include "guest/host.h"
 #include "session/settings.h"
 
-enum { STATUS_GUEST_FAILED = 125 }; // the guest, or the way to it
+enum { STATUS_GUEST_FAILED = 125 };        // the guest, or the way to it
+#define GUEST_FAILED_RESULT "guest failed" // "result" of the manifest's line then
 
 struct host_run {
 	const struct settings *settings; // as for session_run(); output_dir, quiet and json are ours
 	uint64_t max_artifact_size;
+	bool live; // the recording comes while it is made: a guest that dies leaves what it had
 	// what came of it
 	int status;        // the test's, as a shell gives it; STATUS_GUEST_FAILED
 	bool guest_failed; // the guest ended before the test did

@@ -11,10 +11,11 @@ enum message_type {
 	MESSAGE_WINDOW,      // rows and columns of the terminal
 	MESSAGE_INPUT_END,   // of the command's standard input
 	// from the guest
-	MESSAGE_STARTED,    // process id; word: the folder whose files will come
-	MESSAGE_FILE_BEGIN, // size as far as it is known; word: its name. Its bytes are on STREAM_FILE.
-	MESSAGE_FILE_END,   // size; word: what went wrong, if something did
-	MESSAGE_RESULT,     // status as wait() has it; word: what went wrong, if something did
+	MESSAGE_STARTED,     // process id; word: the folder whose files will come
+	MESSAGE_FILE_BEGIN,  // size as far as it is known; word: its name. Its bytes are on STREAM_FILE.
+	MESSAGE_FILE_END,    // size; word: what went wrong, if something did
+	MESSAGE_TRACE_BEGIN, // word: the recording's name. Its bytes are on STREAM_TRACE.
+	MESSAGE_RESULT,      // status as wait() has it; word: what went wrong, if something did
 	MESSAGE_TYPE_COUNT,
 };
 

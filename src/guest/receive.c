@@ -157,6 +157,16 @@ void receiver_cut(struct receiver *receiver) {
 	close_file(receiver, false);
 }
 
+void receiver_discard(struct receiver *receiver) {
+	if (receiver->open && receiver->temporary)
+		unlink(receiver->temporary);
+	if (receiver->open && receiver->fd >= 0)
+		close(receiver->fd);
+	free(receiver->temporary);
+	receiver->temporary = NULL;
+	receiver->open = false;
+}
+
 void receiver_free(struct receiver *receiver) {
 	receiver_cut(receiver);
 	for (size_t i = 0; i < receiver->files.count; i++) {

@@ -38,6 +38,8 @@ void receiver_end(struct receiver *receiver, uint64_t size, const char *why);
 
 // The connection is lost: a file that was coming stays as .partial.
 void receiver_cut(struct receiver *receiver);
+// Nothing of it is wanted any more: a file that is coming goes.
+void receiver_discard(struct receiver *receiver);
 void receiver_free(struct receiver *receiver);
 
 // Where a file of the guest is now, NULL: it did not come.

@@ -64,6 +64,10 @@ static void convert_partial(const struct settlement *settlement, const struct re
 					.writer = writer_by_name("perfetto"),
 					.mode = OUTPUT_CREATE};
 	struct conversion_result result;
+	struct stat status;
+	// Of what came while it was made there is one already, and it has more.
+	if (lstat(output, &status) == 0)
+		return;
 	if (!file->size || convert(&conversion, &result) || append_facts(settlement, output, partial))
 		return;
 	log_warning("a part of the trace arrived: %s", output);

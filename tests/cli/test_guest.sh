@@ -1,0 +1,204 @@
+# `tracelet guest` with an agent on this very machine: what a command is given and gives, files, lost connections,
+# peers that mean ill. tests/guest/test_agent.sh has the same in a real guest.
+. "$(dirname "$0")/lib.sh"
+need_root
+need_command python3 jq
+
+peer() { # ARGUMENTS...: leaves it running, and waits until it listens at $2
+	python3 "$source/tests/cli/guest_peer.py" "$@" &
+	peer=$!
+	for _ in $(seq 500); do
+		[ -S "$2" ] && return
+		sleep 0.02
+	done
+}
+
+agent() { # ADDRESS: until it answers
+	"$TRACELET" agent --listen "$1" --linger 20 2>agent.log &
+	agent=$!
+	for _ in $(seq 500); do
+		"$TRACELET" guest --patience 20 "${2:-$1}" shell true 2>/dev/null </dev/null && return
+		sleep 0.02
+	done
+}
+
+export TRACELET_STATE_DIR=$work/state
+agent "unix:$work/agent"
+here=unix:$work/agent
+guest() { "$TRACELET" guest "$here" "$@"; }
+
+# ---- a command ----
+
+run guest run --name hello -- sh -c 'echo to out; echo to err >&2; exit 3' </dev/null
+check_equal "the status is the command's" 3 "$status"
+check_equal "its standard output" "to out" "$(cat "$stdout")"
+check_match "its standard error" '^to err$' "$stderr"
+check_match "the summary tells of it" '^tracelet: hello in unix:.*: failed: exit status 3' "$stderr"
+check "there is one trace" test -e tracelet-out/hello_*.pb
+check "which is good" "$TRACELET" check tracelet-out/hello_*.pb
+check_equal "and knows the guest's clock" 1 "$("$TRACELET" info tracelet-out/hello_*.pb | grep -cE '^guest-clock +[0-9]+ -?[0-9]+ [0-9]+,[0-9]+ -?[0-9]+ [0-9]+$')"
+"$TRACELET" convert -q tracelet-out/hello_*.pb again.pb
+check_equal "which a conversion keeps" 1 "$("$TRACELET" info again.pb | grep -c '^guest-clock ')"
+check_equal "the manifest names the file here" "$(realpath tracelet-out/hello_*.pb)" "$(jq -r '.artifacts[0].path' tracelet-out/manifest.jsonl)"
+check_equal "with its size and checksum" "$(stat -c %s tracelet-out/hello_*.pb) $(sha256sum <tracelet-out/hello_*.pb | cut -c1-64)" \
+	"$(jq -r '.artifacts[0] | "\(.size) \(.sha256)"' tracelet-out/manifest.jsonl)"
+check_equal "and the clock's bound" true "$(jq '.guest_clock.bound_ns | . > 0 and . < 1e9' tracelet-out/manifest.jsonl)"
+check_equal "nothing else is there" "hello manifest.jsonl" "$(ls tracelet-out | sed 's/_.*pb$//' | xargs)"
+
+seq 200000 >numbers
+run guest run --quiet -- sh -c 'cat; cat >&2' <numbers
+check_equal "standard input goes in and comes out" "$(sha256sum <numbers)" "$(sha256sum <"$stdout")"
+check_lines "a quiet one says nothing" 0 "$stderr"
+run guest run -q -- true <numbers
+check_equal "who does not read it does not hang" 0 "$status"
+check_equal "a closed pipe ends the command as ever" "y 0" "$(guest run -q -- sh -c 'trap "" TERM; exec yes' 2>/dev/null </dev/null | head -n 1) ${PIPESTATUS[1]:-0}"
+run guest run -q -- sh -c 'kill -SEGV $$' </dev/null
+check_equal "a signal is told as a shell does" 139 "$status"
+run guest run -q -- no-such-command </dev/null
+check_equal "not found" 127 "$status"
+run guest run -q --enabled no -- sh -c 'exit 9' </dev/null
+check_equal "not traced" 9 "$status"
+run guest shell -- sh -c 'read -r word; echo "$word"; exit 4' <<<"a word"
+check_equal "a command that is not traced: its output and status" "a word 4" "$(cat "$stdout") $status"
+"$TRACELET" guest "$here" run -q -- sh -c 'trap "echo caught; exit 5" USR1; echo ready; while :; do sleep 0.02; done' >out </dev/null &
+for _ in $(seq 500); do
+	grep -q ready out && break
+	sleep 0.02
+done
+kill -USR1 $!
+wait $!
+check_equal "signals are passed on" "5 caught" "$? $(tail -n 1 out)"
+
+# ---- other words ----
+
+run guest kmsg
+check_equal "the kernel's log" 0 "$status"
+run guest start operation
+check_equal "an operation begins" 0 "$status"
+run guest status
+check_match "has a status" operation "$stdout"
+run guest stop operation
+check_equal "and ends" 0 "$status"
+check "with its trace here" "$TRACELET" check tracelet-out/operation_*.pb
+run guest no-such-verb
+check_equal "what tracelet does not know there" 2 "$status"
+run guest file /no/such/file
+check_equal "a file that is not there" 1 "$status"
+check_match "is named" '/no/such/file: No such file' "$stderr"
+check_run "an address that is none" 125 "$TRACELET" guest nowhere run -- true
+check_lines "one line" 1 "$stderr"
+check_run "nobody there" 125 "$TRACELET" guest unix:/no/such run -- true
+check_lines "one line again" 1 "$stderr"
+
+# ---- files, and connections that are lost ----
+
+head -c 50000000 /dev/urandom >big
+run guest file "$work/big"
+check "50 MB are the same" cmp "$stdout" big
+run guest file -o copy "$work/big"
+check "so are they in a file" cmp copy big
+run "$TRACELET" guest --compress "$here" file "$work/numbers"
+check "and compressed" cmp "$stdout" numbers
+
+peer proxy "$work/proxy" "$work/agent" 7000001 4
+run "$TRACELET" guest "unix:$work/proxy" file -o twice "$work/big"
+check "cut four times, 50 MB are the same" cmp twice big
+check_lines "it was cut" 4 proxy.cuts
+kill $peer
+peer proxy "$work/proxy2" "$work/agent" 1500 3
+run "$TRACELET" guest "unix:$work/proxy2" run -q --name cut -- sh -c 'cat; sleep 0.2; echo end; exit 6' <numbers
+check_equal "a command goes on while the connection is lost" "6 $( (cat numbers; echo end) | sha256sum)" "$status $(sha256sum <"$stdout")"
+check_lines "it was cut, too" 3 proxy2.cuts
+check "its trace is here" "$TRACELET" check tracelet-out/cut_*.pb
+kill $peer
+
+# ---- what must not be ----
+
+run "$TRACELET" guest --max-artifact-size 1M "$here" file -o large "$work/big"
+check_equal "more than is allowed" 125 "$status"
+check_match "is told" 'max-artifact-size' "$stderr"
+check_not "and leaves no file that looks whole" test -e large
+
+peer hostile "$work/evil" huge outside absolute link endless short escape message stream ack length
+hostile() { # CASE, in the order of the peer's: leaves $status, and the folder out-CASE
+	mkdir -p "out-$1"
+	ln -sf "$work/target" "out-$1/link"
+	run timeout 60 "$TRACELET" guest --patience 5 --max-artifact-size "${2:-1G}" "unix:$work/evil" run --quiet --output-dir "out-$1" -- true </dev/null
+}
+hostile huge
+check_equal "a length of 64 GB is refused" 125 "$status"
+check_match "and told" 'more than --max-artifact-size' "$stderr"
+hostile outside
+check "a name stays inside the folder" test -e out-outside/___.._outside -a ! -e outside -a ! -e ../outside
+hostile absolute
+check "an absolute one as well" test -e out-absolute/_tmp_absolute -a ! -e /tmp/absolute
+hostile link
+check_not "no link is followed" test -e target
+check "the file has another name" grep -q xxxxx out-link/link_1
+hostile endless 4K
+check_equal "a file without end is refused" 125 "$status"
+check_not "and is not whole" test -e out-endless/endless.pb
+hostile short
+check "a file that is too short is marked" test -e out-short/short.pb.partial -a ! -e out-short/short.pb
+hostile escape
+check_equal "nothing of the guest's reaches the terminal's own language" 0 "$(grep -c $'\x1b' "$stderr")"
+for case in message stream ack length; do
+	hostile $case
+	check_equal "$case that cannot be: told, and over" "125 1" "$status $(grep -c '^tracelet: unix:' "$stderr")"
+done
+kill $peer 2>/dev/null
+peer garbage "$work/noise"
+run timeout 60 "$TRACELET" guest --patience 20 "unix:$work/noise" run -q -- true </dev/null
+check_equal "a peer that sends garbage" 125 "$status"
+check_match "is no agent" 'no tracelet-agent' "$stderr"
+kill $peer 2>/dev/null
+peer silent "$work/silent"
+run timeout 60 "$TRACELET" guest --patience 1 "unix:$work/silent" run -q -- true </dev/null
+check_equal "a peer that says nothing" 125 "$status"
+check_match "is told" 'does not answer' "$stderr"
+kill $peer
+
+mkdir full
+if mount -t tmpfs -o size=1M tmpfs full 2>/dev/null; then
+	run guest file -o full/big "$work/big"
+	check_equal "a full disk" 125 "$status"
+	check_match "is told" 'full/big.partial: cannot be written: No space left' "$stderr"
+	check_not "and leaves no file that looks whole" test -e full/big
+	head -c 1M /dev/zero >full/filler 2>/dev/null
+	run guest run -q --output-dir full -- sh -c 'exit 8' </dev/null
+	check_equal "a test's status is its own all the same" 8 "$status"
+	umount full
+else
+	skip "a full disk" "no tmpfs can be mounted"
+fi
+
+# ---- an agent that dies ----
+
+"$TRACELET" guest --patience 1 "$here" run --quiet --name dies -- sh -c 'echo ready; /bin/true; sleep 60' >out 2>err </dev/null &
+for _ in $(seq 500); do
+	grep -q ready out && break
+	sleep 0.02
+done
+kill -9 $agent
+rm -f agent # nobody will listen again
+wait $!
+check_equal "an agent that is killed" 125 $?
+check_match "is told" 'the connection to the guest is lost' err
+check_equal "the manifest tells it from a test that failed" "guest failed" "$(jq -r 'select(.test == "dies").result' tracelet-out/manifest.jsonl)"
+check_not "no trace looks whole" ls tracelet-out/dies_*[0-9].pb
+
+# ---- other ways ----
+
+tcp=$((20000 + $$ % 20000))
+agent "tcp:127.0.0.1:$tcp"
+here=tcp:127.0.0.1:$tcp
+run guest file "$work/numbers"
+check "over TCP" cmp "$stdout" numbers
+kill $agent
+wait $agent
+check_equal "an agent ends when told to" 0 $?
+here="exec:$TRACELET agent --listen stdio"
+run guest run -q -- sh -c 'cat; exit 2' <numbers
+check_equal "over a command's standard input and output" "2 $(sha256sum <numbers)" "$status $(sha256sum <"$stdout")"
+
+done_testing
