@@ -88,9 +88,9 @@ if "$here/../perfetto/setup" >/dev/null 2>&1; then
 		with host as (select min(ts) first, max(ts + dur) last from sched join thread using (utid)
 			join process using (upid) where thread.machine_id = 0 and process.name glob '*qemu*'),
 		guest as (select min(ts) first, max(ts) last from sched join thread using (utid) join process using (upid)
-			where thread.machine_id = 1 and process.cmdline glob '*busybox sleep*')
+			where thread.machine_id = 1 and process.cmdline glob 'busybox sleep*')
 		select (select count(*) from machine), guest.first > host.first and guest.last < host.last,
-			(select count(*) from process where machine_id = 1 and cmdline glob '*busybox sleep 0.*') from host, guest")"
+			(select count(*) from process where machine_id = 1 and cmdline glob 'busybox sleep 0.*') from host, guest")"
 else
 	echo 'without the importer: it is not to be had' >&2
 fi
