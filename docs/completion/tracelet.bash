@@ -21,7 +21,10 @@ _tracelet_value() {
 	--event | -e) _tracelet_offer "$(tracelet stat list 2>/dev/null | awk 'NR > 1 && $2 != "metric" { print $1 }')" ;;
 	--metric | -m) _tracelet_offer "$(tracelet stat list 2>/dev/null | awk '$2 == "metric" { print $1 }')" ;;
 	--cpus | -c | --interval | -i | --count | -n | -p | --assert | --tolerance) ;;
-	--baseline) _tracelet_files -f ;;
+	--baseline | --kernel | --initrd | --add | --agent) _tracelet_files -f ;;
+	--rootfs) _tracelet_files -d ;;
+	--arch) _tracelet_offer "x86_64 arm64" ;;
+	--mem | --append | --max-artifact-size | --chunk-type) ;;
 	--manifest) _tracelet_files -f -X '!*.man' ;;
 	--cases) _tracelet_offer "yes no" ;;
 	--enabled | --attachments) _tracelet_offer "yes no auto" ;;
@@ -66,7 +69,7 @@ _tracelet_command() {
 
 _tracelet() {
 	local verbs="run each run-test start stop cancel status current snapshot mark convert info dump table fold flame top
-		diff check artifact stat junit profile settings doctor"
+		diff check artifact vm stat junit profile settings doctor"
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]} i
 	local profile_options="--pid --tid --kernel --jit --all --addrs --event-filter --all-events --no-inline --from --quiet --help"
 	COMPREPLY=()
@@ -75,10 +78,13 @@ _tracelet() {
 		return
 	fi
 
-	if [ "$verb" = run ] || [ "$verb" = each ] || [ "$verb" = stat ]; then
+	if [ "$verb" = run ] || [ "$verb" = each ] || [ "$verb" = stat ] || [ "$verb" = vm ]; then
 		for ((i = 2; i < COMP_CWORD; i++)); do
 			case ${COMP_WORDS[i]} in
 			-e | --event | -m | --metric | -c | --cpus | -i | --interval | -n | --count | -p | --pid | -o | --output | --assert | --baseline | --tolerance)
+				((i++))
+				;;
+			--kernel | --initrd | --rootfs | --add | --agent | --arch | --mem | --append | --max-artifact-size)
 				((i++))
 				;;
 			-j | --jobs | --filter | --framework | --select | --junit | --enabled | --name | --variant | --output-dir | --profile | --scope | --type | --ring-size | --ring-seconds | --call-graph | --duration | --json | \
@@ -111,6 +117,10 @@ _tracelet() {
 	case $verb:$current in
 	run:*) _tracelet_offer "$of_run" ;;
 	each:*) _tracelet_offer "--jobs --filter --list --junit --framework --select $of_run" ;;
+	vm:-*)
+		_tracelet_offer "--kernel --initrd --rootfs --add --mem --cpus --arch --agent --append --max-artifact-size $of_run"
+		;;
+	vm:*) [ "$COMP_CWORD" != 2 ] || _tracelet_offer "run --help" ;;
 	run-test:-*) _tracelet_offer "--trace --trace-dir $of_run" ;;
 	run-test:*) _tracelet_files -f ;;
 	junit:-*) _tracelet_offer "--output --manifest --quiet --help" ;;
