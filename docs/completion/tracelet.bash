@@ -15,18 +15,24 @@ _tracelet_files() {
 # _tracelet_value OPTION: completes the value of an option; fails if it has none.
 _tracelet_value() {
 	case $verb:$1 in
+	vm:--kernel)
+		_tracelet_files -f
+		return
+		;;
 	dump:--from | dump:--to | dump:--provider | dump:--event | table:--group-by | table:--sum | table:--sort) return ;;
 	esac
 	case $1 in
 	--event | -e) _tracelet_offer "$(tracelet stat list 2>/dev/null | awk 'NR > 1 && $2 != "metric" { print $1 }')" ;;
 	--metric | -m) _tracelet_offer "$(tracelet stat list 2>/dev/null | awk '$2 == "metric" { print $1 }')" ;;
 	--cpus | -c | --interval | -i | --count | -n | -p | --assert | --tolerance) ;;
-	--baseline | --kernel | --initrd | --add | --agent) _tracelet_files -f ;;
+	--baseline | --initrd | --add | --agent) _tracelet_files -f ;;
 	--rootfs) _tracelet_files -d ;;
 	--arch) _tracelet_offer "x86_64 arm64" ;;
-	--mem | --append | --max-artifact-size | --chunk-type) ;;
+	--mem | --append | --chunk-type) ;;
 	--manifest) _tracelet_files -f -X '!*.man' ;;
 	--cases) _tracelet_offer "yes no" ;;
+	--listen) _tracelet_offer "port:tracelet vsock: tcp: unix: serial: stdio" ;;
+	--patience | --max-artifact-size | --linger) ;;
 	--enabled | --attachments) _tracelet_offer "yes no auto" ;;
 	--framework) _tracelet_offer "gtest catch2 catch2-3 doctest cmocka libtest go pytest ctest meson tap" ;;
 	--session) _tracelet_offer "$(tracelet status 2>/dev/null | cut -d ' ' -f 1)" ;;
@@ -69,7 +75,7 @@ _tracelet_command() {
 
 _tracelet() {
 	local verbs="run each run-test start stop cancel status current snapshot mark convert info dump table fold flame top
-		diff check artifact vm stat junit profile settings doctor"
+		diff check artifact vm stat junit profile settings doctor guest agent"
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]} i
 	local profile_options="--pid --tid --kernel --jit --all --addrs --event-filter --all-events --no-inline --from --quiet --help"
 	COMPREPLY=()
@@ -167,6 +173,15 @@ _tracelet() {
 	stop:-* | cancel:-*) _tracelet_offer "--all --help" ;;
 	current:-*) _tracelet_offer "--marks --help" ;;
 	stop:* | cancel:* | current:* | snapshot:*) _tracelet_offer "$(tracelet status 2>/dev/null | cut -d ' ' -f 1)" ;;
+	guest:-*) _tracelet_offer "--patience --max-artifact-size --compress --no-live --verbose --help" ;;
+	guest:*)
+		if [ "$COMP_CWORD" -gt 2 ]; then
+			_tracelet_offer "run start stop status snapshot stat file kmsg shell power-off"
+		else
+			_tracelet_offer "unix: vsock: tcp: serial: exec:"
+		fi
+		;;
+	agent:*) _tracelet_offer "--listen --linger --verbose --help" ;;
 	settings:* | status:* | doctor:*) _tracelet_offer "--json --help" ;;
 	help:*) _tracelet_offer "$verbs" ;;
 	mark:-*) _tracelet_offer "--session --help" ;;

@@ -1,0 +1,91 @@
+#!/bin/bash
+# tracelet-agent as process 1 of a real guest, over a virtio serial port: a traced test with children, files, a port
+# that is cut and a machine that is paused in the middle, an idle agent, a panic.
+set -uo pipefail
+here=$(cd -- "$(dirname -- "$0")" && pwd)
+# shellcheck source=tests/guest/expect.sh
+. "$here/expect.sh"
+# shellcheck source=tests/guest/agent.sh
+. "$here/agent.sh"
+
+tracelet=${TRACELET:-$here/../../build/tracelet}
+[ -x "$tracelet" ] || skip 'no build/tracelet: run make first'
+tp=$here/../perfetto/tp
+"$here/../perfetto/setup" >/dev/null 2>"$work/stderr" || skip "$(cat "$work/stderr")"
+cd "$work" || exit 1
+
+agent_prepare one
+expect 'the agent is small' yes "$([ "$(stat -c %s "$agent_program")" -le 6000000 ] && echo yes)"
+agent_boot one -chardev "socket,id=monitor,path=$work/monitor,server=on,wait=off" -mon chardev=monitor,mode=readline
+trap 'kill $emulator $proxy 2>/dev/null; rm -rf "$work"' EXIT
+proxy=
+guest() { timeout 120 "$tracelet" guest --patience 60 "$address" "$@"; }
+monitor() { # COMMAND
+	python3 -c 'import socket, sys
+s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.recv(1000); s.sendall((sys.argv[2] + "\n").encode()); s.recv(1000)' \
+		"$work/monitor" "$1"
+}
+
+# a test
+guest run --name family -- sh -c 'echo to out; echo to err >&2; sleep 0.2 & sleep 0.1; wait; exit 3' >out 2>err </dev/null
+expect 'exit status' 3 $?
+expect 'standard output' 'to out' "$(cat out)"
+expect 'standard error' 'to err' "$(grep '^to' err)"
+trace=$(echo tracelet-out/family_*.pb)
+"$tracelet" check "$trace"
+expect 'check' 0 $?
+"$tp" --health "$trace"
+expect 'health' 0 $?
+expect 'the sleepers are children of the shell' 'sleep 0.1|sleep 0.2' "$("$tp" "$trace" "
+	select child.cmdline from process child join process parent on child.parent_upid = parent.upid
+	where parent.cmdline glob 'sh -c*' order by child.cmdline" | paste -sd '|')"
+expect 'recorded by BPF, nothing missing' 'bpf|0' "$(jq -r '"\(.backend)|\([.lost[], .gaps, .late] | add)"' tracelet-out/manifest.jsonl)"
+expect 'the clock is known to a millisecond' true "$(jq '.guest_clock.bound_ns < 1000000' tracelet-out/manifest.jsonl)"
+guest run -q -- sh -c 'kill -9 $$' </dev/null
+expect 'a signal' 137 $?
+
+# files
+guest shell dd if=/dev/urandom of=/tmp/big bs=1M count=50 2>/dev/null </dev/null
+sum=$(guest shell sha256sum /tmp/big </dev/null | cut -c1-64)
+python3 "$here/../cli/guest_peer.py" proxy "$work/proxy" "$work/one/port" 20000001 2 &
+proxy=$!
+direct=$address
+until [ -S "$work/proxy" ]; do sleep 0.02; done
+address=unix:$work/proxy
+guest file -o cut /tmp/big
+expect 'cut twice, 50 MB are the same' "$sum" "$(sha256sum <cut | cut -c1-64)"
+expect 'it was cut' 2 "$(wc -l <proxy.cuts)"
+kill $proxy
+address=$direct
+guest file -o paused /tmp/big &
+file=$!
+until [ -s paused.partial ] || [ -e paused ]; do sleep 0.01; done
+monitor stop
+sleep 1
+monitor cont
+wait $file
+expect 'paused, 50 MB are the same' "$sum" "$(sha256sum <paused | cut -c1-64)"
+head -c 10000000 cut >part
+guest shell sh -c 'cat >/tmp/back' <part
+expect 'and 10 MB back again' "$(sha256sum <part | cut -c1-64)" "$(guest shell sha256sum /tmp/back </dev/null | cut -c1-64)"
+
+# nobody talks to it: of three seconds one at least is without any wakeup
+guest shell sh -c '(for i in 1 2 3 4; do sleep 1; grep ^voluntary /proc/1/status; done >/tmp/idle; echo >/tmp/done) </dev/null >/dev/null 2>&1 &' </dev/null
+sleep 4
+until guest shell cat /tmp/done </dev/null >/dev/null 2>&1; do sleep 0.2; done
+expect 'an idle agent does not wake up' 0 "$(guest shell cat /tmp/idle </dev/null | awk 'NR > 1 { print $2 - last } { last = $2 }' | sort -n | head -n 1)"
+
+# a panic in the middle
+timeout 120 "$tracelet" guest --patience 3 "$address" run --quiet --name panics -- sh -c 'for i in 1 2 3 4 5 6 7 8; do sleep 0.1; done; echo c >/proc/sysrq-trigger' >out 2>err </dev/null &
+run=$!
+wait $emulator
+echo 'the emulator has ended' >&2
+rm -f "$work/one/port"
+kill -0 $run 2>/dev/null && wait $run
+expect 'a guest that panics' 125 $?
+expect 'is told' 1 "$(grep -c 'the connection to the guest is lost' err)"
+expect 'what was recorded until then is here' 0 "$("$tracelet" check tracelet-out/panics_*.partial.pb >/dev/null; echo $?)"
+expect 'no trace looks whole' 0 "$(find tracelet-out -name 'panics_*[0-9].pb' | wc -l)"
+expect 'the manifest tells' 'guest failed' "$(jq -r 'select(.test == "panics").result' tracelet-out/manifest.jsonl)"
+expect 'the console has the panic' yes "$(grep -q 'Kernel panic' one/console && echo yes)"
+finish
