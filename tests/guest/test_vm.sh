@@ -34,7 +34,8 @@ expect_match() { # WHAT REGEX FILE
 	failures=$((failures + 1))
 }
 
-# Three at once: one whose test fails, traced from outside as well; one that panics; one whose test hangs.
+# Four at once: one whose test fails, traced from outside as well; one that panics; one whose test hangs; one with
+# a root of its own, whose test is run once more.
 printf 'from the host\n' >data
 "$tracelet" run --quiet --output-dir outside --name emulator -- "$tracelet" vm run --kernel "$kernel" --name fails \
 	--variant kernel=6.1 --add "$busybox=/bin/busybox" --add data=/data -- \
@@ -45,9 +46,16 @@ vm panics -- sh -c 'echo before; echo c >/proc/sysrq-trigger; echo after' &
 second=$!
 vm hangs --timeout 2 --grace 1 -- sh -c 'trap "" TERM; while :; do :; done' &
 third=$!
+mkdir -p root/bin
+cp "$busybox" root/bin/busybox
+ln -s busybox root/bin/sh
+printf '#!/bin/sh\necho "run $(busybox ls /tmp/count 2>/dev/null | busybox wc -l)"\nbusybox touch /tmp/count\nexit 7\n' >root/bin/mine
+chmod +x root/bin/mine
+vm rooted --rootfs root --repro -- mine &
+fourth=$!
 status=0
 wait $first || status=$?
-wait $second $third
+wait $second $third $fourth
 
 expect 'the exit status is that of the test' 3 $status
 expect 'its output comes out here' 'from the host' "$(cat fails.out)"
@@ -76,6 +84,12 @@ expect_match 'in words' 'virtual machine of panics failed: kernel panic' landed.
 expect 'a test that hangs has timed out' 124 "$(cat hangs.status)"
 hung=$("$tracelet" artifact hangs stacks)
 expect_match 'its stacks are here' 'hangs' "${hung:-/dev/null}"
+expect 'a program of the guest itself' 7 "$(cat rooted.status)"
+expect 'what its first run says' 'run 0' "$(cat rooted.out)"
+again=$("$tracelet" artifact --repro rooted)
+"$tracelet" check --quiet "${again:-none}" || expect 'the second run has a trace, too' 0 $?
+expect_match 'and what it printed is here' '^run 1$' "$("$tracelet" artifact --repro rooted output)"
+
 expect 'nothing is left in the temporary folder' '' "$(ls tmp)"
 
 # A host's trace and its guest's are one.
