@@ -39,34 +39,31 @@ struct vm {
 
 // ---- when it takes too long, or somebody wants it to end ----
 
-static volatile sig_atomic_t limit_over;
-static pid_t watched;           // the machine
-static const char *to_clean[4]; // files of the folder, then the folder, for a signal that ends us
+static volatile sig_atomic_t limit_over, ended_by; // a signal
+static volatile pid_t watched;                     // the machine
 
+// Without its machine everything else comes to its end, and cleans up.
 static void end_machine(int signal) {
+	if (signal == SIGALRM)
+		limit_over = 1;
+	else
+		ended_by = signal;
 	if (watched > 0)
 		kill(watched, SIGKILL);
-	if (signal == SIGALRM) {
-		limit_over = 1;
-		return;
-	}
-	for (size_t i = 0; i + 1 < ARRAY_SIZE(to_clean); i++)
-		if (to_clean[i])
-			unlink(to_clean[i]);
-	rmdir(to_clean[ARRAY_SIZE(to_clean) - 1]);
-	_exit(128 + signal);
 }
 
-static void watch(const struct vm *vm) {
+// While the test runs, signals are its own (guest/host_command.h).
+static void watch_signals(void) {
 	static const int ends[] = {SIGALRM, SIGINT, SIGTERM, SIGHUP};
-	const struct settings *settings = vm->settings;
-	watched = vm->machine.pid;
-	to_clean[0] = vm->image;
-	to_clean[1] = vm->socket;
-	to_clean[2] = vm->log;
-	to_clean[3] = vm->folder;
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
 		sigaction(ends[i], &(struct sigaction){.sa_handler = end_machine}, NULL);
+}
+
+static void watch_machine(const struct vm *vm) {
+	const struct settings *settings = vm->settings;
+	watched = vm->machine.pid;
+	if (ended_by && watched > 0)
+		kill(watched, SIGKILL);
 	// The test's own limit is kept in the guest; this one is for a guest that hangs.
 	double limit = settings->timeout + settings->grace + vm->options->boot_limit;
 	if (settings->timeout > 0)
@@ -343,11 +340,15 @@ static int boot_and_run(struct vm *vm) {
 	int error = machine_start(&vm->machine, &machine);
 	if (error == -ENOENT)
 		return STATUS_GUEST_FAILED;
-	watch(vm);
-	int status = error ? -1 : run_test(vm);
+	watch_machine(vm);
+	int status = error || ended_by ? -1 : run_test(vm);
 	bool failed = status < 0 || !vm->connected;
 	machine_end(&vm->machine, failed ? 2 : POWER_OFF_SECONDS);
 	unwatch();
+	if (ended_by && failed) {
+		unlink(vm->console);
+		return 128 + ended_by;
+	}
 	if (failed)
 		explain(vm);
 	bool kept = failed || vm->settings->keep == KEEP_ALWAYS ||
@@ -380,6 +381,7 @@ int vm_run(const struct vm_options *options, struct settings *settings) {
 			   vm.name);
 	clock_gettime(CLOCK_REALTIME, &vm.started);
 	int status = STATUS_GUEST_FAILED;
+	watch_signals();
 	if (make_folder(&vm) && make_image(&vm, &program) == 0 && reserve_console(&vm) == 0) {
 		if (program)
 			settings->command[0] = program;
