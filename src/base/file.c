@@ -174,9 +174,17 @@ void output_abandon(struct output *output) {
 	buffer_free(&output->pending);
 }
 
+// A terminal or /dev/null ends soon; other devices never do.
 static int read_whole(struct input *input, int fd) {
+	enum { MOST_OF_A_DEVICE = 1 << 20 };
+	struct stat status;
+	bool device = fstat(fd, &status) == 0 && S_ISCHR(status.st_mode);
 	struct buffer content = {0};
 	for (;;) {
+		if (device && content.size > MOST_OF_A_DEVICE) {
+			buffer_free(&content);
+			return -EFBIG;
+		}
 		ssize_t got = read(fd, buffer_room(&content, 1 << 16), 1 << 16);
 		if (got < 0 && errno == EINTR)
 			continue;

@@ -59,7 +59,7 @@ static void learn_mapping(struct lives *lives, const struct strings *strings, co
 	struct event own = *event;
 	own.mapping.file = copied(lives->strings, strings, event->mapping.file);
 	own.mapping.build_id = copied(lives->strings, strings, event->mapping.build_id);
-	spaces_learn(&lives->spaces, &own);
+	spaces_learn(&lives->spaces, lives->strings, &own);
 }
 
 // Names and command lines add up over hours: from time to time the table begins anew.
@@ -76,6 +76,7 @@ static void renew_strings(struct lives *lives) {
 	}
 	for (size_t i = 0; i < lives->spaces.spaces.count; i++) {
 		struct space *space = &lives->spaces.spaces.items[i];
+		space->jit_dump = copied(new, old, space->jit_dump);
 		for (size_t k = 0; k < space->maps.count; k++) {
 			space->maps.items[k].module = copied(new, old, space->maps.items[k].module);
 			space->maps.items[k].build_id = copied(new, old, space->maps.items[k].build_id);
@@ -99,7 +100,7 @@ void lives_learn(struct lives *lives, const struct strings *strings, const struc
 								       event->task.command_line)});
 		break;
 	case EVENT_FORK:
-		spaces_learn(&lives->spaces, event);
+		spaces_learn(&lives->spaces, lives->strings, event);
 		learn_fork(lives, strings, event);
 		break;
 	case EVENT_EXEC:

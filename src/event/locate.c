@@ -33,13 +33,9 @@ static struct frame code_at(struct locate *locate, uint32_t pid, const struct fr
 		frame.position = frame.address - locate->kernel_text;
 		return frame;
 	}
-	const struct space_map *map = space_find(space_of(&locate->spaces, pid), frame.address);
-	if (map) {
-		frame.module = map->module;
-		frame.build_id = map->build_id;
-		frame.position = frame.address - map->begin + map->offset;
-	}
-	return frame;
+	struct space *space = space_of(&locate->spaces, pid);
+	const struct space_map *map = space_find(space, frame.address);
+	return map ? space_frame(space, map, frame.address) : frame;
 }
 
 static uint32_t add_code(struct locate *locate, uint32_t stack, const struct frame *frame) {
@@ -157,13 +153,13 @@ static int push(struct sink *sink, const struct event *event) {
 		take_fact(locate, event);
 		break;
 	case EVENT_MAPPING:
-		spaces_learn(&locate->spaces, event);
+		spaces_learn(&locate->spaces, locate->tables->strings, event);
 		changed(locate, event->pid);
 		break;
 	case EVENT_FORK:
 		if (event->fork.child_pid == event->pid)
 			break;
-		spaces_learn(&locate->spaces, event);
+		spaces_learn(&locate->spaces, locate->tables->strings, event);
 		version = map_get(&locate->versions, event->pid);
 		if (version) {
 			uint64_t same = *version;

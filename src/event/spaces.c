@@ -1,5 +1,6 @@
 #include "event/spaces.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { MOST_MAPS = 1 << 16 }; // the kernel's own limit
@@ -90,6 +91,7 @@ void spaces_fork(struct spaces *spaces, uint32_t parent, uint32_t child) {
 	space_of(spaces, child); // may move the parent's
 	struct space *from = space_of(spaces, parent), *to = space_of(spaces, child);
 	to->maps.count = 0;
+	to->jit_dump = from->jit_dump;
 	if (!from->maps.count)
 		return;
 	array_reserve(&to->maps, from->maps.count);
@@ -98,7 +100,9 @@ void spaces_fork(struct spaces *spaces, uint32_t parent, uint32_t child) {
 }
 
 void spaces_exec(struct spaces *spaces, uint32_t pid) {
-	space_of(spaces, pid)->maps.count = 0;
+	struct space *space = space_of(spaces, pid);
+	space->maps.count = 0;
+	space->jit_dump = 0;
 }
 
 // The last one takes the place of the one that goes.
@@ -117,20 +121,64 @@ void spaces_end(struct spaces *spaces, uint32_t pid) {
 	spaces->last_index = 0;
 }
 
-void spaces_learn(struct spaces *spaces, const struct event *event) {
+// ---- names ----
+
+static bool begins(const char *text, const char *prefix) {
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool has_no_file(const char *file) {
+	return begins(file, "//anon") || begins(file, "/dev/zero") || begins(file, "/anon_hugepage") ||
+	       begins(file, "[anon") || begins(file, "/memfd:");
+}
+
+// perf's own `inject --jit` makes a file of each function: "jitted-PID-NUMBER.so".
+static bool is_jit(const char *file) {
+	return begins(file, "/tmp/perf-") || strstr(file, "/jitted-");
+}
+
+// A compiler maps the file that it writes ("jit-PID.dump"), only so that this is seen.
+static bool is_jit_dump(const char *file) {
+	const char *name = strrchr(file, '/');
+	int end = 0;
+	return name && sscanf(name, "/jit-%*u.dump%n", &end) == 0 && end && !name[end];
+}
+
+void space_name(struct space *space, struct strings *strings, const char *file, struct space_map *map) {
+	char path[64];
+	bool none = has_no_file(file);
+	if (none)
+		snprintf(path, sizeof(path), "/tmp/perf-%u.map", space->pid);
+	map->kind = none || is_jit(file) ? FRAME_JIT : FRAME_USER;
+	map->module = strings_add(strings, none ? path : file);
+	map->build_id = none ? 0 : map->build_id;
+	if (is_jit_dump(file))
+		space->jit_dump = map->module;
+}
+
+struct frame space_frame(const struct space *space, const struct space_map *map, uint64_t address) {
+	struct frame frame = {
+		.address = address, .kind = map->kind, .module = map->module, .build_id = map->build_id};
+	frame.position = map->kind == FRAME_JIT ? address : address - map->begin + map->offset;
+	if (map->kind == FRAME_JIT && space->jit_dump)
+		frame.module = space->jit_dump;
+	return frame;
+}
+
+void spaces_learn(struct spaces *spaces, struct strings *strings, const struct event *event) {
 	if (event->kind == EVENT_FORK) {
 		spaces_fork(spaces, event->pid, event->fork.child_pid);
 		return;
 	}
 	if (!event->mapping.size)
 		spaces_exec(spaces, event->pid);
-	space_add(space_of(spaces, event->pid),
-		  &(struct space_map){.begin = event->mapping.start,
-				      .end = event->mapping.start + event->mapping.size,
-				      .offset = event->mapping.offset,
-				      .module = event->mapping.file,
-				      .build_id = event->mapping.build_id,
-				      .kind = FRAME_USER});
+	struct space *space = space_of(spaces, event->pid);
+	struct space_map map = {.begin = event->mapping.start,
+				.end = event->mapping.start + event->mapping.size,
+				.offset = event->mapping.offset,
+				.build_id = event->mapping.build_id};
+	space_name(space, strings, strings_get(strings, event->mapping.file), &map);
+	space_add(space, &map);
 }
 
 void spaces_free(struct spaces *spaces) {

@@ -14,6 +14,7 @@ struct space {
 	ARRAY(struct space_map) maps; // in order, not overlapping
 	size_t last;                  // where something was found
 	uint32_t pid;
+	uint32_t jit_dump; // string: the file in which a compiler tells what it makes; 0: there is none
 };
 
 struct spaces {
@@ -31,6 +32,12 @@ void spaces_fork(struct spaces *spaces, uint32_t parent, uint32_t child);
 void spaces_exec(struct spaces *spaces, uint32_t pid);
 void spaces_end(struct spaces *spaces, uint32_t pid);
 
+// What kind of code a mapped file is, and the name of the module that has its names: code in memory
+// without a file has them in one that its compiler writes.
+void space_name(struct space *space, struct strings *strings, const char *file, struct space_map *map);
+// The place of an address in a map's module.
+struct frame space_frame(const struct space *space, const struct space_map *map, uint64_t address);
+
 // What an EVENT_MAPPING or an EVENT_FORK changes.
-void spaces_learn(struct spaces *spaces, const struct event *event);
+void spaces_learn(struct spaces *spaces, struct strings *strings, const struct event *event);
 void spaces_free(struct spaces *spaces);

@@ -151,21 +151,6 @@ static uint32_t module_name(struct perf_data *data, const char *file) {
 	return strings_add_bytes(data->tables->strings, file, size);
 }
 
-static bool is_jit(const char *file) {
-	return starts(file, "//anon") || starts(file, "/dev/zero") || starts(file, "/anon_hugepage") ||
-	       starts(file, "[anon") || starts(file, "/memfd:") || strstr(file, "/jitted-");
-}
-
-// Code in memory without a file has its names in one that the compiler writes.
-static uint32_t jit_module(struct perf_data *data, const char *file, uint32_t pid) {
-	if (strstr(file, "/jitted-"))
-		return strings_add(data->tables->strings, file);
-	char *path = memory_format("/tmp/perf-%u.map", pid);
-	uint32_t module = strings_add(data->tables->strings, path);
-	free(path);
-	return module;
-}
-
 static int take_mmap(struct perf_data *data, const struct perf_record *record) {
 	struct cursor in = record->body;
 	uint32_t pid = cursor_u32(&in);
@@ -190,12 +175,16 @@ static int take_mmap(struct perf_data *data, const struct perf_record *record) {
 		return -EBADMSG;
 	unsigned mode = record->misc & MISC_CPUMODE;
 	bool kernel = mode == MISC_KERNEL || mode == MISC_GUEST_KERNEL || pid == UINT32_MAX;
-	map.kind = kernel ? FRAME_KERNEL : is_jit(file) ? FRAME_JIT : FRAME_USER;
-	map.module = map.kind == FRAME_JIT ? jit_module(data, file, pid) : module_name(data, file);
+	struct space *space = kernel ? &data->spaces.kernel : space_of(&data->spaces, pid);
+	map.kind = FRAME_KERNEL;
+	if (kernel)
+		map.module = module_name(data, file);
+	else
+		space_name(space, data->tables->strings, file, &map);
 	uint64_t *build_id = map_get(&data->build_ids, map.module);
 	if (!map.build_id && build_id)
 		map.build_id = (uint32_t)*build_id;
-	space_add(kernel ? &data->spaces.kernel : space_of(&data->spaces, pid), &map);
+	space_add(space, &map);
 	return 0;
 }
 
@@ -208,15 +197,12 @@ static bool find_code(struct perf_data *data, uint32_t pid, uint64_t address, bo
 	*frame = (struct frame){.address = address, .kind = kernel ? FRAME_KERNEL : FRAME_USER};
 	if (!map)
 		return false;
-	frame->module = map->module;
-	frame->build_id = map->build_id || map->kind != FRAME_KERNEL ? map->build_id : data->kernel_release;
-	frame->kind = map->kind;
+	*frame = space_frame(space, map, address);
+	if (!map->build_id && map->kind == FRAME_KERNEL)
+		frame->build_id = data->kernel_release;
 	// The kernel's map is one of addresses; its offset is where its symbol _text was.
-	if (map->kind == FRAME_JIT)
-		frame->position = address;
-	else
-		frame->position = map->offset > UINT64_MAX / 2 ? address - map->offset
-							       : address - map->begin + map->offset;
+	if (map->offset > UINT64_MAX / 2)
+		frame->position = address - map->offset;
 	return true;
 }
 

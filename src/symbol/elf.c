@@ -308,6 +308,7 @@ static struct elf_object *with_code(Elf *elf, int file) {
 	object->files[0] = file;
 	object->files[1] = -1;
 	object->handles[0] = elf;
+	read_build_id(elf, object->build_id);
 	fill_code(object, elf);
 	return object;
 }

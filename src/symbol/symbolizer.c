@@ -7,9 +7,11 @@
 #include "symbol/elf.h"
 #include "symbol/inlined.h"
 #include "symbol/jit.h"
+#include "symbol/kept.h"
 #include "symbol/kernel.h"
 #include "symbol/unwind.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/utsname.h>
@@ -67,9 +69,12 @@ static struct elf_object *open_module(struct tables *tables, uint32_t name, uint
 		elf_close(vdso);
 		return NULL;
 	}
-	if (jit_is_map(path))
-		return jit_map_open(path);
-	return *path == '/' || *wanted ? elf_open(path, wanted) : NULL;
+	if (jit_is_file(path))
+		return jit_open(path);
+	char held[64];
+	int file = kept_files_find(path, wanted);
+	snprintf(held, sizeof(held), "/proc/self/fd/%d", file);
+	return *path == '/' || *wanted ? elf_open(file < 0 ? path : held, wanted) : NULL;
 }
 
 static struct elf_object *module_object(struct own_symbolizer *symbolizer, struct tables *tables,

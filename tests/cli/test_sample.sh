@@ -35,7 +35,48 @@ chain with_alloca "${bottom}with_alloca;burn"
 chain raise_signal "${bottom}raise_signal;.*raise.*;on_signal;burn"
 chain through_library "${bottom}through_library;.*qsort.*;compare;burn"
 chain without_exec "${bottom}without_exec;burn"
+chain tail_call "${bottom}tail_target;burn"
+chain never_returns "${bottom}ends_with_a_call;never_returns;burn"
+chain in_vdso "${bottom}in_vdso;.*(clock_gettime|\\[vdso\\])" 60
+chain through_plt "${bottom}through_plt" 95
+sampled short_threads "$chains" short_threads
+check "threads that end at once have whole stacks" test "$(jq -s 'last.broken_stacks * 20 <= last.samples' tracelet-out/manifest.jsonl)" = true
+check_match "of both sides" ';start_thread;.*in_short_thread' samples.folded
+check_match "of their parent's, too" ';main;short_threads;.*clone' samples.folded
+cp "$TRACELET_HELPERS/libchains_library.so" gone.so
+sampled deleted_library "$chains" deleted_library "$PWD/gone.so"
+"$TRACELET" fold "${spool%.spool}.pb" >samples.folded
+check_not "the library is gone" test -e gone.so
+check "its name is there" test "$(share "${bottom}deleted_library;call_from_library;burn")" -ge 90
+cp "$TRACELET_HELPERS/libchains_library.so" gone.so
+run "$TRACELET" run -q --sample --call-graph fp --name held -- "$TRACELET_HELPERS/chains_with_frame_pointers" deleted_library "$PWD/gone.so"
+check_match "without tables too" 'call_from_library;burn' <("$TRACELET" fold tracelet-out/held_*.pb)
+if unshare -m true 2>/dev/null; then
+	sampled elsewhere unshare -m sh -c 'mkdir hidden && mount -t tmpfs none hidden && cp "$1" "$2" hidden && PATH= && exec hidden/chains deleted_library "$PWD/hidden/libchains_library.so"' \
+		sh "$chains" "$TRACELET_HELPERS/libchains_library.so"
+	"$TRACELET" fold "${spool%.spool}.pb" >samples.folded
+	check "names of what only the test could see" test "$(share "${bottom}deleted_library;call_from_library;burn")" -ge 60
+else
+	skip "files in another mount namespace" "unshare is not allowed"
+fi
 chain with_thread '(clone3?|start_thread);.*in_thread;burn'
+
+# ---- compilers at run time ----
+
+cat >hot.js <<'END'
+function innerHot(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i) * (i % 7); return s; }
+function outerHot(n) { let t = 0; for (let i = 0; i < 40; i++) t += innerHot(n); return t; }
+console.log(outerHot(3000000) > 0);
+END
+if command -v node >/dev/null; then
+	for option in --perf-basic-prof --perf-prof; do
+		sampled "node$option" node $option --interpreted-frames-native-stack hot.js
+		check "names of functions with $option" test "$(share ';[^;]*outerHot[^;]*;[^;]*innerHot[^;]*( |;)')" -ge 30
+	done
+	rm -f /tmp/perf-"$(sed -n 's/.*jit-\([0-9]*\).dump/\1/p' <<<"$(ls jit-*.dump)")".map
+else
+	skip "code of a compiler" "there is no node"
+fi
 
 # ---- the trace has the same ----
 

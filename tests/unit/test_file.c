@@ -227,8 +227,17 @@ static void test_sizes_in_words(void **state) {
 	}
 }
 
+static void test_a_device_that_never_ends(void **state) {
+	struct input input;
+	assert_int_equal(-EFBIG, input_open(&input, "/dev/zero"));
+	assert_int_equal(0, input_open(&input, "/dev/null"));
+	assert_int_equal(0, input.size);
+	input_close(&input);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_device_that_never_ends),
 		IN_FOLDER(test_a_file_appears_when_it_is_complete),
 		IN_FOLDER(test_an_abandoned_file_leaves_nothing),
 		IN_FOLDER(test_replacing_keeps_the_old_file_until_the_new_one_is_complete),

@@ -27,12 +27,15 @@
 
 // The kernel's run-time statistics cost some 65 ns a run, as much as the rest of a
 // program. So they are on for the first tenth of a second, and from then on for
-// every tenth one; what they say of that time is scaled up to all of it.
+// every tenth one; what they say of that time is scaled up to all of it. They may be
+// on for somebody else too: what they say of the time between does not count.
 struct statistics {
 	int fd;                     // they are on while it is open
 	uint64_t since;             // time of the last turn
 	uint64_t on_time, off_time; // after the first turn
 	uint64_t first_ns;          // told in the first turn, which is exact
+	uint64_t on_ns;             // and in the others
+	uint64_t on_begin;          // what they said when the present turn began
 	unsigned turns;
 	bool available;
 };
@@ -87,7 +90,7 @@ static const struct {
 	{"on_irq_entry", RECORD_SOURCE_IRQ},      {"on_irq_exit", RECORD_SOURCE_IRQ},
 	{"on_softirq_entry", RECORD_SOURCE_IRQ},  {"on_softirq_exit", RECORD_SOURCE_IRQ},
 	{"on_timer_entry", RECORD_SOURCE_IRQ},    {"on_timer_exit", RECORD_SOURCE_IRQ},
-	{"sample_newtask", RECORD_SOURCE_SAMPLE},
+	{"sample_newtask", RECORD_SOURCE_SAMPLE}, {"sample_exec", RECORD_SOURCE_SAMPLE},
 };
 
 static bool kernel_at_least(unsigned major, unsigned minor) {
@@ -138,7 +141,8 @@ static int load(struct capture *capture, const struct capture_options *options, 
 	// Maps that only samples need take their time to be made, too.
 	struct bpf_map *sampling_maps[] = {programs->maps.space_ids,    programs->maps.spaces,
 					   programs->maps.unwind_files, programs->maps.unwind_sizes,
-					   programs->maps.walks,        programs->maps.memories};
+					   programs->maps.walks,        programs->maps.memories,
+					   programs->maps.looks};
 	for (size_t i = 0; i < ARRAY_SIZE(sampling_maps); i++)
 		bpf_map__set_autocreate(sampling_maps[i], options->sources[RECORD_SOURCE_SAMPLE]);
 	bpf_program__set_autoload(programs->progs.on_sample, options->sample_frequency);
@@ -350,6 +354,20 @@ static uint64_t program_time(const struct capture *capture, uint64_t *runs) {
 	return time;
 }
 
+// The end of a turn, in which they were on or off.
+static void statistics_count(struct statistics *statistics, uint64_t passed, uint64_t told) {
+	if (statistics->turns == 0) {
+		statistics->first_ns = told;
+	} else if (statistics->fd >= 0) {
+		statistics->on_time += passed;
+		statistics->on_ns += told - statistics->on_begin;
+	} else {
+		statistics->off_time += passed;
+	}
+	statistics->turns++;
+	statistics->on_begin = told;
+}
+
 // Once every drain interval.
 static void statistics_turn(struct capture *capture) {
 	enum { TURNS = 10 };
@@ -357,12 +375,8 @@ static void statistics_turn(struct capture *capture) {
 	uint64_t now = clock_boot_now(), passed = now - statistics->since, runs = 0;
 	if (!statistics->available || passed < STATISTICS_TURN_NS)
 		return;
-	bool on = statistics->fd >= 0;
-	if (statistics->turns++ == 0)
-		statistics->first_ns = program_time(capture, &runs);
-	else
-		*(on ? &statistics->on_time : &statistics->off_time) += passed;
-	bool wanted = statistics->turns % TURNS == TURNS / 2;
+	statistics_count(statistics, passed, program_time(capture, &runs));
+	bool on = statistics->fd >= 0, wanted = statistics->turns % TURNS == TURNS / 2;
 	if (on && !wanted) {
 		close(statistics->fd);
 		statistics->fd = -1;
@@ -374,18 +388,21 @@ static void statistics_turn(struct capture *capture) {
 
 static void statistics_total(struct capture *capture, struct capture_totals *totals) {
 	struct statistics *statistics = &capture->statistics;
+	uint64_t told = program_time(capture, &totals->program_runs);
 	totals->program_stats = statistics->available;
-	totals->program_ns = program_time(capture, &totals->program_runs);
+	totals->program_ns = told;
 	if (!statistics->turns)
 		return;
-	uint64_t passed = clock_boot_now() - statistics->since;
-	*(statistics->fd >= 0 ? &statistics->on_time : &statistics->off_time) += passed;
+	uint64_t now = clock_boot_now();
+	statistics_count(statistics, now - statistics->since, told);
+	statistics->since = now;
 	// Too short for a good second look: what the first turn told goes for the rest too.
 	bool again = statistics->on_time >= STATISTICS_TURN_NS;
 	uint64_t base = again ? statistics->first_ns : 0;
 	uint64_t seen = statistics->on_time + (again ? 0 : STATISTICS_TURN_NS);
 	double scale = (double)(seen + statistics->off_time) / (double)seen;
-	totals->program_ns = base + (uint64_t)((double)(totals->program_ns - base) * scale);
+	totals->program_ns = base +
+			     (uint64_t)((double)(statistics->first_ns + statistics->on_ns - base) * scale);
 	totals->program_estimated = true;
 }
 

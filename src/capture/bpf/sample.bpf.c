@@ -56,6 +56,19 @@ struct {
 	__type(value, struct unwind_size);
 } unwind_sizes SEC(".maps");
 
+// The loader is asked here to look at what has been mapped. Perf could wake it at each mapping, which costs
+// the test as much as several samples.
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} looks SEC(".maps");
+
+static __always_inline void ask_for_a_look(void) {
+	uint64_t nothing = 0;
+	if (!bpf_ringbuf_query(&looks, BPF_RB_AVAIL_DATA)) // else it has been asked already
+		bpf_ringbuf_output(&looks, &nothing, sizeof(nothing), BPF_RB_FORCE_WAKEUP);
+}
+
 struct walk {
 	struct batch batch;
 	struct record_sample sample;
@@ -368,8 +381,10 @@ static __always_inline void record_stack(void *context, uint32_t which, uint32_t
 	walk->sample.kernel_frames = kernel_frames;
 	walk->sample.user_frames = user_frames;
 	uint32_t size = sizeof(walk->sample) + (kernel_frames + user_frames) * 8;
-	if (walk->unknown)
+	if (walk->unknown) {
 		size = add_copy(walk, begin);
+		ask_for_a_look();
+	}
 	walk->sample.head.size = size;
 	walk->batch = (struct batch){.base = now, .cpu = bpf_get_smp_processor_id(), .size = size};
 	size += sizeof(walk->batch);
@@ -417,5 +432,13 @@ int sample_newtask(uint64_t *context) {
 	uint32_t *space = pid == new ? 0 : bpf_map_lookup_elem(&space_ids, &pid);
 	if (space)
 		bpf_map_update_elem(&space_ids, &new, space, BPF_ANY);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int sample_exec(uint64_t *context) {
+	struct task_struct *task = (void *)context[0];
+	if (slot_of(task) != NO_SLOT)
+		ask_for_a_look();
 	return 0;
 }

@@ -11,11 +11,14 @@
 #include "capture/perf/ring.h"
 #include "capture/tasks.h"
 #include "symbol/elf.h"
+#include "symbol/kept.h"
 #include "tracelet.skel.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -71,8 +74,10 @@ struct sampling {
 	struct table_maker *maker; // NULL: tables are not needed
 	pthread_t thread;
 	bool running;
-	uint64_t begun; // when
-	int wake;       // an eventfd: the thread is to look
+	uint64_t begun;            // when
+	int wake;                  // an eventfd: the thread is to look
+	struct ring_buffer *looks; // the programs ask it to, too
+	bool asked;                // by them
 	bool ending;
 	pthread_mutex_t lock;
 	struct buffer collected; // spool blocks, under the lock
@@ -81,18 +86,43 @@ struct sampling {
 
 // ---- files ----
 
-static struct elf_object *open_code(uint32_t pid, const char *path) {
+// As the process sees it, which may be in a container; if it is gone already, as we do; if the file is
+// gone, by what is mapped.
+static int open_mapped(const struct spool_mapping *mapping, const char *path) {
+	if (*path != '/' || path[1] == '/')
+		return -1;
+	CLEANUP_FREE char *theirs = memory_format("/proc/%u/root%s", mapping->pid, path);
+	CLEANUP_FREE char *mapped = memory_format("/proc/%u/map_files/%" PRIx64 "-%" PRIx64, mapping->pid,
+						  mapping->start, mapping->start + mapping->size);
+	const char *const places[] = {theirs, path, mapped};
+	int file = -1;
+	for (size_t i = 0; i < ARRAY_SIZE(places) && file < 0; i++)
+		file = open(places[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return file;
+}
+
+// Held open until names are looked for.
+static void keep_file(const struct spool_mapping *mapping, const char *path, int file) {
+	char build_id[2 * sizeof(mapping->build_id) + 1] = "";
+	for (size_t i = 0; i < mapping->build_id_size; i++)
+		snprintf(build_id + 2 * i, 3, "%02x", mapping->build_id[i]);
+	kept_files_add(path, build_id, file);
+}
+
+// `file` is the caller's then; -1: there is none.
+static struct elf_object *open_code(const struct spool_mapping *mapping, const char *path, int *file) {
+	*file = -1;
 	enum { VDSO_SIZE = 8192 };
 	if (strcmp(path, "[vdso]") == 0) {
 		const void *image = (const void *)getauxval(AT_SYSINFO_EHDR);
 		return image ? elf_open_code_memory(image, VDSO_SIZE) : NULL;
 	}
-	if (*path != '/')
+	*file = open_mapped(mapping, path);
+	if (*file < 0)
 		return NULL;
-	// As the process sees it, which may be in a container; if it is gone already, as we do.
-	CLEANUP_FREE char *theirs = memory_format("/proc/%u/root%s", pid, path);
-	struct elf_object *object = elf_open_code(theirs);
-	return object ? object : elf_open_code(path);
+	char name[64];
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", *file);
+	return elf_open_code(name);
 }
 
 // Addresses in tables are counted from the file's first one.
@@ -111,8 +141,13 @@ static uint32_t code_file(struct sampling *sampling, const struct spool_mapping 
 	if (*known)
 		return (uint32_t)*known - 1;
 	uint32_t number = (uint32_t)sampling->files.count;
-	struct code_file file = {.object = number < UNWIND_MOST_FILES ? open_code(mapping->pid, path) : NULL};
-	if (!file.object || !file.object->eh_frame || !file.object->segment_count) {
+	struct code_file file = {0};
+	int descriptor;
+	file.object = open_code(mapping, path, &descriptor);
+	if (descriptor >= 0)
+		keep_file(mapping, path, descriptor);
+	if (!sampling->maker || number >= UNWIND_MOST_FILES || !file.object || !file.object->eh_frame ||
+	    !file.object->segment_count) {
 		elf_close(file.object);
 		*known = NO_FILE + 1;
 		return NO_FILE;
@@ -122,6 +157,11 @@ static uint32_t code_file(struct sampling *sampling, const struct spool_mapping 
 	array_push(&sampling->files, file);
 	table_maker_add(sampling->maker, number, file.object, file.base);
 	return number;
+}
+
+// Of code that needs no table: its file, for its names.
+static void hold_file(struct sampling *sampling, const struct seen_mapping *seen) {
+	code_file(sampling, &seen->head, (const char *)sampling->texts.data + seen->path);
 }
 
 // ---- address spaces ----
@@ -182,7 +222,8 @@ static void insert_mapping(struct space *space, struct mapping mapping) {
 	space->count++;
 }
 
-static void apply_mapping(struct sampling *sampling, const struct seen_mapping *seen) {
+// `more`: of the same process will follow at once.
+static void apply_mapping(struct sampling *sampling, const struct seen_mapping *seen, bool more) {
 	const struct spool_mapping *head = &seen->head;
 	const char *path = (const char *)sampling->texts.data + seen->path;
 	uint32_t file = code_file(sampling, head, path);
@@ -197,14 +238,15 @@ static void apply_mapping(struct sampling *sampling, const struct seen_mapping *
 						       .end = head->start + head->size,
 						       .bias = head->start - (address - code->base),
 						       .file = file});
-	tell_kernel(sampling, head->pid, space);
+	if (!more)
+		tell_kernel(sampling, head->pid, space);
 }
 
-static void apply(struct sampling *sampling, const struct change *change) {
+static void apply(struct sampling *sampling, const struct change *change, bool more) {
 	struct address_space *space;
 	switch (change->type) {
 	case PERF_RECORD_MMAP2:
-		apply_mapping(sampling, &sampling->mappings.items[change->mapping - 1]);
+		apply_mapping(sampling, &sampling->mappings.items[change->mapping - 1], more);
 		break;
 	case PERF_RECORD_FORK:
 		space = change->pid == change->other ? NULL : space_of(sampling, change->other);
@@ -324,9 +366,13 @@ static void hand_over(struct sampling *sampling, size_t count, uint64_t until) {
 
 // ---- processes that were there before ----
 
-static struct build read_build(pid_t pid, const char *path) {
+static struct build read_build(pid_t pid, const struct task_mapping *mapping) {
 	struct build build = {0};
-	struct elf_object *object = open_code((uint32_t)pid, path);
+	struct spool_mapping head = {.pid = (uint32_t)pid, .start = mapping->start, .size = mapping->size};
+	int file;
+	struct elf_object *object = open_code(&head, mapping->path, &file);
+	if (file >= 0)
+		close(file);
 	for (const char *digits = object ? object->build_id : ""; digits[0] && digits[1] && build.size < 20;
 	     digits += 2)
 		sscanf(digits, "%2hhx", &build.id[build.size++]);
@@ -334,10 +380,11 @@ static struct build read_build(pid_t pid, const char *path) {
 	return build;
 }
 
-static const struct build *build_of(struct sampling *sampling, pid_t pid, const char *path) {
-	uint64_t *known = map_put(&sampling->builds, hash_bytes(path, strlen(path)));
+static const struct build *build_of(struct sampling *sampling, pid_t pid,
+				    const struct task_mapping *mapping) {
+	uint64_t *known = map_put(&sampling->builds, hash_bytes(mapping->path, strlen(mapping->path)));
 	if (!*known) {
-		array_push(&sampling->build_ids, read_build(pid, path));
+		array_push(&sampling->build_ids, read_build(pid, mapping));
 		*known = sampling->build_ids.count;
 	}
 	return &sampling->build_ids.items[*known - 1];
@@ -352,7 +399,7 @@ struct looking {
 static void take_known_mapping(void *context, const struct task_mapping *mapping) {
 	struct looking *looking = context;
 	struct sampling *sampling = looking->sampling;
-	const struct build *build = build_of(sampling, looking->pid, mapping->path);
+	const struct build *build = build_of(sampling, looking->pid, mapping);
 	struct seen_mapping seen = {.head = {.time = looking->time,
 					     .pid = (uint32_t)looking->pid,
 					     .start = mapping->start,
@@ -396,6 +443,11 @@ static void look_around(struct sampling *sampling, uint64_t time) {
 
 // ---- the thread ----
 
+static bool is_next_mapping(const struct change *change) {
+	const struct change *next = change + 1;
+	return next->admitted && next->type == PERF_RECORD_MMAP2 && next->pid == change->pid;
+}
+
 // What is later than our first look at the clock waits: another ring, read before, may have got what
 // comes before it. True: there is some.
 static bool take_changes(struct sampling *sampling) {
@@ -409,9 +461,11 @@ static bool take_changes(struct sampling *sampling) {
 	for (; ready < count && changes[ready].time < until; ready++)
 		changes[ready].admitted = admit(sampling, &changes[ready]);
 	hand_over(sampling, ready, until);
-	for (size_t i = 0; sampling->maker && i < ready; i++)
-		if (changes[i].admitted)
-			apply(sampling, &changes[i]);
+	for (size_t i = 0; i < ready; i++)
+		if (changes[i].admitted && sampling->maker)
+			apply(sampling, &changes[i], i + 1 < ready && is_next_mapping(&changes[i]));
+		else if (changes[i].admitted && changes[i].mapping)
+			hold_file(sampling, &sampling->mappings.items[changes[i].mapping - 1]);
 	sampling->changes.count = count - ready;
 	if (count > ready)
 		memmove(changes, changes + ready, (count - ready) * sizeof(*changes));
@@ -431,21 +485,43 @@ static void be_quick(void) {
 	sched_setscheduler(0, SCHED_RR, &(struct sched_param){.sched_priority = 1});
 }
 
+static int take_look(void *context, void *data, size_t size) {
+	struct sampling *sampling = context;
+	sampling->asked = true;
+	return 0;
+}
+
+// When to look again. A program that has begun maps its libraries in the next milliseconds.
+static struct timespec *again(struct sampling *sampling, struct timespec *time) {
+	enum { FIRST_NS = 200000, LAST_NS = 1500000 };
+	long before = time->tv_nsec;
+	*time = (struct timespec){.tv_nsec = sampling->asked ? FIRST_NS : before + before / 2};
+	sampling->asked = false;
+	if (time->tv_nsec > LAST_NS)
+		time->tv_nsec = 0;
+	return time->tv_nsec ? time : NULL;
+}
+
 static void *watch(void *context) {
 	struct sampling *sampling = context;
-	size_t count = sampling->rings.count + 1;
+	size_t rings = sampling->rings.count, count = rings + 2;
 	struct pollfd *waiting = memory_alloc(count * sizeof(*waiting));
-	for (size_t i = 0; i + 1 < count; i++)
+	for (size_t i = 0; i < rings; i++)
 		waiting[i] = (struct pollfd){.fd = sampling->rings.items[i].fd, .events = POLLIN};
-	waiting[count - 1] = (struct pollfd){.fd = sampling->wake, .events = POLLIN};
+	struct pollfd *wake = &waiting[rings], *look = &waiting[rings + 1];
+	*wake = (struct pollfd){.fd = sampling->wake, .events = POLLIN};
+	*look = (struct pollfd){.fd = ring_buffer__epoll_fd(sampling->looks), .events = POLLIN};
 	look_around(sampling, sampling->begun);
 	take_all_changes(sampling);
 	be_quick();
+	struct timespec time = {0};
 	while (!__atomic_load_n(&sampling->ending, __ATOMIC_ACQUIRE)) {
 		uint64_t asked;
-		poll(waiting, count, -1);
-		if (waiting[count - 1].revents && read(sampling->wake, &asked, sizeof(asked)) < 0)
+		ppoll(waiting, count, again(sampling, &time), NULL);
+		if (wake->revents && read(sampling->wake, &asked, sizeof(asked)) < 0)
 			break;
+		if (look->revents)
+			ring_buffer__consume(sampling->looks);
 		take_all_changes(sampling);
 	}
 	free(waiting);
@@ -472,7 +548,7 @@ static int open_rings(struct sampling *sampling) {
 		.comm_exec = 1,
 		.task = 1,
 		.watermark = 1,
-		.wakeup_watermark = 1,
+		.wakeup_watermark = RING_SIZE / 4,
 		.use_clockid = 1,
 		.clockid = CLOCK_BOOTTIME,
 	};
@@ -548,6 +624,9 @@ int sampling_start(struct sampling **result, struct tracelet *programs,
 		*map_put(&sampling->members, (uint32_t)options->processes[i]) = 1;
 	if (!error)
 		error = open_rings(sampling);
+	sampling->looks = ring_buffer__new(bpf_map__fd(programs->maps.looks), take_look, sampling, NULL);
+	if (!error && !sampling->looks)
+		error = -errno;
 	if (!error && pthread_create(&sampling->thread, NULL, watch, sampling) == 0)
 		sampling->running = true;
 	if (!error && options->frequency)
@@ -600,6 +679,7 @@ void sampling_stop(struct sampling *sampling, struct spool *spool) {
 				free(space);
 		}
 	close(sampling->wake);
+	ring_buffer__free(sampling->looks);
 	map_free(&sampling->processes);
 	map_free(&sampling->by_build);
 	map_free(&sampling->builds);

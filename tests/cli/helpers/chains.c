@@ -1,11 +1,13 @@
 // Burns CPU at the end of call chains that are known, without frame pointers. The argument
 // names the chain; a second one says how often.
 #include <alloca.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -94,8 +96,77 @@ KEEP void without_exec(void) {
 	sum++;
 }
 
+// A tail call leaves no frame of the caller.
+__attribute__((noinline, noclone, noipa)) static void tail_target(void) {
+	burn();
+	sum++;
+}
+
+__attribute__((noinline, noclone, noipa)) static void tail_call(void) {
+	sum++;
+	tail_target();
+}
+
+// The call is its last instruction: it returns to what is another function's.
+__attribute__((noinline, noclone, noipa, noreturn)) static void never_returns(void) {
+	burn();
+	_exit(0);
+}
+
+__attribute__((noinline, noclone, noipa, noreturn)) static void ends_with_a_call(void) {
+	sum++;
+	never_returns();
+}
+
+KEEP void in_vdso(void) {
+	double end = cpu_seconds() + 0.15;
+	struct timespec time;
+	while (cpu_seconds() < end)
+		for (int i = 0; i < 2000; i++)
+			clock_gettime(CLOCK_MONOTONIC, &time);
+	sum++;
+}
+
+// Each call goes by the PLT, and its stub is as long as the function.
+KEEP void through_plt(void) {
+	double end = cpu_seconds() + 0.15;
+	while (cpu_seconds() < end)
+		for (int i = 0; i < 2000; i++)
+			sum += (unsigned long)ffs((int)sum) + (unsigned long)getpagesize();
+}
+
+KEEP void *in_short_thread(void *unused) {
+	for (int i = 0; i < 20000; i++)
+		sum += (unsigned long)i * sum;
+	return unused;
+}
+
+KEEP void short_threads(void) {
+	for (int i = 0; i < 1500; i++) {
+		pthread_t thread;
+		if (pthread_create(&thread, NULL, in_short_thread, NULL) == 0)
+			pthread_join(thread, NULL);
+	}
+}
+
+// A library that is not there any more when it runs.
+KEEP void deleted_library(const char *path) {
+	void *library = dlopen(path, RTLD_NOW);
+	void (*call)(void (*)(void)) = NULL;
+	if (library)
+		*(void **)&call = dlsym(library, "call_from_library");
+	unlink(path);
+	if (call)
+		call(burn);
+	sum++;
+}
+
 int main(int argc, char **argv) {
 	const char *chain = argc > 1 ? argv[1] : "";
+	if (strcmp(chain, "deleted_library") == 0) {
+		deleted_library(argv[2]);
+		return 0;
+	}
 	for (int times = argc > 2 ? atoi(argv[2]) : 1; times > 0; times--) {
 		if (strcmp(chain, "recursion") == 0)
 			recursion(30);
@@ -111,6 +182,16 @@ int main(int argc, char **argv) {
 			through_library();
 		else if (strcmp(chain, "without_exec") == 0)
 			without_exec();
+		else if (strcmp(chain, "tail_call") == 0)
+			tail_call();
+		else if (strcmp(chain, "never_returns") == 0)
+			ends_with_a_call();
+		else if (strcmp(chain, "in_vdso") == 0)
+			in_vdso();
+		else if (strcmp(chain, "through_plt") == 0)
+			through_plt();
+		else if (strcmp(chain, "short_threads") == 0)
+			short_threads();
 		else
 			burn();
 	}
