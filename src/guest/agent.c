@@ -129,7 +129,8 @@ static void say_hello(struct agent *agent, struct connection *connection, struct
 	struct utsname name = {0};
 	uname(&name);
 	struct hello ours = {.session = theirs->session,
-			     .flags = theirs->flags & HELLO_FRESH ? 0 : HELLO_RESUMED,
+			     .flags = (theirs->flags & HELLO_FRESH ? 0 : HELLO_RESUMED) |
+				      (theirs->flags & HELLO_PADDED),
 			     .expected = visit->channel.expected};
 #ifdef HAVE_ZSTD
 	ours.features = FEATURE_ZSTD;
@@ -137,11 +138,6 @@ static void say_hello(struct agent *agent, struct connection *connection, struct
 	visit->channel.compress = theirs->flags & HELLO_COMPRESS && theirs->features & FEATURE_ZSTD;
 	snprintf(ours.text, sizeof(ours.text), "tracelet-agent %s, Linux %.24s %.16s", TRACELET_VERSION,
 		 name.release, name.machine);
-	if (theirs->flags & HELLO_PADDED) {
-		// Whatever half of a frame the host is waiting for ends in these.
-		CLEANUP_FREE uint8_t *zeros = memory_alloc(CHANNEL_CHUNK);
-		link_write(&connection->link, zeros, CHANNEL_CHUNK);
-	}
 	if (!channel_resume(&visit->channel, theirs->expected, &ours)) {
 		visit_end(visit);
 		refuse(agent, connection, "the two sides do not agree on what was sent");

@@ -335,6 +335,10 @@ bool channel_resume(struct channel *channel, uint64_t expected, const struct hel
 	channel->at = channel->first;
 	channel->paused = false;
 	if (hello) {
+		// Whatever half of a frame the host is waiting for ends in these.
+		size_t padding = hello->flags & HELLO_PADDED ? channel->chunk_size : 0;
+		memset(buffer_room(&channel->urgent, padding + 1), 0, padding);
+		channel->urgent.size = padding;
 		hello_encode(hello, &payload);
 		channel_urgent(channel, FRAME_HELLO, payload.data, payload.size);
 		payload.size = 0;

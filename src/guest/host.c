@@ -140,7 +140,8 @@ static int take_hello(struct host *host, const struct frame *frame, bool fresh) 
 // Says hello until the agent does. 0, -ETIMEDOUT (not said), -errno of a lost connection (not said), or
 // another one with `gone` (said).
 static int greet(struct host *host, bool fresh, uint64_t deadline) {
-	uint64_t again = now() + nanoseconds(1);
+	double pause = 1; // longer each time: a guest that boots finds all of them
+	uint64_t again = now() + nanoseconds(pause);
 	struct frame frame;
 	send_hello(host, fresh, false);
 	while (now() < deadline) {
@@ -160,7 +161,8 @@ static int greet(struct host *host, bool fresh, uint64_t deadline) {
 			return say_garbage(host);
 		if (now() >= again) {
 			send_hello(host, fresh, true);
-			again = now() + nanoseconds(2);
+			pause *= 2;
+			again = now() + nanoseconds(pause);
 		}
 	}
 	return -ETIMEDOUT;

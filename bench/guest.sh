@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# A guest under software emulation: shipping a file beside the raw throughput of a virtio serial port of the same
+# controller (the agent keeps its own open), how soon a test is traced after the agent has started, how well the clock
+# is known, and what an idle agent costs. Ours is the whole command, raw is from its first byte to its last.
+. "$(dirname "$0")/lib.sh"
+need_root
+here=$bench/../tests/guest work=$scratch
+skip() { echo "skipped: $1" && exit 77; }
+. "$here/agent.sh"
+
+MEGABYTES=${MEGABYTES:-96}
+middle() {
+	printf '%s\n' "$@" | sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
+}
+guest() { timeout 200 "$TRACELET" guest --patience 100 "$address" "$@" </dev/null; }
+
+agent_prepare one
+agent_boot one -chardev "socket,id=raw,path=$scratch/raw,server=on,wait=off" -device virtserialport,chardev=raw,name=raw
+trap 'kill $emulator 2>/dev/null; cd /; rm -rf "$scratch"' EXIT
+
+# The first one waits for the guest to boot: what is counted begins with process 1.
+uptime=$(guest run -q -- cat /proc/uptime | cut -d ' ' -f 1)
+started=$(guest kmsg | sed -n 's/^\[ *\([0-9.]*\)\] Run \/init as init process.*/\1/p' | tail -n 1)
+ready=$(calculate "$uptime - $started")
+
+port=$(guest shell sh -c 'grep -lx raw /sys/class/virtio-ports/*/name' | cut -d / -f 5)
+guest shell dd if=/dev/urandom of=/tmp/file bs=1M count="$MEGABYTES" 2>/dev/null
+cat >reader.py <<-END
+	import socket, sys, time
+	connection = socket.socket(socket.AF_UNIX)
+	connection.connect("$scratch/raw")
+	open("reading", "w").close()
+	left, begin = $MEGABYTES << 20, 0
+	with open("raw.out", "wb") as out:
+	    while left:
+	        data = connection.recv(1 << 18)
+	        begin = begin or time.monotonic()
+	        out.write(data)
+	        left -= len(data)
+	print(time.monotonic() - begin)
+END
+raw_seconds() {
+	rm -f reading
+	python3 reader.py >seconds &
+	local reader=$!
+	until [ -e reading ]; do sleep 0.01; done
+	guest shell dd if=/tmp/file of="/dev/$port" bs=128k 2>/dev/null
+	wait $reader
+	cat seconds
+}
+our_seconds() {
+	local begin=$EPOCHREALTIME
+	guest file -o ours.out /tmp/file
+	calculate "$EPOCHREALTIME - $begin"
+}
+
+raw=() ours=()
+for ((round = 0; round < ROUNDS; round++)); do
+	raw+=("$(raw_seconds)")
+	ours+=("$(our_seconds)")
+done
+cmp raw.out ours.out
+raw_rate=$(calculate "$MEGABYTES * 1.048576 / $(middle "${raw[@]}")")
+our_rate=$(calculate "$MEGABYTES * 1.048576 / $(middle "${ours[@]}")")
+echo "$MEGABYTES MiB, MB/s: raw $raw_rate, ours $our_rate"
+echo "seconds by round: raw ${raw[*]}, ours ${ours[*]}"
+
+for ((round = 0; round < ROUNDS; round++)); do
+	guest run -q --name clock -- true
+done
+bound=$(jq -s 'map(select(.test == "clock").guest_clock.bound_ns) | sort | .[length / 2 | floor] / 1000' tracelet-out/manifest.jsonl)
+guest shell sh -c '(for i in 1 2; do grep ^voluntary /proc/1/status; sleep 10; done >/tmp/idle; echo >/tmp/done) </dev/null >/dev/null 2>&1 &'
+sleep 22
+until guest shell cat /tmp/done >/dev/null 2>&1; do sleep 1; done
+# The first wakeups are the end of the command that began this.
+wakeups=$(guest shell cat /tmp/idle | awk '{ v[NR] = $2 } END { print v[2] - v[1] }')
+echo "ready to trace $ready s after process 1 began; clock known to $bound us (median); $wakeups wakeups in 10 s, 2 of them of the command that counted"
+
+floor "shipping over the raw port" "$(calculate "$our_rate / $raw_rate")" ">=" 0.8
+floor "seconds from the agent's start to a traced test (emulated)" "$ready" "<=" 2
+floor "bound of the clock in us" "$bound" "<=" 1000
+floor "wakeups of an idle agent in 10 s" "$wakeups" "<=" 3
+finish
