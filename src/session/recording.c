@@ -520,7 +520,6 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 				    .test_cpu_seconds = end->cpu_seconds};
 	add_file(summary, "stacks", end->stacks);
 	add_file(summary, "core", end->core);
-	add_file(summary, "output", settings->repro_output);
 	give_up_if_empty(recording);
 	if (recording->backend) {
 		struct conversion_result result = {0};
@@ -547,6 +546,7 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 		}
 	}
 	save_heap(recording, end, &when, summary);
+	add_file(summary, "output", settings->repro_output); // with what we had to say ourselves
 	summary->tracer_cpu_seconds = cpu_seconds_of_self();
 	if (recording->backend || summary->file_count)
 		add_to_manifest(recording, summary);
