@@ -164,6 +164,23 @@ static bool accelerates(enum vm_arch arch) {
 	return status == 0;
 }
 
+// A socket has its name some time before anybody can connect to it; to try would be to connect.
+static bool is_listening(const char *path) {
+	unsigned flags, listening = 1 << 16;
+	bool found = false;
+	char line[512];
+	FILE *list = fopen("/proc/net/unix", "re");
+	while (list && !found && fgets(line, sizeof(line), list)) {
+		line[strcspn(line, "\n")] = 0;
+		const char *name = strchr(line, '/');
+		found = name && strcmp(name, path) == 0 && sscanf(line, "%*s %*s %*s %x", &flags) == 1 &&
+			flags & listening;
+	}
+	if (list)
+		fclose(list);
+	return found || (!list && access(path, F_OK) == 0);
+}
+
 int machine_start(struct machine *machine, const struct machine_options *options) {
 	struct words words = {0};
 	*machine = (struct machine){.accelerated = accelerates(options->arch)};
@@ -176,7 +193,7 @@ int machine_start(struct machine *machine, const struct machine_options *options
 	if (error)
 		log_error("cannot start %s: %s", arches[options->arch].program, strerror(-error));
 	// The socket appears when QEMU is up: soon, or never.
-	while (!error && access(options->socket, F_OK) != 0) {
+	while (!error && !is_listening(options->socket)) {
 		if (machine_is_over(machine)) {
 			error = -ECHILD;
 			if (WIFEXITED(machine->status) && WEXITSTATUS(machine->status) == 127) {

@@ -199,6 +199,8 @@ static void append_last_line(struct buffer *words, const char *path) {
 	while (end && (input.data[end - 1] == '\n' || input.data[end - 1] == '\r'))
 		end--;
 	size_t begin = end;
+	if (end)
+		buffer_printf(words, ": ");
 	while (begin && input.data[begin - 1] != '\n' && end - begin < 200)
 		begin--;
 	for (size_t i = begin; i < end; i++)
@@ -230,10 +232,7 @@ static void explain(struct vm *vm) {
 	} else if (!find_panic(vm)) {
 		buffer_printf(&vm->words,
 			      vm->connected ? "it ended before the test did" : "it did not come up");
-		if (vm->machine.over && vm->machine.status) {
-			buffer_printf(&vm->words, ": ");
-			append_last_line(&vm->words, vm->log);
-		}
+		append_last_line(&vm->words, vm->log);
 	}
 	buffer_append(&vm->words, "", 1);
 	log_error("the guest failed: %s (%s)", (char *)vm->words.data, vm->console);

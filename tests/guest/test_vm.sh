@@ -125,4 +125,5 @@ expect_refusal 'an addition that is not there' 125 'No such file' --kernel "$ker
 printf 'no kernel\n' >text
 expect_refusal 'a file that is no kernel' 125 'the guest failed: it did not come up' --kernel text -- true
 expect 'nothing is left of those, either' '' "$(ls tmp)"
+[ $failures -eq 0 ] || tail -n 8 ./*.err tracelet-out/*.console.log >&2
 finish
