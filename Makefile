@@ -7,7 +7,7 @@ TIME   ?= 60
 # Debian keeps bpftool where ordinary users do not look.
 export PATH := $(PATH):/usr/sbin:/sbin
 
-.PHONY: all run test test-guest bench fuzz install format format-check clean help packages-build
+.PHONY: all run test test-guest bench fuzz agent-arm64 install format format-check clean help packages-build
 
 all: packages-build build/build.ninja
 	@ninja -C build
@@ -34,6 +34,11 @@ bench: all
 	@tools/packages bench
 	@tools/bench
 
+# For guests of another kind than this machine; its parts are downloaded.
+agent-arm64:
+	@tools/packages build guest
+	@tools/agent-arm64 build-arm64
+
 fuzz:
 	@tools/packages build test
 	@CC=clang tests/fuzz/run $(TIME) build-fuzz
@@ -52,7 +57,7 @@ format-check:
 	@git ls-files -z '*.c' '*.h' | xargs -0 clang-format --dry-run -Werror
 
 clean:
-	@rm -rf build build-sanitize build-windows build-fuzz
+	@rm -rf build build-sanitize build-windows build-fuzz build-arm64
 
 help:
 	@echo 'make               builds build/tracelet'
@@ -60,6 +65,7 @@ help:
 	@echo 'make test          all tests: native, sanitizers, Windows build, fuzzers, guest'
 	@echo 'make test-guest    only those inside a virtual machine'
 	@echo 'make bench         measures what is claimed, against peers'
+	@echo 'make agent-arm64   tracelet-agent for arm64 guests, in build-arm64'
 	@echo 'make fuzz          fuzzes each reader (TIME=60 seconds each)'
 	@echo 'make install       installs under PREFIX=/usr/local, or DESTDIR and that'
 	@echo 'make format        clang-format over all C files (format-check: only looks)'

@@ -3,10 +3,10 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "guest/settle.h"
-#include "session/artifact.h"
 #include "session/ci.h"
 #include "session/manifest.h"
 #include "session/manifest_line.h"
+#include "session/run.h"
 #include "session/test.h"
 #include "session/words.h"
 
@@ -101,11 +101,7 @@ static void write_failure(const struct host *host, const struct settings *settin
 	struct buffer line = {0};
 	struct json json = json_into(&line);
 	char name[ARTIFACT_NAME_SIZE];
-	const char *slash = strrchr(settings->command[0], '/');
-	artifact_safe_name(settings->name      ? settings->name
-			   : slash && slash[1] ? slash + 1
-					       : settings->command[0],
-			   name);
+	session_test_name(settings, name);
 	json_object(&json, NULL);
 	json_string(&json, "test", name);
 	json_array(&json, "command");

@@ -31,7 +31,7 @@ static double cpu_seconds(const struct rusage *usage) {
 	       (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
 }
 
-static const char *test_name(const struct settings *settings, char name[ARTIFACT_NAME_SIZE]) {
+const char *session_test_name(const struct settings *settings, char name[ARTIFACT_NAME_SIZE]) {
 	const char *slash = strrchr(settings->command[0], '/');
 	artifact_safe_name(settings->name      ? settings->name
 			   : slash && slash[1] ? slash + 1
@@ -146,7 +146,7 @@ int session_run(const struct settings *settings) {
 	int marks = settings_enabled(settings) ? marker_create() : -1;
 	int heap = settings_enabled(settings) && settings->heap ? heap_create() : -1;
 	int error = settings_enabled(settings)
-			    ? tracer_spawn(&tracer, settings, test_name(settings, name), marks, heap)
+			    ? tracer_spawn(&tracer, settings, session_test_name(settings, name), marks, heap)
 			    : 0;
 	if (error)
 		log_warning("no trace: cannot start the tracer: %s", strerror(-error));
@@ -158,7 +158,7 @@ int session_run(const struct settings *settings) {
 	tree.tracer = test.other = tracer.pid;
 	test.adopts = adopts;
 	descriptors_give_up((int[]){tracer.socket, test.gate, test.exec_error}, 3);
-	int status = run_prepared(settings, test_name(settings, name), &test, &tracer, &tree);
+	int status = run_prepared(settings, session_test_name(settings, name), &test, &tracer, &tree);
 	tree_free(&tree);
 	if (repro_wanted(settings, status))
 		repro_run(settings, name, &test, &tracer);
