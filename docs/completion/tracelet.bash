@@ -77,7 +77,7 @@ _tracelet() {
 	local verbs="run each run-test start stop cancel status current snapshot mark convert info dump table fold flame top
 		diff check artifact vm stat junit profile settings doctor guest agent"
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]} i
-	local profile_options="--pid --tid --kernel --jit --all --addrs --event-filter --all-events --no-inline --from --quiet --help"
+	local profile_options="--pid --tid --kernel --jit --all --addrs --event-filter --all-events --inline --no-inline --srcline --from --quiet --help"
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
 		_tracelet_offer "$verbs help --help --version"

@@ -39,8 +39,14 @@ int profile_option(struct profile_input *input, int option, const char *value) {
 	case OPTION_ALL_EVENTS:
 		options->every_event = true;
 		break;
+	case OPTION_INLINE:
+		options->no_inline = false;
+		break;
 	case OPTION_NO_INLINE:
 		options->no_inline = true;
+		break;
+	case OPTION_SRCLINE:
+		options->source = true;
 		break;
 	case OPTION_FROM:
 		return choose_reader(input, value);

@@ -22,7 +22,9 @@ enum {
 	OPTION_ADDRS,
 	OPTION_EVENT_FILTER,
 	OPTION_ALL_EVENTS,
+	OPTION_INLINE,
 	OPTION_NO_INLINE,
+	OPTION_SRCLINE,
 	OPTION_FROM,
 	OPTION_OF_VERB, // a verb's own begin here
 };
@@ -33,7 +35,9 @@ enum {
 		{"all", no_argument, NULL, OPTION_ALL}, {"addrs", no_argument, NULL, OPTION_ADDRS},          \
 		{"event-filter", required_argument, NULL, OPTION_EVENT_FILTER},                              \
 		{"all-events", no_argument, NULL, OPTION_ALL_EVENTS},                                        \
+		{"inline", no_argument, NULL, OPTION_INLINE},                                                \
 		{"no-inline", no_argument, NULL, OPTION_NO_INLINE},                                          \
+		{"srcline", no_argument, NULL, OPTION_SRCLINE},                                              \
 		{"from", required_argument, NULL, OPTION_FROM}, {"quiet", no_argument, NULL, 'q'}, {         \
 		"help", no_argument, NULL, 'h'                                                               \
 	}
@@ -47,7 +51,9 @@ enum {
 	"      --addrs             addresses of functions that have no name\n"                               \
 	"      --event-filter NAME only samples of this event, in place of the first one's\n"                \
 	"      --all-events        samples of every event, added up\n"                                       \
-	"      --no-inline         do not look up inlined functions in debug information\n"                  \
+	"      --inline            look up inlined functions in debug information (default)\n"               \
+	"      --no-inline         look up nothing there\n"                                                  \
+	"      --srcline           names with where they are declared: function:file:line\n"                 \
 	"      --from FORMAT       the input's format, if its content does not tell\n"                       \
 	"  -q, --quiet             no progress line\n"                                                       \
 	"  -h, --help              this text\n"

@@ -17,7 +17,7 @@ struct top_arguments {
 	const char *function;
 	unsigned limit;
 	enum function_order order;
-	bool json;
+	bool json, sources;
 };
 
 static double share(uint64_t part, uint64_t whole) {
@@ -34,10 +34,14 @@ static void print_rows(const struct top_arguments *arguments, const struct profi
 	for (size_t i = 0; i < count; i++) {
 		const struct function_row *row = &table->rows.items[i];
 		const char *module = strings_get(strings, row->module);
-		printf("  %6.2f%% %16" PRIu64 "  %6.2f%% %16" PRIu64 "  %s%s%s%s\n",
+		printf("  %6.2f%% %16" PRIu64 "  %6.2f%% %16" PRIu64 "  %s%s%s%s",
 		       share(row->self, profile->weight), row->self, share(row->total, profile->weight),
 		       row->total, strings_get(strings, row->name), *module ? " (" : "", module,
 		       *module ? ")" : "");
+		const struct frame *source = profile_source(profile, row->name, row->module);
+		if (source && arguments->sources)
+			printf(" at %s:%" PRIu32, strings_get(strings, source->file), source->line);
+		putchar('\n');
 	}
 	if (count < table->rows.count)
 		printf("  and %zu more (--limit 0 shows all)\n", table->rows.count - count);
@@ -59,6 +63,11 @@ static void print_json(const struct top_arguments *arguments, const struct profi
 		json_object(&json, NULL);
 		json_string(&json, "name", strings_get(strings, row->name));
 		json_string(&json, "module", strings_get(strings, row->module));
+		const struct frame *source = profile_source(profile, row->name, row->module);
+		if (source) {
+			json_string(&json, "file", strings_get(strings, source->file));
+			json_uint(&json, "line", source->line);
+		}
 		json_uint(&json, "self", row->self);
 		json_uint(&json, "total", row->total);
 		json_close_object(&json);
@@ -124,6 +133,7 @@ static int top(const struct top_arguments *arguments, const char *path) {
 	struct tables tables = profile_tables_new(&arguments->input.options);
 	struct profile profile;
 	profile_init(&profile, &tables, &arguments->input.options);
+	tables.details = true;
 	int status = profile_read(path, arguments->input.reader, &tables, &profile.sink) ? EXIT_USAGE : 0;
 	if (!status) {
 		profile_finish(&profile);
@@ -194,6 +204,9 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		log_error("top takes one FILE; to compare two, use 'tracelet diff'");
 		return EXIT_USAGE;
 	}
+	// In a column of its own, so that --function takes names as they are.
+	arguments.sources = arguments.input.options.source;
+	arguments.input.options.source = false;
 	return top(&arguments, optind < argc ? argv[optind] : "-");
 }
 

@@ -1,5 +1,6 @@
 #include "event/stacks.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 // Frames are hashed and compared as bytes.
@@ -91,6 +92,11 @@ uint32_t stacks_add(struct stacks *stacks, uint32_t caller, uint32_t frame) {
 
 const struct frame *stacks_frame(const struct stacks *stacks, uint32_t frame) {
 	return frame < stacks->frames.count ? &stacks->frames.items[frame] : NULL;
+}
+
+char *frame_place(const char *module, uint64_t position) {
+	const char *slash = strrchr(module, '/');
+	return memory_format("[%s+0x%" PRIx64 "]", slash ? slash + 1 : module, position);
 }
 
 const struct stack *stacks_get(const struct stacks *stacks, uint32_t stack) {

@@ -12,7 +12,9 @@ struct tables {
 	struct strings *strings;
 	struct stacks *stacks;
 	enum frame_addresses addresses; // what the writer asks the reader for; a reader may give more
-	struct symbolizer *symbolizer;  // names for addresses; NULL: there is none. Not the tables' own.
+	bool details; // frames are to tell more than names, where it can be found: source file and line; or
+		      // of functions without a name, where in its module they begin
+	struct symbolizer *symbolizer; // names for addresses; NULL: there is none. Not the tables' own.
 };
 
 static inline struct tables tables_new(void) {

@@ -107,7 +107,7 @@ static uint32_t frame_of(struct folded *folded, const char *text, size_t size) {
 		return name->frame;
 	struct frame frame = {.symbol = strings_add_bytes(strings, text, size),
 			      .kind = kind_of_name(text, size),
-			      .exact = 1};
+			      .exact = NAME_EXACT};
 	*name = (struct name){.text = strings_get(strings, frame.symbol),
 			      .size = (uint32_t)size,
 			      .frame = stacks_add_frame(folded->tables->stacks, &frame)};

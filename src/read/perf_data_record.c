@@ -353,6 +353,20 @@ static void take_registers(const struct perf_attr *attr, const struct sample *sa
 	}
 }
 
+// A recording that has no end (perf was killed, or crashed) does not tell its machine; the registers
+// that were asked for do.
+static int machine_of(const struct perf_data *data, const struct perf_attr *attr) {
+	enum { PERF_X86_IP = 8, PERF_X86_DS = 12, PERF_X86_R15 = 23, PERF_ARM64_PC = 32 };
+	bool last_of_x86 = attr->registers >> PERF_X86_R15 == 1;
+	bool segments = attr->registers >> PERF_X86_DS & 15;
+	if (data->arch == ARCH_X86 ||
+	    (data->arch == ARCH_UNKNOWN && last_of_x86 && !segments && attr->registers >> PERF_X86_IP & 1))
+		return MACHINE_X86_64;
+	if (data->arch == ARCH_ARM64 || (data->arch == ARCH_UNKNOWN && attr->registers >> PERF_ARM64_PC == 1))
+		return MACHINE_ARM64;
+	return MACHINE_UNKNOWN;
+}
+
 // The user's part of the stack, from its copy. False: there is none.
 static bool add_unwound(struct perf_data *data, const struct perf_attr *attr, const struct sample *sample) {
 	struct symbolizer *symbolizer = data->tables->symbolizer;
@@ -361,9 +375,7 @@ static bool add_unwound(struct perf_data *data, const struct perf_attr *attr, co
 		return false;
 	struct space_of_process space = {data, sample->pid};
 	struct user_state state = {
-		.machine = data->arch == ARCH_X86     ? MACHINE_X86_64
-			   : data->arch == ARCH_ARM64 ? MACHINE_ARM64
-						      : MACHINE_UNKNOWN,
+		.machine = machine_of(data, attr),
 		.stack = sample->stack.at,
 		.stack_size = MIN((uint64_t)cursor_left(&sample->stack), sample->stack_used),
 		.find = find_for_unwinder,

@@ -318,8 +318,23 @@ static void tell_module(struct perfetto_reader *reader, struct frame *frame) {
 		frame->kind = FRAME_KERNEL;
 }
 
+// The name that our writer gives to a function that has none is no name.
+static void tell_place(struct perfetto_reader *reader, struct frame *frame) {
+	const char *symbol = strings_get(reader->tables->strings, frame->symbol);
+	if (*symbol != '[' || !frame->module || !frame->address)
+		return;
+	CLEANUP_FREE char *place = frame_place(strings_get(reader->tables->strings, frame->module),
+					       frame->address);
+	if (strcmp(symbol, place) != 0)
+		return;
+	if (reader->tables->details || reader->tables->addresses != ADDRESSES_NONE)
+		frame->position = frame->address;
+	frame->symbol = 0;
+	frame->address = 0;
+}
+
 static void take_frame(struct perfetto_reader *reader, struct sequence *sequence, struct cursor entry) {
-	struct frame frame = {0};
+	struct frame frame = {.exact = NAME_OF_SYMBOL};
 	struct wire_field field;
 	uint64_t id = 0;
 	while (wire_each(&entry, &field)) {
@@ -346,6 +361,7 @@ static void take_frame(struct perfetto_reader *reader, struct sequence *sequence
 		}
 	}
 	tell_module(reader, &frame);
+	tell_place(reader, &frame);
 	if (frame.symbol && reader->tables->addresses != ADDRESSES_ALL)
 		frame.address = 0;
 	know(sequence, INTERNED_FRAMES, id, stacks_add_frame(reader->tables->stacks, &frame));

@@ -1,13 +1,22 @@
-// libiberty tells C++ and Rust apart by itself; D has a function of its own. It recurses over the name and
-// has a limit for that; the length of names is limited here too, because the time
-// and the result can grow much faster than a name does.
+// libiberty tells C++ and Rust apart by itself; D has a function of its own. It recurses
+// over the name and has a limit for that. What has none is the result: a part of a name
+// may stand for another part, so 300 bytes can be those of a gigabyte. The result is
+// therefore taken in pieces and thrown away when it gets too long; with D, which gives
+// it as a whole, its size is estimated before.
 #include "symbol/demangle.h"
 
+#include "base/buffer.h"
+
 #include <libiberty/demangle.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST_MANGLED = 4096 };
+enum { LONGEST_MANGLED = 4096, LONGEST = 1 << 16 };
+
+static bool is_d(const char *name) {
+	return name[1] == 'D' && ((name[2] >= '0' && name[2] <= '9') || strcmp(name + 2, "main") == 0);
+}
 
 bool demangle_looks_mangled(const char *name) {
 	if (name[0] != '_')
@@ -15,9 +24,61 @@ bool demangle_looks_mangled(const char *name) {
 	bool rust = name[1] == 'R' && (name[2] == 'N' || name[2] == 'I' || name[2] == 'C' || name[2] == 'M' ||
 				       name[2] == 'X' || name[2] == 'Y');
 	bool apple = name[1] == '_' && name[2] == 'Z';
-	bool d = name[1] == 'D' && name[2] >= '0' && name[2] <= '9';
-	return (name[1] == 'Z' && name[2]) || apple || rust || d;
+	return (name[1] == 'Z' && name[2]) || apple || rust || is_d(name);
 }
+
+// ---- C++ and Rust ----
+
+struct result {
+	struct buffer text;
+	bool known; // it was a name
+	jmp_buf too_long;
+};
+
+static void take(const char *text, size_t size, void *context) {
+	struct result *result = context;
+	// libiberty takes no answer here, and has nothing on the heap that would be lost.
+	if (result->text.size + size > LONGEST)
+		longjmp(result->too_long, 1);
+	buffer_append(&result->text, text, size);
+}
+
+static char *demangle_in_pieces(const char *name) {
+	struct result result = {0};
+	if (setjmp(result.too_long) == 0)
+		result.known = rust_demangle_callback(name, DMGL_NO_OPTS, take, &result) ||
+			cplus_demangle_v3_callback(name, DMGL_NO_OPTS, take, &result);
+	if (result.known && result.text.size) {
+		buffer_append(&result.text, "", 1);
+		return (char *)result.text.data;
+	}
+	buffer_free(&result.text);
+	return NULL;
+}
+
+// ---- D ----
+
+// Whether a name, with each reference to an earlier part of it replaced by all from there on, would be
+// too long. A reference is "Q" and how far back it is, to base 26; the last digit is a small letter.
+static bool would_be_long(const char *name, size_t size) {
+	static _Thread_local uint64_t length[LONGEST_MANGLED + 1]; // of the whole up to each letter
+	for (size_t i = 0; i < size; i++) {
+		uint64_t own = 1, back = 0;
+		size_t at = i + 1;
+		for (; name[i] == 'Q' && name[at] >= 'A' && name[at] <= 'Z' && back < size; at++)
+			back = back * 26 + (uint64_t)(name[at] - 'A');
+		if (name[i] == 'Q' && name[at] >= 'a' && name[at] <= 'z') {
+			back = back * 26 + (uint64_t)(name[at] - 'a');
+			own = back <= i ? length[i] - length[i - back] : 1;
+		}
+		length[i + 1] = length[i] + own;
+		if (length[i + 1] > LONGEST)
+			return true;
+	}
+	return false;
+}
+
+// ---- both ----
 
 char *demangle(const char *name) {
 	if (!demangle_looks_mangled(name))
@@ -35,8 +96,11 @@ char *demangle(const char *name) {
 	char *bare = strndup(name, suffix ? (size_t)(suffix - name) : size);
 	if (!bare)
 		return NULL;
-	char *result = name[1] == 'D' ? dlang_demangle(bare, DMGL_NO_OPTS)
-				      : cplus_demangle(bare, DMGL_AUTO | DMGL_NO_OPTS);
+	char *result = NULL;
+	if (!is_d(name))
+		result = demangle_in_pieces(bare + (bare[1] == '_'));
+	else if (!would_be_long(bare, strlen(bare)))
+		result = dlang_demangle(bare, DMGL_NO_OPTS);
 	free(bare);
 	return result;
 }

@@ -2,57 +2,14 @@
 
 #include "base/array.h"
 #include "base/memory.h"
+#include "symbol/debug_file.h"
+#include "symbol/section.h"
 
-#include <fcntl.h>
-#include <gelf.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { MOST_SYMBOLS = 1 << 24 };
 
 // ---- sections ----
-
-static Elf_Scn *section_by_type(Elf *elf, uint32_t type, GElf_Shdr *header) {
-	for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));)
-		if (gelf_getshdr(section, header) && header->sh_type == type)
-			return section;
-	return NULL;
-}
-
-static Elf_Scn *section_by_name(Elf *elf, const char *name, GElf_Shdr *header) {
-	size_t names;
-	if (elf_getshdrstrndx(elf, &names))
-		return NULL;
-	for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
-		const char *own = gelf_getshdr(section, header) ? elf_strptr(elf, names, header->sh_name)
-								: NULL;
-		if (own && strcmp(own, name) == 0)
-			return section;
-	}
-	return NULL;
-}
-
-static void read_build_id(Elf *elf, char *text) {
-	GElf_Shdr header;
-	text[0] = 0;
-	for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
-		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_NOTE)
-			continue;
-		Elf_Data *data = elf_getdata(section, NULL);
-		GElf_Nhdr note;
-		size_t name, content;
-		for (size_t at = 0; data && (at = gelf_getnote(data, at, &note, &name, &content));) {
-			if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 || note.n_descsz > 20 ||
-			    memcmp((char *)data->d_buf + name, "GNU", 4) != 0)
-				continue;
-			for (size_t i = 0; i < note.n_descsz; i++)
-				snprintf(text + 2 * i, 3, "%02x", ((uint8_t *)data->d_buf)[content + i]);
-			return;
-		}
-	}
-}
 
 static void read_segments(Elf *elf, struct elf_object *object) {
 	size_t count = 0;
@@ -69,11 +26,16 @@ static void read_segments(Elf *elf, struct elf_object *object) {
 }
 
 static void find_eh_frame(Elf *elf, struct elf_object *object) {
+	static const uint8_t nothing[1];
 	GElf_Shdr header;
 	Elf_Scn *section = section_by_name(elf, ".eh_frame", &header);
 	Elf_Data *data = section && header.sh_type != SHT_NOBITS ? elf_rawdata(section, NULL) : NULL;
-	if (!data || !data->d_buf)
+	if (!data || !data->d_buf) {
+		// Some have another section for it, which counts as more of the same.
+		if (section_by_name(elf, ".debug_frame", &header))
+			object->eh_frame = nothing;
 		return;
+	}
 	object->eh_frame = data->d_buf;
 	object->eh_frame_size = data->d_size;
 	object->eh_frame_address = header.sh_addr;
@@ -203,40 +165,6 @@ bool elf_mapping_address(const struct elf_object *object, uint64_t offset, uint6
 
 // ---- files ----
 
-static Elf *open_elf(const char *path, int *file) {
-	struct stat status;
-	*file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (*file < 0)
-		return NULL;
-	Elf *elf = NULL;
-	if (fstat(*file, &status) == 0 && S_ISREG(status.st_mode))
-		elf = elf_begin(*file, ELF_C_READ_MMAP, NULL);
-	if (elf && elf_kind(elf) == ELF_K_ELF)
-		return elf;
-	elf_end(elf);
-	close(*file);
-	*file = -1;
-	return NULL;
-}
-
-// Where files with this build id may be; "" at the end.
-static Elf *open_by_build_id(const char *build_id, int *file) {
-	const char *home = getenv("HOME");
-	const char *const forms[] = {"%s/.debug/.build-id/%.2s/%s/debug", "%s/.debug/.build-id/%.2s/%s/elf",
-				     "%s/usr/lib/debug/.build-id/%.2s/%s.debug"};
-	for (size_t i = 0; i < ARRAY_SIZE(forms) && strlen(build_id) > 2; i++) {
-		char path[4096];
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-		snprintf(path, sizeof(path), forms[i], i < 2 && home ? home : "", build_id, build_id + 2);
-#pragma GCC diagnostic pop
-		Elf *elf = open_elf(path, file);
-		if (elf)
-			return elf;
-	}
-	return NULL;
-}
-
 static void fill_code(struct elf_object *object, Elf *elf) {
 	GElf_Ehdr header;
 	if (gelf_getehdr(elf, &header)) {
@@ -247,91 +175,93 @@ static void fill_code(struct elf_object *object, Elf *elf) {
 	find_eh_frame(elf, object);
 }
 
-static void fill(struct elf_object *object, Elf *elf) {
-	fill_code(object, elf);
+void elf_find_debug_file(struct elf_object *object) {
+	if (object->debug_tried)
+		return;
+	object->debug_tried = true;
+	if (object->build_id[0])
+		object->handles[1] = debug_file_by_build_id(object->build_id, false, &object->files[1]);
+	if (!object->handles[1] && object->path)
+		object->handles[1] = debug_file_by_link(object->handles[0], object->path, &object->files[1]);
+}
+
+static void fill_symbols(struct elf_object *object, Elf *elf) {
 	struct symbol_list list = {0};
 	read_table(elf, SHT_SYMTAB, &list);
 	// Also for the debug information that a stripped file lacks.
 	GElf_Shdr section;
-	bool stripped = !list.items.count || !section_by_name(elf, ".debug_info", &section);
-	if (stripped && !object->handles[1] && object->build_id[0])
-		object->handles[1] = open_by_build_id(object->build_id, &object->files[1]);
+	if (!list.items.count || !section_by_name(elf, ".debug_info", &section))
+		elf_find_debug_file(object);
 	if (!list.items.count && object->handles[1])
 		read_table(object->handles[1], SHT_SYMTAB, &list);
-	if (!list.items.count)
+	if (!list.items.count) {
 		read_table(elf, SHT_DYNSYM, &list);
+		object->inside = debug_file_inside(elf, &object->inside_memory);
+		if (object->inside)
+			read_table(object->inside, SHT_SYMTAB, &list);
+	}
 	take_symbols(object, &list);
 }
 
-struct elf_object *elf_open(const char *path, const char *build_id) {
-	elf_version(EV_CURRENT);
-	struct elf_object *object = memory_alloc(sizeof(*object));
-	object->files[0] = object->files[1] = -1;
-	Elf *elf = open_elf(path, &object->files[0]);
-	if (elf) {
-		read_build_id(elf, object->build_id);
-		if (*build_id && strcmp(object->build_id, build_id) != 0) { // another version of it
-			elf_end(elf);
-			close(object->files[0]);
-			object->files[0] = -1;
-			elf = NULL;
-		}
-	}
-	if (!elf && *build_id) {
-		elf = open_by_build_id(build_id, &object->files[0]);
-		snprintf(object->build_id, sizeof(object->build_id), "%s", build_id);
-	}
-	if (!elf) {
-		free(object);
-		return NULL;
-	}
-	object->handles[0] = elf;
-	fill(object, elf);
-	return object;
-}
-
-struct elf_object *elf_open_memory(const void *bytes, size_t size) {
-	elf_version(EV_CURRENT);
-	Elf *elf = elf_memory((char *)(uintptr_t)bytes, size);
-	if (!elf)
-		return NULL;
-	struct elf_object *object = memory_alloc(sizeof(*object));
-	object->files[0] = object->files[1] = -1;
-	object->handles[0] = elf;
-	read_build_id(elf, object->build_id);
-	fill(object, elf);
-	return object;
-}
-
-static struct elf_object *with_code(Elf *elf, int file) {
+static struct elf_object *object_of(Elf *elf, int file, const char *path) {
 	struct elf_object *object = memory_alloc(sizeof(*object));
 	object->files[0] = file;
 	object->files[1] = -1;
 	object->handles[0] = elf;
-	read_build_id(elf, object->build_id);
-	fill_code(object, elf);
+	object->path = path ? memory_string(path) : NULL;
+	section_build_id(elf, object->build_id);
+	return object;
+}
+
+struct elf_object *elf_open(const char *path, const char *build_id) {
+	int file;
+	elf_version(EV_CURRENT);
+	Elf *elf = section_open_elf(path, &file);
+	struct elf_object *object = elf ? object_of(elf, file, path) : NULL;
+	if (object && *build_id && strcmp(object->build_id, build_id) != 0) { // another version of it
+		elf_close(object);
+		object = NULL;
+	}
+	if (!object && *build_id) {
+		elf = debug_file_by_build_id(build_id, true, &file);
+		object = elf ? object_of(elf, file, NULL) : NULL;
+	}
+	if (object) {
+		fill_code(object, object->handles[0]);
+		fill_symbols(object, object->handles[0]);
+	}
+	return object;
+}
+
+struct elf_object *elf_open_memory(const void *bytes, size_t size) {
+	struct elf_object *object = elf_open_code_memory(bytes, size);
+	if (object)
+		fill_symbols(object, object->handles[0]);
 	return object;
 }
 
 struct elf_object *elf_open_code(const char *path) {
 	int file;
 	elf_version(EV_CURRENT);
-	Elf *elf = open_elf(path, &file);
-	return elf ? with_code(elf, file) : NULL;
+	Elf *elf = section_open_elf(path, &file);
+	struct elf_object *object = elf ? object_of(elf, file, path) : NULL;
+	if (object)
+		fill_code(object, elf);
+	return object;
 }
 
 struct elf_object *elf_open_code_memory(const void *bytes, size_t size) {
 	elf_version(EV_CURRENT);
 	Elf *elf = elf_memory((char *)(uintptr_t)bytes, size);
-	return elf ? with_code(elf, -1) : NULL;
+	struct elf_object *object = elf ? object_of(elf, -1, NULL) : NULL;
+	if (object)
+		fill_code(object, elf);
+	return object;
 }
 
 void elf_let_go(struct elf_object *object) {
 	for (int i = 0; i < 2; i++) {
-		if (object->handles[i])
-			elf_end(object->handles[i]);
-		if (object->files[i] >= 0)
-			close(object->files[i]);
+		section_close_elf(object->handles[i], object->files[i]);
 		object->handles[i] = NULL;
 		object->files[i] = -1;
 	}
@@ -342,6 +272,10 @@ void elf_close(struct elf_object *object) {
 	if (!object)
 		return;
 	elf_let_go(object);
+	if (object->inside)
+		elf_end(object->inside);
+	free(object->inside_memory);
+	free(object->path);
 	free(object->symbols);
 	free(object->segments);
 	free(object->text);

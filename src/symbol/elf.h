@@ -26,7 +26,7 @@ struct elf_object {
 	size_t symbol_count;
 	struct elf_segment *segments; // those that are loaded
 	size_t segment_count;
-	const uint8_t *eh_frame; // its section, or NULL
+	const uint8_t *eh_frame; // its section; NULL: there is none, and no .debug_frame either
 	size_t eh_frame_size;
 	uint64_t eh_frame_address;
 	uint64_t entry;   // where a program begins
@@ -40,16 +40,20 @@ struct elf_object {
 	char *text;       // names that are not in an ELF file
 	void *handles[2]; // Elf of the file and of its debug file
 	int files[2];
+	char *path;       // of the file, if it was opened by that
+	bool debug_tried; // whether there is a debug file
+	void *inside;     // Elf of the symbols that are compressed in the file
+	void *inside_memory;
 };
 
 // `build_id` (hexadecimal) is the one that is wanted, or "" if any will do. Looks at `path`, and for
-// the symbols of a stripped file where debuggers look: by build id under /usr/lib/debug and ~/.debug.
-// NULL: there is no such file here.
+// the symbols of a stripped file where debuggers look (debug_file.h). NULL: there is no such file here.
 struct elf_object *elf_open(const char *path, const char *build_id);
 struct elf_object *elf_open_memory(const void *bytes, size_t size); // an image in memory: the vdso
 // The same without symbols: what unwinding needs.
 struct elf_object *elf_open_code(const char *path);
 struct elf_object *elf_open_code_memory(const void *bytes, size_t size);
+void elf_find_debug_file(struct elf_object *object); // handles[1], if there is one
 void elf_close(struct elf_object *object);
 void elf_let_go(struct elf_object *object); // of the file: what is known of its segments stays
 

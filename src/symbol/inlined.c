@@ -2,26 +2,29 @@
 // why perf script with inlined functions manages two samples a second. Here each
 // unit is walked once, when the first address in it is asked for: its functions in
 // order of address, and for each its inlined calls with their depth. An answer is
-// then a search, and a look at the calls of one function.
+// then a search, and a look at the calls of one function. Names and declarations are
+// looked up for answers only: who asks remembers them.
 #include "symbol/inlined.h"
 
 #include "base/array.h"
+#include "base/map.h"
 #include "base/memory.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <string.h>
 
-enum { DEEPEST = 200, MOST_CALLS = 1 << 22 };
+enum { DEEPEST = 200, MOST_CALLS = 1 << 22, MOST_LINES = 1 << 22 };
 
 struct call {
 	uint64_t begin, end;
-	const char *name;
+	Dwarf_Off die;
 	uint32_t depth;
 };
 
 struct function {
 	uint64_t begin, end;
+	Dwarf_Off die;
 	size_t first_call, call_count;
 };
 
@@ -40,6 +43,8 @@ struct inlined_table {
 	Dwarf *dwarf;
 	ARRAY(struct unit) units; // a unit once for each of its ranges, in order of address
 	ARRAY(struct loaded_unit) loaded;
+	size_t lines;       // that libdw keeps, of the units whose files have been asked for
+	struct map counted; // those units, by their offset
 };
 
 // ---- one unit ----
@@ -57,11 +62,11 @@ static const char *name_of(Dwarf_Die *die) {
 }
 
 static void add_calls(struct loaded_unit *unit, Dwarf_Die *die, uint32_t depth) {
-	const char *name = name_of(die);
+	Dwarf_Off offset = dwarf_dieoffset(die);
 	Dwarf_Addr base, begin, end;
 	for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &begin, &end)) > 0;)
 		if (begin < end && unit->calls.count < MOST_CALLS)
-			array_push(&unit->calls, (struct call){begin, end, name, depth});
+			array_push(&unit->calls, (struct call){begin, end, offset, depth});
 }
 
 // A function's ranges (a cold part is one of its own) share its calls.
@@ -70,7 +75,8 @@ static void add_functions(struct loaded_unit *unit, Dwarf_Die *die, size_t first
 	for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &begin, &end)) > 0;)
 		if (begin < end)
 			array_push(&unit->functions,
-				   (struct function){begin, end, first_call, unit->calls.count - first_call});
+				   (struct function){begin, end, dwarf_dieoffset(die), first_call,
+						     unit->calls.count - first_call});
 }
 
 // What is inlined below a DIE: blocks nest, calls nest deeper.
@@ -169,6 +175,7 @@ void inlined_table_free(struct inlined_table *table) {
 		array_free(&table->loaded.items[i].calls);
 	}
 	array_free(&table->loaded);
+	map_free(&table->counted);
 	array_free(&table->units);
 	dwarf_end(table->dwarf);
 	free(table);
@@ -198,27 +205,84 @@ static const struct function *function_at(const struct loaded_unit *unit, uint64
 	return low && address < unit->functions.items[low - 1].end ? &unit->functions.items[low - 1] : NULL;
 }
 
-size_t inlined_at(struct inlined_table *table, uint64_t address, const char **names, size_t room) {
+// The function at an address and the calls inlined there, outermost first. NULL: it is not known.
+static const struct function *calls_at(struct inlined_table *table, uint64_t address, Dwarf_Off *calls,
+				       size_t room, size_t *count) {
 	struct unit *unit = unit_at(table, address);
+	*count = 0;
 	if (!unit)
-		return 0;
+		return NULL;
 	if (!unit->loaded)
 		load_unit(table, unit->die);
 	const struct loaded_unit *loaded = &table->loaded.items[unit->loaded - 1];
 	const struct function *function = function_at(loaded, address);
-	size_t count = 0;
 	// Calls stand in the order of the walk: an outer one before those inside it.
 	for (size_t i = 0; function && i < function->call_count; i++) {
 		const struct call *call = &loaded->calls.items[function->first_call + i];
-		if (address >= call->begin && address < call->end && call->depth == count && count < room)
-			names[count++] = call->name;
+		if (address >= call->begin && address < call->end && call->depth == *count && *count < room)
+			calls[(*count)++] = call->die;
 	}
-	for (size_t i = 0; i < count / 2; i++) {
-		const char *swap = names[i];
-		names[i] = names[count - 1 - i];
-		names[count - 1 - i] = swap;
+	return function;
+}
+
+size_t inlined_at(struct inlined_table *table, uint64_t address, const char **names, size_t room) {
+	Dwarf_Off calls[DEEPEST_INLINED];
+	size_t count;
+	calls_at(table, address, calls, MIN(room, DEEPEST_INLINED), &count);
+	for (size_t i = 0; i < count; i++) {
+		Dwarf_Die die;
+		names[i] = dwarf_offdie(table->dwarf, calls[count - 1 - i], &die) ? name_of(&die)
+										  : "(inlined)";
 	}
 	return count;
+}
+
+// A file by its number in the table of the unit where the attribute stands.
+static const char *file_name(struct inlined_table *table, Dwarf_Attribute *attribute, Dwarf_Word number) {
+	Dwarf_Die unit;
+	Dwarf_Half version;
+	Dwarf_Files *files;
+	Dwarf_Lines *lines;
+	size_t file_count, line_count;
+	if (dwarf_cu_info(attribute->cu, &version, NULL, &unit, NULL, NULL, NULL, NULL))
+		return NULL;
+	// With the files libdw reads all lines, and keeps them.
+	if (table->lines >= MOST_LINES || dwarf_getsrcfiles(&unit, &files, &file_count) ||
+	    number >= file_count || (!number && version < 5))
+		return NULL;
+	uint64_t *counted = map_put(&table->counted, dwarf_dieoffset(&unit));
+	if (!*counted && !dwarf_getsrclines(&unit, &lines, &line_count))
+		table->lines += line_count;
+	*counted = 1;
+	return dwarf_filesrc(files, number, NULL, NULL);
+}
+
+static struct declaration declaration_of(struct inlined_table *table, Dwarf_Off offset) {
+	struct declaration found = {0};
+	Dwarf_Attribute attribute;
+	Dwarf_Word line, file;
+	Dwarf_Die die;
+	if (!dwarf_offdie(table->dwarf, offset, &die) ||
+	    dwarf_formudata(dwarf_attr_integrate(&die, DW_AT_decl_line, &attribute), &line) ||
+	    dwarf_formudata(dwarf_attr_integrate(&die, DW_AT_decl_file, &attribute), &file))
+		return found;
+	found.file = file_name(table, &attribute, file);
+	found.line = found.file && line <= UINT32_MAX ? (uint32_t)line : 0;
+	return found;
+}
+
+size_t declarations_at(struct inlined_table *table, uint64_t address, struct declaration *found,
+		       size_t room) {
+	Dwarf_Off calls[DEEPEST_INLINED];
+	size_t count;
+	const struct function *function = calls_at(table, address, calls, MIN(room - 1, DEEPEST_INLINED),
+						   &count);
+	if (!function)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		found[i] = declaration_of(table, calls[count - 1 - i]);
+	found[count] = declaration_of(table, function->die);
+	return count + 1;
 }
 
 bool line_at(struct inlined_table *table, uint64_t address, const char **file, int *line) {

@@ -5,6 +5,7 @@
 
 #include "symbol/demangle.h"
 #include "symbol/elf.h"
+#include "symbol/elf_unwind.h"
 #include "symbol/inlined.h"
 #include "symbol/jit.h"
 #include "symbol/kept.h"
@@ -16,7 +17,7 @@
 #include <sys/auxv.h>
 #include <sys/utsname.h>
 
-enum { REMEMBERED = 1 << 15, VDSO_SIZE = 2 * 4096, MOST_INLINED = 60 };
+enum { REMEMBERED = 1 << 15, VDSO_SIZE = 2 * 4096 };
 
 struct place {
 	uint64_t position; // address of the kernel's code
@@ -135,8 +136,69 @@ static struct elf_symbol *kernel_symbol(struct own_symbolizer *symbolizer, struc
 	return symbolizer->kernel_same ? kernel_symbol_at(kernel, frame->address) : NULL;
 }
 
-static uint32_t symbol_frame(struct tables *tables, const struct frame *frame, struct elf_symbol *symbol) {
-	struct frame named = {.kind = frame->kind, .module = frame->module, .build_id = frame->build_id};
+// A file's debug information, if it is wanted and there, and the frame's address in it.
+static struct inlined_table *debug_information(struct own_symbolizer *self, struct tables *tables,
+					       const struct frame *frame, uint64_t *address) {
+	if (!self->inlined || !frame->module || frame->kind != FRAME_USER)
+		return NULL;
+	struct elf_object *object = module_object(self, tables, frame->module, frame->build_id);
+	if (!object || !elf_address_of(object, frame->position, address))
+		return NULL;
+	if (!object->inlined_tried) {
+		object->inlined_tried = true;
+		object->inlined = inlined_table_new(object);
+	}
+	return object->inlined;
+}
+
+static size_t sources_of(struct own_symbolizer *self, struct tables *tables, const struct frame *frame,
+			 struct declaration *found) {
+	uint64_t address;
+	struct inlined_table *table = tables->details ? debug_information(self, tables, frame, &address)
+						      : NULL;
+	return table ? declarations_at(table, address, found, DEEPEST_INLINED + 1) : 0;
+}
+
+static void set_source(struct tables *tables, struct frame *frame, const struct declaration *declaration) {
+	if (!declaration->file)
+		return;
+	frame->file = strings_add(tables->strings, declaration->file);
+	frame->line = declaration->line;
+}
+
+static struct unwind_table *unwind_information(struct elf_object *object) {
+	if (!object->unwind_tried) {
+		object->unwind_tried = true;
+		object->unwind = elf_unwind_table(object);
+	}
+	return object->unwind;
+}
+
+// A function without a name is known by where it begins, or else each address is one.
+static void set_place(struct own_symbolizer *self, struct tables *tables, const struct frame *frame,
+		      struct frame *named) {
+	struct elf_object *object = frame->kind == FRAME_USER && frame->module
+					    ? module_object(self, tables, frame->module, frame->build_id)
+					    : NULL;
+	uint64_t address;
+	if (!object || !elf_address_of(object, frame->position, &address))
+		return;
+	named->position = address;
+	if (unwind_information(object) && unwind_function_at(object->unwind, address, &named->position) &&
+	    tables->addresses != ADDRESSES_ALL)
+		named->address = 0;
+}
+
+static uint32_t symbol_frame(struct own_symbolizer *self, struct tables *tables, const struct frame *frame,
+			     struct elf_symbol *symbol) {
+	struct frame named = {.kind = frame->kind,
+			      .module = frame->module,
+			      .build_id = frame->build_id,
+			      .exact = NAME_OF_SYMBOL};
+	struct declaration found[DEEPEST_INLINED + 1];
+	size_t count = symbol ? sources_of(self, tables, frame, found) : 0;
+	if (count)
+		set_source(tables, &named, &found[count - 1]);
 	char *readable = symbol ? demangle(symbol->name) : NULL;
 	if (readable)
 		named.symbol = strings_add(tables->strings, readable);
@@ -145,8 +207,10 @@ static uint32_t symbol_frame(struct tables *tables, const struct frame *frame, s
 	free(readable);
 	if (tables->addresses == ADDRESSES_ALL || (tables->addresses == ADDRESSES_OF_UNNAMED && !symbol)) {
 		named.address = frame->address;
-		named.position = frame->position;
+		named.position = symbol ? frame->position : 0;
 	}
+	if (!symbol && (tables->details || tables->addresses != ADDRESSES_NONE))
+		set_place(self, tables, frame, &named);
 	return stacks_add_frame(tables->stacks, &named);
 }
 
@@ -170,7 +234,7 @@ static uint32_t function_frame(struct own_symbolizer *self, struct tables *table
 		symbol = frame->kind == FRAME_KERNEL ? kernel_symbol(self, tables, frame)
 						     : user_symbol(self, tables, frame);
 	uint32_t id = symbol && symbol->frame && !exact ? symbol->frame - 1
-							: symbol_frame(tables, frame, symbol);
+							: symbol_frame(self, tables, frame, symbol);
 	if (symbol)
 		symbol->frame = id + 1;
 	return id;
@@ -178,17 +242,9 @@ static uint32_t function_frame(struct own_symbolizer *self, struct tables *table
 
 static size_t inlined_names(struct own_symbolizer *self, struct tables *tables, const struct frame *frame,
 			    const char **names) {
-	if (!self->inlined || !frame->module || frame->kind != FRAME_USER)
-		return 0;
-	struct elf_object *object = module_object(self, tables, frame->module, frame->build_id);
 	uint64_t address;
-	if (!object || !elf_address_of(object, frame->position, &address))
-		return 0;
-	if (!object->inlined_tried) {
-		object->inlined_tried = true;
-		object->inlined = inlined_table_new(object);
-	}
-	return object->inlined ? inlined_at(object->inlined, address, names, MOST_INLINED) : 0;
+	struct inlined_table *table = debug_information(self, tables, frame, &address);
+	return table ? inlined_at(table, address, names, DEEPEST_INLINED) : 0;
 }
 
 // A chain is made once for each place, also if the place has been forgotten in between.
@@ -200,14 +256,18 @@ static uint32_t chain_at(struct own_symbolizer *self, struct tables *tables, con
 	if (*index)
 		return (uint32_t)*index - 1;
 	struct chain chain = {.first = self->ids.count, .count = count + 1};
+	struct declaration found[DEEPEST_INLINED + 1] = {0};
+	sources_of(self, tables, frame, found);
 	for (size_t i = 0; i < count; i++) {
 		char *readable = demangle(names[i]);
 		struct frame inlined = {
 			.symbol = strings_add(tables->strings, readable ? readable : names[i]),
 			.module = frame->module,
 			.build_id = frame->build_id,
-			.kind = FRAME_INLINED};
+			.kind = FRAME_INLINED,
+			.exact = NAME_OF_SYMBOL};
 		free(readable);
+		set_source(tables, &inlined, &found[i]);
 		array_push(&self->ids, stacks_add_frame(tables->stacks, &inlined));
 	}
 	array_push(&self->ids, function_frame(self, tables, frame));
@@ -219,7 +279,7 @@ static uint32_t chain_at(struct own_symbolizer *self, struct tables *tables, con
 static size_t frames_at(struct own_symbolizer *self, struct tables *tables, const struct frame *frame,
 			struct place *place, uint32_t *ids, size_t room) {
 	if (!place->frame || tables->addresses != ADDRESSES_NONE) {
-		const char *names[MOST_INLINED];
+		const char *names[DEEPEST_INLINED];
 		size_t count = inlined_names(self, tables, frame, names);
 		place->is_chain = count > 0;
 		place->frame = 1 + (count ? chain_at(self, tables, frame, names, count)
@@ -271,12 +331,7 @@ static bool find_row(struct own_symbolizer *self, struct tables *tables, const s
 	uint64_t address;
 	if (!object || !elf_address_of(object, frame->position, &address))
 		return false;
-	if (!object->unwind_tried) {
-		object->unwind_tried = true;
-		object->unwind = unwind_table_new(object->eh_frame, object->eh_frame_size,
-						  object->eh_frame_address);
-	}
-	if (object->unwind && unwind_row_at(object->unwind, address, row))
+	if (unwind_information(object) && unwind_row_at(object->unwind, address, row))
 		return true;
 	// Where a program begins nobody has called it, even if .eh_frame does not say so (as that of the
 	// dynamic linker).

@@ -1,5 +1,5 @@
 // Unwinding without the process: tables of how to find the caller's frame, made
-// once from a file's .eh_frame, and walking over a copied stack with them.
+// once from a file's .eh_frame and .debug_frame, and walking over a copied stack with them.
 #pragma once
 
 #include "event/symbolizer.h"
@@ -37,6 +37,9 @@ struct unwind_table;
 // `address` is that of the section in the file's own addresses; the section stays in memory. NULL:
 // there is nothing in it.
 struct unwind_table *unwind_table_new(const uint8_t *eh_frame, size_t size, uint64_t address);
+// The same; what .eh_frame does not cover is taken from .debug_frame. Either may be NULL.
+struct unwind_table *unwind_table_of_both(const uint8_t *eh_frame, size_t size, uint64_t address,
+					  const uint8_t *debug_frame, size_t debug_size);
 void unwind_table_free(struct unwind_table *table);
 bool unwind_row_at(struct unwind_table *table, uint64_t address,
 		   struct unwind_row *row); // false: there is none
@@ -44,6 +47,8 @@ bool unwind_row_at(struct unwind_table *table, uint64_t address,
 // function's entry is.
 bool unwind_row_in_entry(const uint8_t *eh_frame, size_t size, uint64_t address, size_t entry, uint64_t pc,
 			 struct unwind_row *row);
+// Where the function at an address begins. False: there is none.
+bool unwind_function_at(struct unwind_table *table, uint64_t address, uint64_t *begin);
 size_t unwind_table_functions(const struct unwind_table *table);
 
 // All rows of the file in order, with their `pc` counted from the table's base, for those who want

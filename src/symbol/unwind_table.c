@@ -1,4 +1,4 @@
-// From .eh_frame to rows. libdw's frames cost a walk over the CIE's and FDE's
+// From .eh_frame and .debug_frame to rows. libdw's frames cost a walk over the CIE's and FDE's
 // instructions and some allocations for every frame of every sample (perf, which
 // uses it: 10,900 samples a second); here a file's functions are listed when it is
 // first met, the rows of a function are made when the first address in it is asked
@@ -26,7 +26,15 @@ struct function {
 	uint64_t begin;
 	uint32_t size, entry; // the offset of its FDE in the section
 	uint32_t first_row;   // one more than the index; 0: not made yet
-	uint32_t row_count;
+	uint32_t row_count : 31, debug : 1;
+};
+
+// .debug_frame differs in how entries name their CIE, and has sizes of 64 bits in rare cases.
+struct section {
+	const uint8_t *bytes; // belong to the file, which lives as long as the table
+	size_t size;
+	uint64_t address;
+	bool debug;
 };
 
 // What is common to many functions.
@@ -45,11 +53,10 @@ struct machine {
 };
 
 struct unwind_table {
-	const uint8_t *section; // belongs to the file, which lives as long as this
-	size_t size;
-	uint64_t address;
+	struct section sections[2];    // .eh_frame, .debug_frame
+	const struct section *section; // the one that is being read
 	struct cie cie;
-	size_t cie_offset;                // of the one that is in `cie`; SIZE_MAX: none
+	const uint8_t *cie_at;            // the one that is in `cie`, or NULL
 	ARRAY(struct function) functions; // in order of address
 	ARRAY(struct unwind_row) rows;    // those of one function side by side
 	ARRAY(struct unwind_row) all;     // of all functions, when they have been asked for
@@ -97,7 +104,7 @@ static uint64_t take_encoded(const struct unwind_table *table, struct cursor *in
 		S8 = 12,
 		PC_RELATIVE = 0x10
 	};
-	uint64_t here = table->address + (uint64_t)(in->at - table->section), value;
+	uint64_t here = table->section->address + (uint64_t)(in->at - table->section->bytes), value;
 	switch (encoding & 0x0f) {
 	case ABSOLUTE:
 	case U8:
@@ -448,6 +455,19 @@ static bool run_all(struct run *run, struct cursor in) {
 
 // ---- entries ----
 
+// How many of the first `count` functions begin at or before an address.
+static size_t functions_before(const struct unwind_table *table, size_t count, uint64_t address) {
+	size_t low = 0, high = count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (table->functions.items[middle].begin <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 static bool read_augmentation(struct unwind_table *table, struct cursor *in, const char *letters,
 			      struct cie *cie) {
 	if (*letters != 'z')
@@ -469,23 +489,55 @@ static bool read_augmentation(struct unwind_table *table, struct cursor *in, con
 	return !data.failed;
 }
 
-static bool read_cie(struct unwind_table *table, size_t offset) {
-	if (table->cie_offset == offset)
+// The next entry without its length; `wide` if that has 64 bits.
+static struct cursor take_entry(struct cursor *all, bool *wide) {
+	uint64_t length = cursor_u32(all);
+	*wide = length == UINT32_MAX;
+	if (*wide)
+		length = cursor_u64(all);
+	if (length > cursor_left(all))
+		all->failed = true;
+	return cursor_slice(all, all->failed ? 0 : (size_t)length);
+}
+
+static struct cursor entry_at(const struct section *section, uint64_t offset, bool *wide) {
+	size_t at = (size_t)MIN(offset, section->size);
+	struct cursor all = cursor_of(section->bytes + at, section->size - at);
+	return take_entry(&all, wide);
+}
+
+static bool is_cie(const struct section *section, struct cursor *in, bool wide) {
+	if (!section->debug)
+		return cursor_u32(in) == 0;
+	return wide ? cursor_u64(in) == UINT64_MAX : cursor_u32(in) == UINT32_MAX;
+}
+
+// Where the CIE of a function is; SIZE_MAX: this is no function.
+static uint64_t take_cie_offset(const struct section *section, struct cursor *in, bool wide) {
+	uint64_t here = (uint64_t)(in->at - section->bytes);
+	uint64_t value = wide && section->debug ? cursor_u64(in) : cursor_u32(in);
+	if (section->debug)
+		return value == (wide ? UINT64_MAX : UINT32_MAX) ? SIZE_MAX : value;
+	return !value || value > here ? SIZE_MAX : here - value;
+}
+
+static bool read_cie(struct unwind_table *table, uint64_t offset) {
+	const struct section *section = table->section;
+	bool wide;
+	struct cursor in = entry_at(section, offset, &wide);
+	const uint8_t *at = in.at;
+	if (table->cie_at == at && !in.failed)
 		return true;
-	table->cie_offset = SIZE_MAX;
-	if (offset > table->size)
-		return false;
-	struct cursor all = cursor_of(table->section + offset, table->size - offset);
-	uint32_t length = cursor_u32(&all);
-	struct cursor in = length <= cursor_left(&all) ? cursor_slice(&all, length)
-						       : (struct cursor){.failed = true};
-	if (cursor_u32(&in) != 0)
+	table->cie_at = NULL;
+	if (in.failed || !is_cie(section, &in, wide))
 		return false;
 	struct cie cie = {0};
 	uint8_t version = cursor_u8(&in);
 	const char *letters = cursor_string(&in);
-	if (!letters || (version != 1 && version != 3))
+	if (!letters || (version != 1 && version != 3 && !(version == 4 && section->debug)))
 		return false;
+	if (version == 4 && (cursor_u8(&in) != 8 || cursor_u8(&in) != 0))
+		return false; // addresses of another size, or in segments
 	cie.code_factor = take_uleb(&in);
 	cie.data_factor = take_sleb(&in);
 	cie.return_register = version == 1 ? cursor_u8(&in) : take_uleb(&in);
@@ -493,25 +545,24 @@ static bool read_cie(struct unwind_table *table, size_t offset) {
 		return false;
 	cie.instructions = in;
 	table->cie = cie;
-	table->cie_offset = offset;
+	table->cie_at = at;
 	return true;
 }
 
 // The function of an entry, and the instructions in it. False: this is none.
-static bool read_fde(struct unwind_table *table, size_t offset, struct function *function,
-		     struct cursor *instructions) {
-	struct cursor all = cursor_of(table->section + offset, table->size - offset);
-	uint32_t length = cursor_u32(&all);
-	struct cursor in = length <= cursor_left(&all) ? cursor_slice(&all, length)
-						       : (struct cursor){.failed = true};
-	size_t here = offset + 4;
-	uint32_t back = cursor_u32(&in);
-	if (!back || in.failed || back > here || !read_cie(table, here - back))
+static bool read_fde(struct unwind_table *table, const struct section *section, size_t offset,
+		     struct function *function, struct cursor *instructions) {
+	bool wide;
+	struct cursor in = entry_at(section, offset, &wide);
+	table->section = section;
+	uint64_t cie = take_cie_offset(section, &in, wide);
+	if (in.failed || cie >= section->size || !read_cie(table, cie))
 		return false;
 	function->begin = take_encoded(table, &in, table->cie.encoding, true);
 	uint64_t size = take_encoded(table, &in, table->cie.encoding & 0x0f, false);
 	function->size = (uint32_t)size;
 	function->entry = (uint32_t)offset;
+	function->debug = section->debug;
 	if (table->cie.augmented)
 		take_block(&in);
 	*instructions = in;
@@ -519,17 +570,26 @@ static bool read_fde(struct unwind_table *table, size_t offset, struct function 
 	       function->begin + size > function->begin;
 }
 
-static void list_functions(struct unwind_table *table) {
-	struct cursor all = cursor_of(table->section, table->size);
-	while (cursor_left(&all) >= 4) {
-		size_t offset = (size_t)(all.at - table->section);
-		uint32_t length = cursor_u32(&all);
-		if (length == 0 || length == UINT32_MAX || length > cursor_left(&all) || offset > UINT32_MAX)
-			return; // the end, or sizes that no file has
-		cursor_take(&all, length);
+static bool overlaps(const struct unwind_table *table, size_t count, const struct function *function) {
+	size_t before = functions_before(table, count, function->begin + function->size - 1);
+	const struct function *last = before ? &table->functions.items[before - 1] : NULL;
+	return last && last->begin + last->size > function->begin;
+}
+
+// Functions that are in the table already, `known` of them in order, stay as they are.
+static void list_functions(struct unwind_table *table, const struct section *section) {
+	size_t known = table->functions.count;
+	struct cursor all = cursor_of(section->bytes, section->size);
+	while (cursor_left(&all) >= 4 && !all.failed) {
+		size_t offset = (size_t)(all.at - section->bytes);
+		bool wide;
+		struct cursor entry = take_entry(&all, &wide);
+		if (offset > UINT32_MAX || (!cursor_left(&entry) && !section->debug))
+			return; // the end, or a size that no file has
 		struct function function = {0};
 		struct cursor instructions;
-		if (read_fde(table, offset, &function, &instructions) && table->functions.count < MOST_ROWS)
+		if (!all.failed && read_fde(table, section, offset, &function, &instructions) &&
+		    table->functions.count < MOST_ROWS && !overlaps(table, known, &function))
 			array_push(&table->functions, function);
 	}
 }
@@ -537,10 +597,10 @@ static void list_functions(struct unwind_table *table) {
 // ---- the table ----
 
 // The rows of the entry at `offset`, one by one. False: it is not understood.
-static bool run_entry(struct run *run, size_t offset) {
+static bool run_entry(struct run *run, bool debug, size_t offset) {
 	struct function function;
 	struct cursor instructions;
-	if (!read_fde(run->table, offset, &function, &instructions) ||
+	if (!read_fde(run->table, &run->table->sections[debug], offset, &function, &instructions) ||
 	    !run_all(run, run->table->cie.instructions))
 		return false;
 	run->initial = run->machine;
@@ -558,9 +618,9 @@ static void make_rows(struct unwind_table *table, struct function *function) {
 			  .begin = function->begin,
 			  .first_row = table->rows.count};
 	function->first_row = (uint32_t)table->rows.count + 1;
-	if (!run_entry(&run, function->entry)) // better none than half
+	if (!run_entry(&run, function->debug, function->entry)) // better none than half
 		table->rows.count = run.first_row;
-	function->row_count = (uint32_t)(table->rows.count - run.first_row);
+	function->row_count = (uint32_t)(table->rows.count - run.first_row) & INT32_MAX;
 }
 
 static int compare_functions(const void *left, const void *right) {
@@ -568,16 +628,7 @@ static int compare_functions(const void *left, const void *right) {
 	return a->begin < b->begin ? -1 : a->begin > b->begin;
 }
 
-struct unwind_table *unwind_table_new(const uint8_t *eh_frame, size_t size, uint64_t address) {
-	struct unwind_table *table = memory_alloc(sizeof(*table));
-	*table = (struct unwind_table){
-		.section = eh_frame, .size = size, .address = address, .cie_offset = SIZE_MAX};
-	if (eh_frame)
-		list_functions(table);
-	if (!table->functions.count) {
-		unwind_table_free(table);
-		return NULL;
-	}
+static void sort_functions(struct unwind_table *table) {
 	// The linker leaves them nearly in order.
 	bool sorted = true;
 	for (size_t i = 1; i < table->functions.count && sorted; i++)
@@ -585,7 +636,40 @@ struct unwind_table *unwind_table_new(const uint8_t *eh_frame, size_t size, uint
 	if (!sorted)
 		qsort(table->functions.items, table->functions.count, sizeof(struct function),
 		      compare_functions);
-	return table;
+}
+
+// A function goes on over a small gap behind it. Mostly nothing runs there; but the C library leaves out
+// the instructions behind the system call that makes a thread, because both threads run them: what held
+// before still holds for the one that made it.
+static void close_gaps(struct unwind_table *table) {
+	enum { SMALL_GAP = 24 };
+	for (size_t i = 1; i < table->functions.count; i++) {
+		struct function *function = &table->functions.items[i - 1];
+		uint64_t gap = function[1].begin - function->begin - function->size;
+		if (gap <= SMALL_GAP && function->size <= UINT32_MAX - SMALL_GAP)
+			function->size += (uint32_t)gap;
+	}
+}
+
+struct unwind_table *unwind_table_of_both(const uint8_t *eh_frame, size_t size, uint64_t address,
+					  const uint8_t *debug_frame, size_t debug_size) {
+	struct unwind_table *table = memory_alloc(sizeof(*table));
+	table->sections[0] = (struct section){eh_frame, size, address, false};
+	table->sections[1] = (struct section){debug_frame, debug_size, 0, true};
+	for (int i = 0; i < 2; i++) {
+		if (table->sections[i].bytes)
+			list_functions(table, &table->sections[i]);
+		sort_functions(table);
+	}
+	close_gaps(table);
+	if (table->functions.count)
+		return table;
+	unwind_table_free(table);
+	return NULL;
+}
+
+struct unwind_table *unwind_table_new(const uint8_t *eh_frame, size_t size, uint64_t address) {
+	return unwind_table_of_both(eh_frame, size, address, NULL, 0);
 }
 
 void unwind_table_free(struct unwind_table *table) {
@@ -602,16 +686,16 @@ size_t unwind_table_functions(const struct unwind_table *table) {
 }
 
 static struct function *function_at(struct unwind_table *table, uint64_t address) {
-	size_t low = 0, high = table->functions.count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (table->functions.items[middle].begin <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = functions_before(table, table->functions.count, address);
 	struct function *function = low ? &table->functions.items[low - 1] : NULL;
 	return function && address - function->begin < function->size ? function : NULL;
+}
+
+bool unwind_function_at(struct unwind_table *table, uint64_t address, uint64_t *begin) {
+	const struct function *function = function_at(table, address);
+	if (function)
+		*begin = function->begin;
+	return function;
 }
 
 bool unwind_row_at(struct unwind_table *table, uint64_t address, struct unwind_row *found) {
@@ -639,11 +723,10 @@ bool unwind_row_at(struct unwind_table *table, uint64_t address, struct unwind_r
 
 bool unwind_row_in_entry(const uint8_t *eh_frame, size_t size, uint64_t address, size_t entry, uint64_t pc,
 			 struct unwind_row *row) {
-	struct unwind_table table = {
-		.section = eh_frame, .size = size, .address = address, .cie_offset = SIZE_MAX};
+	struct unwind_table table = {.sections = {{eh_frame, size, address, false}}};
 	struct function function = {0};
 	struct cursor instructions;
-	if (entry > size || !read_fde(&table, entry, &function, &instructions) ||
+	if (entry > size || !read_fde(&table, table.sections, entry, &function, &instructions) ||
 	    pc - function.begin >= function.size)
 		return false;
 	struct run run = {.table = &table,
@@ -651,7 +734,7 @@ bool unwind_row_in_entry(const uint8_t *eh_frame, size_t size, uint64_t address,
 			  .begin = function.begin,
 			  .only = row,
 			  .only_pc = pc - function.begin};
-	return run_entry(&run, entry) && run.only_found && row->cfa != CFA_NONE;
+	return run_entry(&run, false, entry) && run.only_found && row->cfa != CFA_NONE;
 }
 
 // ---- the whole ----

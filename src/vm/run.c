@@ -8,6 +8,7 @@
 #include "guest/host_run.h"
 #include "session/artifact.h"
 #include "session/manifest.h"
+#include "session/run.h"
 #include "session/stem.h"
 #include "session/variant.h"
 #include "vm/image.h"
@@ -372,12 +373,8 @@ static void vm_free(struct vm *vm) {
 
 int vm_run(const struct vm_options *options, struct settings *settings) {
 	struct vm vm = {.options = options, .settings = settings};
-	const char *slash = strrchr(settings->command[0], '/');
 	CLEANUP_FREE char *program = NULL;
-	artifact_safe_name(settings->name      ? settings->name
-			   : slash && slash[1] ? slash + 1
-					       : settings->command[0],
-			   vm.name);
+	session_test_name(settings, vm.name);
 	clock_gettime(CLOCK_REALTIME, &vm.started);
 	int status = STATUS_GUEST_FAILED;
 	watch_signals();

@@ -123,6 +123,8 @@ static int flame_finish(struct sink *sink) {
 		return draw_with_palette(flame, profile);
 	profile_init(&reversed, profile->tables, &flame->options.profile);
 	reversed.base_samples = profile->base_samples;
+	reversed.sources = profile->sources;
+	profile->sources = (struct map){0};
 	flame_reverse(profile, &reversed);
 	int error = draw_with_palette(flame, &reversed);
 	profile_free(&reversed);
@@ -139,6 +141,7 @@ struct sink *flame_open(struct output *output, struct tables *tables, const stru
 	struct flame *flame = memory_alloc(sizeof(*flame));
 	flame->sink = (struct sink){.push = flame_push, .finish = flame_finish, .destroy = flame_destroy};
 	flame->output = output;
+	tables->details = true;
 	flame->options = *options;
 	profile_init(&flame->profile, tables, &options->profile);
 	return &flame->sink;

@@ -7,6 +7,7 @@
 #include "base/json.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MARGIN = 10, TOP = 48, BOTTOM = 36, FLUID_WIDTH = 1200 };
@@ -104,6 +105,20 @@ static void append_raw(struct buffer *out, const char *text) {
 	buffer_append(out, text, strlen(text));
 }
 
+static const struct frame *box_source(const struct flame_picture *picture, const struct flame_box *box) {
+	if (box->node == FLAME_SMALL || box->node == PROFILE_ROOT)
+		return NULL;
+	const struct profile_node *node = profile_node(picture->profile, box->node);
+	return profile_source(picture->profile, node->name, node->module);
+}
+
+static void append_source(struct buffer *out, const struct flame_picture *picture,
+			  const struct frame *source) {
+	append_text(out, strings_get(picture->profile->tables->strings, source->file));
+	if (source->line)
+		buffer_printf(out, ":%" PRIu32, source->line);
+}
+
 static void append_title(struct buffer *out, const struct flame_picture *picture, const struct flame_box *box,
 			 double whole) {
 	const char *name = box_name(picture, box);
@@ -118,7 +133,13 @@ static void append_title(struct buffer *out, const struct flame_picture *picture
 		buffer_printf(out, "; %+.2f%%",
 			      100.0 * ((double)node->total - (double)node->base_total) / whole);
 	}
-	buffer_append(out, ")</title>", 9);
+	append_raw(out, ")");
+	const struct frame *source = box_source(picture, box);
+	if (source) {
+		append_raw(out, " — ");
+		append_source(out, picture, source);
+	}
+	append_raw(out, "</title>");
 }
 
 static void append_frame(struct buffer *out, const struct flame_picture *picture, const struct flame_box *box,
@@ -215,6 +236,31 @@ static void append_nodes(struct json *json, const struct flame_picture *picture,
 	json_close_array(json);
 }
 
+// "number of name:number of module" to file and line, of those that are known.
+static void append_sources(struct json *json, const struct flame_picture *picture, struct numbering *names,
+			   struct numbering *modules) {
+	struct strings *strings = picture->profile->tables->strings;
+	struct map told = {0};
+	json_object(json, "sources");
+	for (size_t i = 0; i < picture->layout->boxes.count; i++) {
+		const struct flame_box *box = &picture->layout->boxes.items[i];
+		const struct frame *source = box_source(picture, box);
+		const struct profile_node *node = source ? profile_node(picture->profile, box->node) : NULL;
+		uint64_t *done = node ? map_put(&told, (uint64_t)node->name << 32 | node->module) : NULL;
+		if (!done || *done)
+			continue;
+		*done = 1;
+		char key[32];
+		snprintf(key, sizeof(key), "%" PRIu32 ":%" PRIu32, number_of(names, node->name),
+			 number_of(modules, node->module));
+		CLEANUP_FREE char *place = memory_format("%s:%" PRIu32, strings_get(strings, source->file),
+							 source->line);
+		json_string(json, key, place);
+	}
+	json_close_object(json);
+	map_free(&told);
+}
+
 static void append_themes(struct json *json, const struct flame_picture *picture) {
 	json_object(json, "themes");
 	for (size_t i = 0; flame_themes[i].name; i++) {
@@ -289,6 +335,7 @@ static int write_script(const struct flame_picture *picture, struct output *outp
 	struct numbering names = {0}, modules = {0};
 	json_object(&json, NULL);
 	append_nodes(&json, picture, &names, &modules);
+	append_sources(&json, picture, &names, &modules);
 	append_texts(&json, "names", picture, &names);
 	append_texts(&json, "modules", picture, &modules);
 	append_look(&json, picture, &names);

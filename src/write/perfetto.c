@@ -605,6 +605,7 @@ static void destroy(struct sink *sink) {
 }
 
 static struct sink *perfetto_open(struct output *output, struct tables *tables) {
+	tables->details = true;
 	struct perfetto *perfetto = memory_alloc(sizeof(*perfetto));
 	perfetto->sink = (struct sink){.push = push, .finish = finish, .destroy = destroy};
 	perfetto->output = output;

@@ -79,7 +79,7 @@ struct perfetto {
 	bool system_scope;
 	bool windows; // a process is no thread there: it never runs itself
 	uint64_t start, end, wall, monotonic, clock_time;
-	uint64_t wall_offset;       // from the trace's clock to the wall clock, in the beginning
+	uint64_t wall_offset;      // from the trace's clock to the wall clock, in the beginning
 	ARRAY(struct event) facts; // EVENT_META
 	struct map tasks;          // tid to index in `pool`
 	ARRAY(struct task) pool;

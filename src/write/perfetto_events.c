@@ -127,11 +127,19 @@ static uint64_t intern_mapping(struct perfetto *perfetto, struct interned *inter
 	return (uint64_t)module + 1;
 }
 
+static uint32_t place_name(struct perfetto *perfetto, const struct frame *frame) {
+	CLEANUP_FREE char *place = frame_place(strings_get(perfetto->strings, frame->module),
+					       frame->position);
+	return strings_add(perfetto->strings, place);
+}
+
 static uint64_t intern_frame(struct perfetto *perfetto, struct interned *interned, uint32_t id) {
 	if (!first_use(interned, INTERNED_FRAMES, id))
 		return (uint64_t)id + 1;
 	const struct frame *frame = stacks_frame(perfetto->stacks, id);
-	uint64_t function = intern_string(perfetto, interned, INTERNED_FUNCTION_NAMES, frame->symbol);
+	bool unnamed = !frame->symbol && frame->position && frame->kind == FRAME_USER;
+	uint32_t name = unnamed ? place_name(perfetto, frame) : frame->symbol;
+	uint64_t function = intern_string(perfetto, interned, INTERNED_FUNCTION_NAMES, name);
 	uint64_t mapping = intern_mapping(perfetto, interned, module_of(perfetto, frame));
 	uint64_t source = frame->file ? intern_string(perfetto, interned, INTERNED_SOURCE_PATHS, frame->file)
 				      : 0;
@@ -140,7 +148,7 @@ static uint64_t intern_frame(struct perfetto *perfetto, struct interned *interne
 	proto_uint(out, INTERNED_IID, (uint64_t)id + 1);
 	proto_uint(out, FRAME_FUNCTION, function);
 	proto_uint(out, FRAME_MAPPING, mapping);
-	proto_uint(out, FRAME_REL_PC, frame->address);
+	proto_uint(out, FRAME_REL_PC, unnamed ? frame->position : frame->address);
 	if (source)
 		proto_uint(out, FRAME_SOURCE_PATH, source);
 	if (frame->line)

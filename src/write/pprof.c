@@ -29,10 +29,12 @@ enum {
 	LOCATION_MAPPING_ID = 2,
 	LOCATION_LINE = 4,
 	LINE_FUNCTION_ID = 1,
+	LINE_LINE = 2,
 	FUNCTION_ID = 1,
 	FUNCTION_NAME = 2,
 	FUNCTION_SYSTEM_NAME = 3,
 	FUNCTION_FILENAME = 4,
+	FUNCTION_START_LINE = 5,
 };
 
 struct pprof {
@@ -41,7 +43,7 @@ struct pprof {
 	struct output *output;
 	struct strings *texts; // pprof's own table of strings
 	struct map locations;  // name and module to id
-	struct map functions;  // name to id
+	struct map functions;  // the same
 	struct map mappings;   // module to id
 	struct buffer out;
 };
@@ -70,8 +72,10 @@ static uint64_t mapping_id(struct pprof *pprof, uint32_t module) {
 	return *id;
 }
 
-static uint64_t function_id(struct pprof *pprof, uint32_t name) {
-	uint64_t *id = map_put(&pprof->functions, name);
+static uint64_t function_id(struct pprof *pprof, uint32_t name, uint32_t module) {
+	const struct frame *source = profile_source(&pprof->profile, name, module);
+	// Where nothing tells them apart, one function is in all modules.
+	uint64_t *id = map_put(&pprof->functions, (uint64_t)name << 32 | (source ? module : 0));
 	if (!*id) {
 		*id = pprof->functions.count;
 		uint32_t string = text(pprof, strings_get(pprof->profile.tables->strings, name));
@@ -79,13 +83,19 @@ static uint64_t function_id(struct pprof *pprof, uint32_t name) {
 		proto_uint(&pprof->out, FUNCTION_ID, *id);
 		proto_uint(&pprof->out, FUNCTION_NAME, string);
 		proto_uint(&pprof->out, FUNCTION_SYSTEM_NAME, string);
+		if (source)
+			proto_uint(&pprof->out, FUNCTION_FILENAME,
+				   text(pprof, strings_get(pprof->profile.tables->strings, source->file)));
+		if (source && source->line)
+			proto_uint(&pprof->out, FUNCTION_START_LINE, source->line);
 		proto_end(&pprof->out, message);
 	}
 	return *id;
 }
 
 static uint64_t location_id(struct pprof *pprof, const struct profile_node *node) {
-	uint64_t function = function_id(pprof, node->name), mapping = mapping_id(pprof, node->module);
+	uint64_t function = function_id(pprof, node->name, node->module),
+		 mapping = mapping_id(pprof, node->module);
 	uint64_t *id = map_put(&pprof->locations, (uint64_t)node->name << 32 | node->module);
 	if (!*id) {
 		*id = pprof->locations.count;
@@ -95,6 +105,9 @@ static uint64_t location_id(struct pprof *pprof, const struct profile_node *node
 			proto_uint(&pprof->out, LOCATION_MAPPING_ID, mapping);
 		size_t line = proto_begin(&pprof->out, LOCATION_LINE);
 		proto_uint(&pprof->out, LINE_FUNCTION_ID, function);
+		const struct frame *source = profile_source(&pprof->profile, node->name, node->module);
+		if (source && source->line) // pprof shows this one
+			proto_uint(&pprof->out, LINE_LINE, source->line);
 		proto_end(&pprof->out, line);
 		proto_end(&pprof->out, message);
 	}
@@ -162,6 +175,7 @@ static struct sink *pprof_open(struct output *output, struct tables *tables) {
 	struct pprof *pprof = memory_alloc(sizeof(*pprof));
 	pprof->sink = (struct sink){.push = pprof_push, .finish = pprof_finish, .destroy = pprof_destroy};
 	pprof->output = output;
+	tables->details = true;
 	pprof->texts = strings_new();
 	profile_init(&pprof->profile, tables, &(struct profile_options){0});
 	return &pprof->sink;

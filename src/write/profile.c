@@ -32,6 +32,17 @@ static bool is_java(const struct profile *profile, uint32_t label) {
 	return strncmp(strings_get(profile->tables->strings, label), "java", 4) == 0;
 }
 
+static void remember_source(struct profile *profile, uint32_t name, uint32_t module, uint32_t frame) {
+	uint64_t *source = map_put(&profile->sources, (uint64_t)name << 32 | module);
+	if (!*source)
+		*source = frame + UINT64_C(1);
+}
+
+const struct frame *profile_source(const struct profile *profile, uint32_t name, uint32_t module) {
+	uint64_t *source = map_get(&profile->sources, (uint64_t)name << 32 | module);
+	return source ? stacks_frame(profile->tables->stacks, (uint32_t)(*source - 1)) : NULL;
+}
+
 static uint32_t frame_name(struct profile *profile, uint32_t frame, bool java) {
 	size_t known = profile->names[java].count;
 	if (frame >= known) {
@@ -40,9 +51,12 @@ static uint32_t frame_name(struct profile *profile, uint32_t frame, bool java) {
 		profile->names[java].count = frame + 1u;
 	}
 	uint32_t *name = &profile->names[java].items[frame];
-	if (!*name)
-		*name = profile_frame_name(profile->tables, stacks_frame(profile->tables->stacks, frame),
-					   &profile->options, java);
+	if (!*name) {
+		const struct frame *entry = stacks_frame(profile->tables->stacks, frame);
+		*name = profile_frame_name(profile->tables, entry, &profile->options, java);
+		if (entry->file)
+			remember_source(profile, *name, entry->module, frame);
+	}
 	return *name;
 }
 
@@ -82,7 +96,7 @@ static uint32_t frame_node(struct profile *profile, uint32_t parent, uint32_t fr
 			   bool bare) {
 	const struct frame *frame = stacks_frame(profile->tables->stacks, frame_id);
 	size_t nodes = profile->nodes.count;
-	uint32_t node = bare && frame->exact && !profile->children_known
+	uint32_t node = bare && frame->exact == NAME_EXACT && !profile->children_known
 				? add_node(profile, parent, frame->symbol)
 				: profile_child(profile, parent, frame_name(profile, frame_id, java));
 	if (profile->nodes.count > nodes) {
@@ -281,6 +295,7 @@ void profile_init(struct profile *profile, struct tables *tables, const struct p
 	array_push(&profile->nodes, (struct profile_node){0});
 	if (options->addresses && tables->addresses == ADDRESSES_NONE)
 		tables->addresses = ADDRESSES_OF_UNNAMED;
+	tables->details |= options->source;
 }
 
 void profile_free(struct profile *profile) {
@@ -299,6 +314,7 @@ void profile_free(struct profile *profile) {
 	array_free(&profile->path);
 	map_free(&profile->labels);
 	map_free(&profile->task_names);
+	map_free(&profile->sources);
 }
 
 const char *profile_event_name(const struct profile *profile) {

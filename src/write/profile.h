@@ -15,7 +15,8 @@ struct profile_options {
 	bool whole_names;  // with argument lists
 	const char *event; // only samples of this one; NULL: of the first that occurs
 	bool every_event;
-	bool no_inline; // of the reader's matters: inlined functions are not looked up
+	bool no_inline; // of the reader's matters: debug information is not looked at
+	bool source;    // file and line behind names, where they are known
 };
 
 enum { PROFILE_ROOT = 0 };
@@ -53,6 +54,7 @@ struct profile {
 	ARRAY(uint32_t) names[2]; // of frames, 0: not made yet; the second is for tasks of Java
 	struct map labels;        // of tasks
 	struct map task_names;    // tid to name
+	struct map sources;       // name and module to one more than a frame that has a source file
 	uint32_t event;           // the one that counts
 	bool event_chosen, event_warned;
 	uint64_t samples, weight, left_out; // left_out: samples of other events
@@ -79,6 +81,9 @@ bool profile_in_nanoseconds(const struct profile *profile);
 // The frame's name as it is shown, a string's id.
 uint32_t profile_frame_name(struct tables *tables, const struct frame *frame,
 			    const struct profile_options *options, bool java);
+
+// A frame of this name in this module that tells its source file and line; NULL: there is none.
+const struct frame *profile_source(const struct profile *profile, uint32_t name, uint32_t module);
 
 // Walks the tree depth first with each node's children in the order of their
 // names, as sorting whole lines of folded stacks would have it. A node comes up

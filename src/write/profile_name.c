@@ -17,9 +17,11 @@ static bool is_go_method(const char *name) {
 }
 
 // Past the angle brackets and arrows of "operator<<", "operator->" and so on,
-// which pair with nothing.
-static const char *skip_operator(const char *at) {
+// which pair with nothing; those of "operator()" too, if no argument list can be meant.
+static const char *skip_operator(const char *at, bool of_symbol) {
 	at += strlen("operator");
+	if (of_symbol && starts(at, "()"))
+		return at + 2;
 	while (*at == '<' || *at == '>' || *at == '-' || *at == '=')
 		at++;
 	return at;
@@ -38,11 +40,11 @@ static const char *closing_parenthesis(const char *open) {
 // Where the argument list begins: the first parenthesis that is not inside
 // template arguments or a lambda's braces and is no part of the name. NULL: none,
 // or the brackets do not pair.
-static const char *arguments(const char *name) {
+static const char *arguments(const char *name, bool of_symbol) {
 	int angle = 0, brace = 0;
 	for (const char *at = name; *at;) {
 		if (starts(at, "operator")) {
-			at = skip_operator(at);
+			at = skip_operator(at, of_symbol);
 			continue;
 		}
 		char c = *at;
@@ -66,10 +68,10 @@ static const char *arguments(const char *name) {
 	return NULL;
 }
 
-static size_t length_without_arguments(const char *name) {
+static size_t length_without_arguments(const char *name, bool of_symbol) {
 	if (!strchr(name, '(') || is_go_method(name))
 		return strlen(name);
-	const char *open = arguments(name);
+	const char *open = arguments(name, of_symbol);
 	if (open)
 		return (size_t)(open - name);
 	return strlen(name);
@@ -88,6 +90,11 @@ static void append_tidy(struct buffer *out, const char *name, size_t size, bool 
 }
 
 static void append_unnamed(struct buffer *out, const char *module, const struct frame *frame, bool address) {
+	if (frame->exact == NAME_OF_SYMBOL && frame->position && frame->kind == FRAME_USER) {
+		CLEANUP_FREE char *place = frame_place(module, frame->position);
+		append_tidy(out, place, strlen(place), false);
+		return;
+	}
 	const char *slash = strrchr(module, '/');
 	module = slash ? slash + 1 : module;
 	buffer_append(out, "[", 1);
@@ -95,6 +102,15 @@ static void append_unnamed(struct buffer *out, const char *module, const struct 
 	if (address)
 		buffer_printf(out, " <%" PRIx64 ">", frame->address);
 	buffer_append(out, "]", 1);
+}
+
+static void append_source(struct buffer *out, const char *path, uint32_t line) {
+	const char *slash = strrchr(path, '/');
+	const char *file = slash ? slash + 1 : path;
+	buffer_append(out, ":", 1);
+	append_tidy(out, file, strlen(file), false);
+	if (line)
+		buffer_printf(out, ":%" PRIu32, line);
 }
 
 // What goes behind the name, if the options ask for it and it is not there.
@@ -114,15 +130,19 @@ uint32_t profile_frame_name(struct tables *tables, const struct frame *frame,
 			    const struct profile_options *options, bool java) {
 	const char *symbol = strings_get(tables->strings, frame->symbol);
 	const char *module = strings_get(tables->strings, frame->module);
-	if (frame->exact)
+	if (frame->exact == NAME_EXACT)
 		return frame->symbol;
 	struct buffer name = {0};
 	if (*symbol) {
-		size_t size = options->whole_names ? strlen(symbol) : length_without_arguments(symbol);
+		size_t size = options->whole_names
+				      ? strlen(symbol)
+				      : length_without_arguments(symbol, frame->exact == NAME_OF_SYMBOL);
 		append_tidy(&name, symbol, size, java);
 	} else {
 		append_unnamed(&name, module, frame, options->addresses);
 	}
+	if (options->source && frame->file)
+		append_source(&name, strings_get(tables->strings, frame->file), frame->line);
 	const char *behind = mark(frame, module, options);
 	size_t size = strlen(behind);
 	if (name.size < size || memcmp(name.data + name.size - size, behind, size) != 0)

@@ -35,8 +35,12 @@ static void number_frames(struct frames *frames, const struct profile *profile) 
 		json_object(&frames->json, NULL);
 		json_text(&frames->json, "name", strings_get(strings, node->name),
 			  strings_length(strings, node->name));
-		if (node->module)
-			json_string(&frames->json, "file", strings_get(strings, node->module));
+		const struct frame *source = profile_source(profile, node->name, node->module);
+		if (source || node->module)
+			json_string(&frames->json, "file",
+				    strings_get(strings, source ? source->file : node->module));
+		if (source && source->line)
+			json_uint(&frames->json, "line", source->line);
 		json_close_object(&frames->json);
 	}
 	json_close_array(&frames->json);
@@ -113,6 +117,7 @@ static struct sink *speedscope_open(struct output *output, struct tables *tables
 	speedscope->sink = (struct sink){
 		.push = speedscope_push, .finish = speedscope_finish, .destroy = speedscope_destroy};
 	speedscope->output = output;
+	tables->details = true;
 	profile_init(&speedscope->profile, tables, &(struct profile_options){0});
 	return &speedscope->sink;
 }

@@ -1,5 +1,6 @@
-// An .eh_frame section, made into a table, and a stack walked with it: the first
-// part of the input is the stack, as long as its first two bytes say.
+// An .eh_frame or .debug_frame section, made into a table, and a stack walked with it:
+// the first part of the input is the stack, as long as its first two bytes say; their
+// highest bit tells which of the sections it is.
 #include "fuzz.h"
 
 #include "base/cursor.h"
@@ -22,9 +23,13 @@ static const struct unwind_row *take(void *context, uint64_t pc, bool *stop) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 	struct cursor in = cursor_of(bytes, size);
-	size_t stack_size = cursor_u16(&in);
-	struct cursor stack = cursor_slice(&in, MIN(stack_size, cursor_left(&in)));
-	struct unwind_table *table = unwind_table_new(in.at, cursor_left(&in), ADDRESS);
+	uint16_t first = cursor_u16(&in);
+	struct cursor stack = cursor_slice(&in, MIN(first & INT16_MAX, cursor_left(&in)));
+	bool debug = first > INT16_MAX;
+	struct unwind_table *table = debug ? unwind_table_of_both(NULL, 0, 0, in.at, cursor_left(&in))
+					   : unwind_table_new(in.at, cursor_left(&in), ADDRESS);
+	if (table)
+		unwind_table_rows(table);
 	for (int machine = MACHINE_X86_64; machine <= MACHINE_ARM64; machine++) {
 		unsigned left = 200;
 		void *context[] = {table, &left};
@@ -51,6 +56,19 @@ void fuzz_seeds(void) {
 		8,  0x90, 1, 0,    0,  24, 0,    0, 0,    28,  0,   0, 0, 0xe0, 0,  0, 0,    0x20, 0,
 		0,  0,    0, 0x41, 14, 16, 0x86, 2, 0x4f, 12,  7,   8, 0, 0,    0,  0, 0,    0,
 	};
+	static const uint8_t debug_section[] =
+		{
+			16,   0x80, 0,    0,  0,    0,    0,    0,    0,    0, 0, 0, 0, 0,
+			0,    0,    0,    0, // a stack again
+			20,   0,    0,    0,  0xff, 0xff, 0xff, 0xff, 4,    0, 8, 0, 1, 0x78,
+			16,   12,   7,    8, // its CIE
+			0x90, 1,    0,    0,  0,    0,    28,   0,    0,    0, 0, 0, 0, 0,
+			0,    0x11, 0,    0,  0,    0,    0,    0,    0x20, 0, 0, 0, 0, 0,
+			0,    0,    0x41, 14, 16,   0x86, 2,    0x4f, 12,   7, 8, 0,
+		};
+	struct buffer other = {0};
+	buffer_append(&other, debug_section, sizeof(debug_section));
+	fuzz_seed("debug_frame", &other);
 	struct buffer seed = {0};
 	buffer_append(&seed, section, sizeof(section));
 	fuzz_seed("function", &seed);

@@ -52,6 +52,37 @@ static void test_what_has_no_name_is_named_after_its_module(void **state) {
 		    (struct profile_options){.addresses = true}, false);
 }
 
+// What a file's symbols say is a name as a whole, "operator()" too.
+static void test_names_of_files(void **state) {
+	static const char *const cases[][2] = {
+		{"main::{lambda(int)#1}::operator()", "main::{lambda(int)#1}::operator()"},
+		{"std::function<void (int)>::operator()", "std::function<void (int)>::operator()"},
+		{"Foo::operator()<int>", "Foo::operator()<int>"},
+		{"Foo::operator()(int) const", "Foo::operator()"},
+		{"foo.Bar.baz(int)", "foo.Bar.baz"},
+	};
+	struct tables tables = tables_new();
+	struct profile_options none = {0}, with_source = {.source = true, .kernel = true};
+	struct frame frame = {.exact = NAME_OF_SYMBOL, .module = strings_add(tables.strings, "/lib/a.so")};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		frame.symbol = strings_add(tables.strings, cases[i][0]);
+		assert_string_equal(
+			cases[i][1],
+			strings_get(tables.strings, profile_frame_name(&tables, &frame, &none, false)));
+	}
+	frame.file = strings_add(tables.strings, "/src/../a b;c.c");
+	frame.line = 12;
+	frame.kind = FRAME_INLINED;
+	assert_string_equal(
+		"foo.Bar.baz:a b:c.c:12_[i]",
+		strings_get(tables.strings, profile_frame_name(&tables, &frame, &with_source, false)));
+	// Without a name: where it is.
+	frame = (struct frame){.exact = NAME_OF_SYMBOL, .module = frame.module, .position = 0x1130};
+	assert_string_equal("[a.so+0x1130]",
+			    strings_get(tables.strings, profile_frame_name(&tables, &frame, &none, false)));
+	tables_free(&tables);
+}
+
 static void test_marks(void **state) {
 	struct profile_options all = {.kernel = true, .jit = true};
 	assert_name("f_[k]", "f", "[kernel.kallsyms]", FRAME_KERNEL, all, false);
@@ -131,6 +162,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names_are_tidied),
 		cmocka_unit_test(test_what_has_no_name_is_named_after_its_module),
+		cmocka_unit_test(test_names_of_files),
 		cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_java_s_names_lose_their_letter),
 		cmocka_unit_test(test_the_walk_is_sorted_as_lines_are),

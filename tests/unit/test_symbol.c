@@ -9,19 +9,61 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <stdio.h>
 #include <string.h>
 
 static void test_names_of_each_language(void **state) {
 	static const char *const cases[][2] = {
 		{"_ZN3foo3barEi", "foo::bar"},
 		{"_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vector<int, std::allocator<int> >::push_back"},
+		{"_ZNSt6vectorIiSaIiEE17_M_realloc_insertIJRKiEEEvN9__gnu_cxx17__normal_iteratorIPiS1_"
+		 "EEDpOT_",
+		 "std::vector<int, std::allocator<int> >::_M_realloc_insert<int const&>"},
+		{"_Z3fooIiEvT_", "foo<int>"},
 		{"_ZZ4mainENKUliE_clEi", "main::{lambda(int)#1}::operator()"},
+		{"_ZN3FooclIiEEvT_", "Foo::operator()<int>"},
+		{"_ZNKSt8functionIFviEEclEi", "std::function<void (int)>::operator()"},
+		{"_ZN3FoolsERSo", "Foo::operator<<"},
+		{"_ZN3FooptEv", "Foo::operator->"},
+		{"_ZN3FooixEi", "Foo::operator[]"},
+		{"_ZN3FoocviEv", "Foo::operator int"},
+		{"_Znwm", "operator new"},
+		{"_ZN3FooC1Ev", "Foo::Foo"},
+		{"_ZN3FooD0Ev", "Foo::~Foo"},
+		{"_ZN12_GLOBAL__N_13fooEv", "(anonymous namespace)::foo"},
+		{"_ZThn16_N3Foo3barEv", "non-virtual thunk to Foo::bar()"},
+		{"__Z3foov", "foo"}, // of a Mac
 		{"_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write"},
+		{"_ZN4core3fmt5write17h0123456789abcdefE.llvm.987", "core::fmt::write"},
+		{"_ZN3std2rt10lang_start28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE",
+		 "std::rt::lang_start::{{closure}}"},
+		{"_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo..Bar$LT$Test$GT$$GT$"
+		 "3bar17h930b740aa94f1d3"
+		 "aE",
+		 "<Test + 'static as foo::Bar<Test>>::bar"},
 		{"_RNvCs1234_7mycrate3foo", "mycrate::foo"},
 		{"_RNvMNtCs1234_7mycrate3modNtB2_4Type6method", "<mycrate::mod::Type>::method"},
-		{"_ZN3foo3barEi.cold", "foo::bar"},
-		{"_ZN3foo3barEi@@VERS_1", "foo::bar"},
+		{"_RNvXCs1234_7mycrateNtB2_4TypeNtB2_5Trait3run", "<mycrate::Type as mycrate::Trait>::run"},
+		{"_RINvNtC3std3mem8align_ofjdE", "std::mem::align_of::<usize, f64>"},
+		{"_RINvNtC3std3mem8align_ofjdE.llvm.123", "std::mem::align_of::<usize, f64>"},
+		{"_RNCNvC4bear4main0", "bear::main::{closure#0}"},
+		{"_RNCINkXs25_NgCsbmNqQUJIY6D_4core5sliceINyB9_"
+		 "4IterhENuNgNoBb_4iter8iterator8Iterator9rpositionNCNgNpB9_6memchr7memrchrs_0E0Bb_",
+		 "<core::slice::Iter<u8> as "
+		 "core::iter::iterator::Iterator>::rposition::<core::slice::memchr::memrchr::{closure#1}>::{"
+		 "closure#0}"},
 		{"_D3std5stdio7writelnFZv", "std.stdio.writeln()"},
+		{"_D3foo3Bar3bazMFiZv", "foo.Bar.baz(int)"},
+		{"_D1fFB2iiB2QgQiZv", "f(Tuple!(int, int), Tuple!(Tuple!(int, int), Tuple!(int, int)))"},
+		{"_Dmain", "D main"},
+		{"_ZN3foo3barEi.cold", "foo::bar"},
+		{"_ZN3foo3barEi.part.0.constprop.0", "foo::bar"},
+		{"_ZN3foo3barEi.constprop.0.isra.0.cold", "foo::bar"},
+		{"_ZN3foo3barEi.llvm.1234567890", "foo::bar"},
+		{"_ZN3foo3barEi.lto_priv.0", "foo::bar"},
+		{"_ZN3foo3barEi._omp_fn.0", "foo::bar"},
+		{"_ZN3foo3barEi@@VERS_1", "foo::bar"},
+		{"_ZN3foo3barEi@plt", "foo::bar"},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		char *name = demangle(cases[i][0]);
@@ -33,7 +75,8 @@ static void test_names_of_each_language(void **state) {
 
 static void test_other_names_are_left_alone(void **state) {
 	static const char *const names[] = {
-		"main", "_start", "_Z", "_R", "__libc_start_main", "_ZThis is not one", ""};
+		"main", "_start",           "_Z", "_R", "__libc_start_main", "_ZThis is not one",
+		"",     "main.constprop.0", "_D", "_Dx"};
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		assert_null(demangle(names[i]));
 }
@@ -44,6 +87,31 @@ static void test_a_name_without_end_is_refused(void **state) {
 	memcpy(name, "_Z", 2);
 	assert_null(demangle(name));
 	free(name);
+}
+
+// Each part stands for two of the part before: 2^40 of them.
+static void test_a_name_that_grows_without_end_is_refused(void **state) {
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	struct {
+		char text[1024];
+		size_t size;
+	} cplus = {0}, d = {0};
+	cplus.size = (size_t)snprintf(cplus.text, sizeof(cplus.text), "_Z1fI4pairIiiE");
+	for (int i = 1; i < 35; i++)
+		cplus.size += (size_t)snprintf(cplus.text + cplus.size, sizeof(cplus.text) - cplus.size,
+					       "S0_IS%c_S%c_E", digits[i], digits[i]);
+	snprintf(cplus.text + cplus.size, sizeof(cplus.text) - cplus.size, "EvT_");
+	assert_null(demangle(cplus.text));
+	d.size = (size_t)snprintf(d.text, sizeof(d.text), "_D1fFB2iiB2QgQi");
+	for (int i = 0; i < 40; i++)
+		d.size += (size_t)snprintf(d.text + d.size, sizeof(d.text) - d.size, "B2QiQk");
+	snprintf(d.text + d.size, sizeof(d.text) - d.size, "Zv");
+	assert_null(demangle(d.text));
+	// Rust, from where each one begins to base 62.
+	assert_null(demangle(
+		"_RINvC1a1fTjjETB7_B7_ETBb_Bb_ETBj_Bj_ETBr_Br_ETBz_Bz_ETBH_BH_ETBP_BP_ETBX_BX_ETB15_B15_"
+		"ETB1d_B1d_ETB1n_B1n_ETB1x_B1x_ETB1H_B1H_ETB1R_B1R_ETB21_B21_ETB2b_B2b_ETB2l_B2l_ETB2v_B2v_"
+		"ETB2F_B2F_ETB2P_B2P_ETB2Z_B2Z_ETB39_B39_EE"));
 }
 
 __attribute__((noinline)) int function_with_a_name(int value);
@@ -102,6 +170,99 @@ static void test_this_program_s_own_unwind_table(void **state) {
 	assert_int_equal(row.registers, unwind_table_row(table, at)->registers);
 	unwind_table_free(table);
 	elf_close(object);
+}
+
+// ---- .debug_frame by hand ----
+
+struct bytes {
+	uint8_t data[256];
+	size_t size;
+};
+
+static void put(struct bytes *out, uint64_t value, size_t size) {
+	memcpy(out->data + out->size, &value, size);
+	out->size += size;
+}
+
+// A CIE of x86-64 and a function of 32 bytes at 0x1100, which pushes the frame pointer with its first byte.
+static struct bytes debug_frame(bool wide, uint8_t version, uint8_t address_size) {
+	struct bytes out = {0};
+	size_t field = wide ? 8 : 4;
+	if (wide)
+		put(&out, UINT32_MAX, 4);
+	put(&out, field + 16, field);
+	put(&out, UINT64_MAX, field);
+	put(&out, version, 2); // no augmentation
+	if (version == 4)
+		put(&out, address_size, 2);
+	static const uint8_t rules[] = {1, 0x78, 16, 12, 7, 8, 0x90, 1};
+	memcpy(out.data + out.size, rules, sizeof(rules));
+	out.size = (wide ? 12 : 4) + field + 16; // the rest does nothing
+	if (wide)
+		put(&out, UINT32_MAX, 4);
+	put(&out, field + 24, field);
+	put(&out, 0, field); // the CIE is at the section's beginning
+	put(&out, 0x1100, 8);
+	put(&out, 32, 8);
+	static const uint8_t code[8] = {0x41, 14, 16, 0x86, 2};
+	memcpy(out.data + out.size, code, sizeof(code));
+	out.size += sizeof(code);
+	return out;
+}
+
+static void test_debug_frame_in_its_forms(void **state) {
+	for (int wide = 0; wide < 2; wide++)
+		for (uint8_t version = 1; version <= 4; version += version == 1 ? 2 : 1) {
+			struct bytes section = debug_frame(wide, version, 8);
+			struct unwind_table *table = unwind_table_of_both(NULL, 0, 0, section.data,
+									  section.size);
+			struct unwind_row row;
+			assert_non_null(table);
+			assert_int_equal(1, unwind_table_functions(table));
+			assert_true(unwind_row_at(table, 0x1100, &row));
+			assert_int_equal(8, row.cfa_offset);
+			assert_true(unwind_row_at(table, 0x111f, &row));
+			assert_int_equal(16, row.cfa_offset);
+			assert_int_equal(-2, row.frame_offset);
+			assert_int_equal(-1, row.return_offset);
+			assert_false(unwind_row_at(table, 0x1120, &row));
+			unwind_table_free(table);
+			// Cut off anywhere it has no such function.
+			for (size_t size = 0; size + 1 < section.size; size += 3)
+				assert_null(unwind_table_of_both(NULL, 0, 0, section.data, size));
+		}
+	struct bytes section = debug_frame(false, 4, 4); // addresses of 32 bits
+	assert_null(unwind_table_of_both(NULL, 0, 0, section.data, section.size));
+	section = debug_frame(false, 2, 8);
+	assert_null(unwind_table_of_both(NULL, 0, 0, section.data, section.size));
+}
+
+// A function at 0x1110 in .eh_frame: .debug_frame's, which overlaps it, is not taken.
+static void test_eh_frame_goes_first(void **state) {
+	struct bytes debug = debug_frame(false, 3, 8), section = {0};
+	static const uint8_t cie[] = {20, 0,    0,  0, 0,    0,  0, 0, 1,    'z', 'R', 0,
+				      1,  0x78, 16, 1, 0x1b, 12, 7, 8, 0x90, 1,   0,   0};
+	memcpy(section.data, cie, sizeof(cie));
+	section.size = sizeof(cie);
+	put(&section, 16, 4);
+	put(&section, 28, 4);
+	put(&section, 0x1110 - 0x2000 - section.size, 4);
+	put(&section, 32, 4);
+	put(&section, 0x100e00, 4); // no augmentation, a CFA 16 bytes above
+	put(&section, 0, 4);        // the end
+	for (uint64_t begin = 0x1100; begin <= 0x1130; begin += 0x30) {
+		struct unwind_row row;
+		memcpy(debug.data + 24 + 4 + 4, &begin, sizeof(begin));
+		struct unwind_table *table = unwind_table_of_both(section.data, section.size, 0x2000,
+								  debug.data, debug.size);
+		assert_non_null(table);
+		assert_int_equal(begin == 0x1100 ? 1 : 2, unwind_table_functions(table));
+		assert_true(unwind_row_at(table, 0x1110, &row));
+		assert_int_equal(16, row.cfa_offset);
+		assert_int_equal(begin != 0x1100, unwind_row_at(table, 0x1130, &row));
+		assert_int_equal(0x1110, unwind_table_base(table));
+		unwind_table_free(table);
+	}
 }
 
 #ifdef __x86_64__
@@ -220,9 +381,12 @@ int main(void) {
 		cmocka_unit_test(test_names_of_each_language),
 		cmocka_unit_test(test_other_names_are_left_alone),
 		cmocka_unit_test(test_a_name_without_end_is_refused),
+		cmocka_unit_test(test_a_name_that_grows_without_end_is_refused),
 		cmocka_unit_test(test_this_program_s_own_symbols),
 		cmocka_unit_test(test_another_build_id_is_another_file),
 		cmocka_unit_test(test_this_program_s_own_unwind_table),
+		cmocka_unit_test(test_debug_frame_in_its_forms),
+		cmocka_unit_test(test_eh_frame_goes_first),
 #ifdef __x86_64__
 		cmocka_unit_test(test_a_row_without_a_table),
 		cmocka_unit_test(test_a_stack_is_walked_to_its_end),

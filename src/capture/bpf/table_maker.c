@@ -4,6 +4,7 @@
 #include "capture/bpf/placer.h"
 #include "capture/bpf/sample.h"
 #include "symbol/elf.h"
+#include "symbol/elf_unwind.h"
 #include "symbol/unwind.h"
 #include "tracelet.skel.h"
 
@@ -86,9 +87,8 @@ static void mark_entry(row_array *rows, uint64_t entry) {
 
 // Of a file without any rows there is one that tells that.
 static void compile_rows(const struct unfinished *file, row_array *rows) {
-	const struct elf_object *object = file->object;
-	struct unwind_table *table = unwind_table_new(object->eh_frame, object->eh_frame_size,
-						      object->eh_frame_address);
+	struct elf_object *object = file->object;
+	struct unwind_table *table = elf_unwind_table(object);
 	uint64_t begin = table ? unwind_table_base(table) : 0;
 	size_t count = table && begin >= file->base ? unwind_table_rows(table) : 0;
 	array_reserve(rows, count + 2);

@@ -5,12 +5,13 @@
 //   names, modules  texts; nodes refer to them by number
 //   nodes           of the tree, parents before children, each as
 //                   depth, name, total, kind, module [, total before, self before]
+//   sources         file and line of functions, by "name:module" in these numbers
 //   look            title, unit, theme, frame height, font size, ... (flame_data.c)
 "use strict";
 (() => {
 const SVG = "http://www.w3.org/2000/svg", XHTML = "http://www.w3.org/1999/xhtml";
 const KERNEL = 1, INLINED = 2, JIT = 3;
-const { names, modules, nodes, look } = profile;
+const { names, modules, nodes, sources, look } = profile;
 const svg = document.getElementById("flame");
 const frames = document.getElementById("frames");
 const details = document.getElementById("details");
@@ -146,6 +147,11 @@ function colour(node) {
 const number = (value) => Math.round(value * look.factor).toLocaleString("en-US");
 const percent = (part, whole) => (whole ? (100 * part / whole).toFixed(2) : "0.00") + "%";
 
+const places = new Map(Object.entries(sources).map(([key, place]) => {
+	const [name, module] = key.split(":");
+	return [`${names[name]}:${module}`, place];
+}));
+
 function describe(node) {
 	let text = `${node.name.replace(/_\[[kjiw]\]$/, "")} (${number(node.total)} ${look.unit}, ${percent(node.total, state.root.total)}`;
 	if (state.zoom !== state.root && state.zoom.total)
@@ -157,7 +163,8 @@ function describe(node) {
 		text += `; ${delta >= 0 ? "+" : "−"}${number(Math.abs(delta))}, ${delta >= 0 ? "+" : "−"}${percent(Math.abs(delta), state.root.total)}`;
 	}
 	text += ")";
-	return modules[node.module] ? `${text} — ${modules[node.module]}` : text;
+	const place = places.get(`${node.name}:${node.module}`);
+	return [text, modules[node.module], place].filter(Boolean).join(" — ");
 }
 
 function tell(text) {

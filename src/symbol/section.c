@@ -1,0 +1,87 @@
+#include "symbol/section.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+Elf_Scn *section_by_type(Elf *elf, uint32_t type, GElf_Shdr *header) {
+	for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));)
+		if (gelf_getshdr(section, header) && header->sh_type == type)
+			return section;
+	return NULL;
+}
+
+Elf_Scn *section_by_name(Elf *elf, const char *name, GElf_Shdr *header) {
+	size_t names;
+	if (elf_getshdrstrndx(elf, &names))
+		return NULL;
+	for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+		const char *own = gelf_getshdr(section, header) ? elf_strptr(elf, names, header->sh_name)
+								: NULL;
+		if (own && strcmp(own, name) == 0)
+			return section;
+	}
+	return NULL;
+}
+
+const uint8_t *section_content(Elf *elf, const char *name, size_t most, size_t *size) {
+	GElf_Shdr header;
+	GElf_Chdr compressed;
+	Elf_Scn *section = section_by_name(elf, name, &header);
+	if (!section || header.sh_type == SHT_NOBITS)
+		return NULL;
+	// Its size is looked at before there is memory for it.
+	if (header.sh_flags & SHF_COMPRESSED &&
+	    (!gelf_getchdr(section, &compressed) || compressed.ch_size > most ||
+	     elf_compress(section, 0, 0) < 0))
+		return NULL;
+	Elf_Data *data = elf_rawdata(section, NULL);
+	if (!data || !data->d_buf || !data->d_size || data->d_size > most)
+		return NULL;
+	*size = data->d_size;
+	return data->d_buf;
+}
+
+void section_build_id(Elf *elf, char text[BUILD_ID_TEXT]) {
+	GElf_Shdr header;
+	text[0] = 0;
+	for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_NOTE)
+			continue;
+		Elf_Data *data = elf_getdata(section, NULL);
+		GElf_Nhdr note;
+		size_t name, content;
+		for (size_t at = 0; data && (at = gelf_getnote(data, at, &note, &name, &content));) {
+			if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 || note.n_descsz > 20 ||
+			    memcmp((char *)data->d_buf + name, "GNU", 4) != 0)
+				continue;
+			for (size_t i = 0; i < note.n_descsz; i++)
+				snprintf(text + 2 * i, 3, "%02x", ((uint8_t *)data->d_buf)[content + i]);
+			return;
+		}
+	}
+}
+
+Elf *section_open_elf(const char *path, int *file) {
+	struct stat status;
+	*file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (*file < 0)
+		return NULL;
+	Elf *elf = NULL;
+	if (fstat(*file, &status) == 0 && S_ISREG(status.st_mode))
+		elf = elf_begin(*file, ELF_C_READ_MMAP, NULL);
+	if (elf && elf_kind(elf) == ELF_K_ELF)
+		return elf;
+	section_close_elf(elf, *file);
+	*file = -1;
+	return NULL;
+}
+
+void section_close_elf(Elf *elf, int file) {
+	if (elf)
+		elf_end(elf);
+	if (file >= 0)
+		close(file);
+}
