@@ -175,7 +175,8 @@ static int make_image(struct vm *vm, char **program) {
 	if (!agent)
 		return -ENOENT;
 	*program = find_program(options, vm->settings->command[0]);
-	if (!*program && !options->rootfs && !options->initrd) {
+	// Where more comes along it may be among that; the guest tells then.
+	if (!*program && !options->rootfs && !options->initrd && !options->additions[0]) {
 		log_error("%s: command not found", vm->settings->command[0]);
 		return -ENOENT;
 	}

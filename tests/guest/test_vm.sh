@@ -42,7 +42,9 @@ printf 'from the host\n' >data
 	sh -c 'busybox cat /data; busybox sleep 0.2 & busybox sleep 0.1; wait; echo wrong >&2; exit 3' \
 	>fails.out 2>fails.err </dev/null &
 first=$!
-vm panics -- sh -c 'echo before; echo c >/proc/sysrq-trigger; echo after' &
+printf '#!/bin/sh\necho before\necho c >/proc/sysrq-trigger\necho after\n' >panics
+chmod +x panics
+vm panics -- ./panics & # somewhere below /tmp, which the guest has as well
 second=$!
 vm hangs --timeout 2 --grace 1 -- sh -c 'trap "" TERM; while :; do :; done' &
 third=$!
