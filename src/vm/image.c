@@ -93,10 +93,11 @@ static int add_all(struct cpio *cpio, const struct image_options *options) {
 		error = add_addition(cpio, options->additions[i]);
 	if (error)
 		return error;
-	add_helpers(cpio, options->agent);
+	if (!options->foreign)
+		add_helpers(cpio, options->agent);
 	if (options->rootfs)
 		cpio_tree(cpio, options->rootfs);
-	else if (!options->initrd && access("/bin/sh", X_OK) == 0)
+	else if (!options->initrd && !options->foreign && access("/bin/sh", X_OK) == 0)
 		add_program(cpio, "/bin/sh", "/bin/sh"); // many programs start one
 	if (!options->initrd)
 		add_basics(cpio);

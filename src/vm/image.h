@@ -12,6 +12,7 @@ struct image_options {
 	const char *program;          // of the test, a path of this machine; NULL: it is in the guest already
 	const char *const *additions; // FILE or FILE=PATH, ends with NULL; or NULL
 	const struct vm_kernel *kernel;
+	bool foreign; // the guest is a machine of another kind: no program of this one runs there
 };
 
 #define IMAGE_INIT "/tracelet/tracelet-agent"

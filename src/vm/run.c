@@ -158,9 +158,11 @@ static char *find_agent(const struct vm_options *options) {
 		return memory_string(options->agent);
 	ssize_t size = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *slash = size > 0 ? strrchr(self, '/') : NULL;
-	static const char *const places[] = {"", "../libexec/tracelet/"};
+	CLEANUP_FREE char *installed = memory_format("../libexec/tracelet/%s", name);
+	const char *const places[] = {
+		name, installed, options->arch == VM_ARM64 ? "../build-arm64/tracelet-agent" : installed};
 	for (size_t i = 0; slash && i < ARRAY_SIZE(places); i++) {
-		char *path = memory_format("%.*s/%s%s", (int)(slash - self), self, places[i], name);
+		char *path = memory_format("%.*s/%s", (int)(slash - self), self, places[i]);
 		if (access(path, X_OK) == 0)
 			return path;
 		free(path);
@@ -186,7 +188,8 @@ static int make_image(struct vm *vm, char **program) {
 				      .rootfs = options->rootfs,
 				      .program = *program,
 				      .additions = options->additions,
-				      .kernel = &vm->kernel};
+				      .kernel = &vm->kernel,
+				      .foreign = options->arch != machine_arch_here()};
 	return error ? error : image_write(&image, vm->image);
 }
 
