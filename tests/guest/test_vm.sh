@@ -23,7 +23,7 @@ vm() {
 	local name=$1 status=0
 	shift
 	timeout --kill-after=5 170 "$tracelet" vm run --kernel "$kernel" --name "$name" "$@" \
-		>"$name.out" 2>"$name.err" </dev/null || status=$?
+		>"$name.out" 2>"$name.err" <"${input:-/dev/null}" || status=$?
 	echo $status >"$name.status"
 }
 
@@ -42,9 +42,11 @@ printf 'from the host\n' >data
 	sh -c 'busybox cat /data; busybox sleep 0.2 & busybox sleep 0.1; wait; echo wrong >&2; exit 3' \
 	>fails.out 2>fails.err </dev/null &
 first=$!
-printf '#!/bin/sh\necho before\necho c >/proc/sysrq-trigger\necho after\n' >panics
+printf '#!/bin/sh\necho before\nread -r line\necho c >/proc/sysrq-trigger\necho after\n' >panics
 chmod +x panics
-vm panics -- ./panics & # somewhere below /tmp, which the guest has as well
+mkfifo told
+exec 9<>told
+input=told vm panics -- ./panics & # somewhere below /tmp, which the guest has as well
 second=$!
 vm hangs --timeout 2 --grace 1 -- sh -c 'trap "" TERM; while :; do :; done' &
 third=$!
@@ -55,6 +57,9 @@ printf '#!/bin/sh\necho "run $(busybox ls /tmp/count 2>/dev/null | busybox wc -l
 chmod +x root/bin/mine
 vm rooted --rootfs root --repro -- mine &
 fourth=$!
+# It goes on to its panic when what it had said is here.
+until grep -q before panics.out 2>/dev/null || ! kill -0 $second 2>/dev/null; do sleep 0.1; done
+echo >&9
 status=0
 wait $first || status=$?
 wait $second $third $fourth
