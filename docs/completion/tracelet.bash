@@ -15,13 +15,20 @@ _tracelet_files() {
 # _tracelet_value OPTION: completes the value of an option; fails if it has none.
 _tracelet_value() {
 	case $verb:$1 in
+	vm:--kernel)
+		_tracelet_files -f
+		return
+		;;
 	dump:--from | dump:--to | dump:--provider | dump:--event | table:--group-by | table:--sum | table:--sort) return ;;
 	esac
 	case $1 in
 	--event | -e) _tracelet_offer "$(tracelet stat list 2>/dev/null | awk 'NR > 1 && $2 != "metric" { print $1 }')" ;;
 	--metric | -m) _tracelet_offer "$(tracelet stat list 2>/dev/null | awk '$2 == "metric" { print $1 }')" ;;
 	--cpus | -c | --interval | -i | --count | -n | -p | --assert | --tolerance) ;;
-	--baseline | --heap-suppressions) _tracelet_files -f ;;
+	--baseline | --heap-suppressions | --initrd | --add | --agent) _tracelet_files -f ;;
+	--rootfs) _tracelet_files -d ;;
+	--arch) _tracelet_offer "x86_64 arm64" ;;
+	--mem | --append | --chunk-type) ;;
 	--manifest) _tracelet_files -f -X '!*.man' ;;
 	--cases) _tracelet_offer "yes no" ;;
 	--listen) _tracelet_offer "port:tracelet vsock: tcp: unix: serial: stdio" ;;
@@ -45,9 +52,9 @@ _tracelet_value() {
 	--junit | --manifest | --output | --diff | --palette | -o) _tracelet_files -f ;;
 	--event-filter | --title | --subtitle | --countname | --factor | --bgcolors | --min-width | --width | \
 		--height | --fontsize | --fonttype | --limit | --function | --fail-above) ;;
-	--output-dir | --trace-dir) _tracelet_files -d ;;
+	--output-dir | --trace-dir | --landed) _tracelet_files -d ;;
 	--keep) _tracelet_offer "always failed never" ;;
-	--name | --duration | --timeout | --grace | --timeout-status | --core-limit | --max-total-size | --max-age | \
+	--name | --variant | --duration | --timeout | --grace | --timeout-status | --core-limit | --max-total-size | --max-age | \
 		--buffer-size | --ring-size | --ring-seconds | --min-size | --pid | --jobs | -j | --filter | --select) ;;
 	--json)
 		[ "$verb" = run ] || return 1
@@ -70,7 +77,7 @@ _tracelet_command() {
 
 _tracelet() {
 	local verbs="run each run-test start stop cancel status current snapshot mark convert info dump table fold flame top
-		diff heap check stat junit profile settings doctor guest agent"
+		diff heap check artifact vm stat junit profile settings doctor guest agent"
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]} i
 	local profile_options="--pid --tid --kernel --jit --all --addrs --event-filter --all-events --metric --inline --no-inline --srcline --from --quiet --help"
 	COMPREPLY=()
@@ -79,13 +86,16 @@ _tracelet() {
 		return
 	fi
 
-	if [ "$verb" = run ] || [ "$verb" = each ] || [ "$verb" = stat ]; then
+	if [ "$verb" = run ] || [ "$verb" = each ] || [ "$verb" = stat ] || [ "$verb" = vm ]; then
 		for ((i = 2; i < COMP_CWORD; i++)); do
 			case ${COMP_WORDS[i]} in
 			-e | --event | -m | --metric | -c | --cpus | -i | --interval | -n | --count | -p | --pid | -o | --output | --assert | --baseline | --tolerance)
 				((i++))
 				;;
-			-j | --jobs | --filter | --framework | --select | --junit | --enabled | --name | --output-dir | --profile | --scope | --type | --ring-size | --ring-seconds | --heap-sample | --heap-suppressions | --call-graph | --duration | --json | \
+			--kernel | --initrd | --rootfs | --add | --agent | --arch | --mem | --append | --max-artifact-size)
+				((i++))
+				;;
+			-j | --jobs | --filter | --framework | --select | --junit | --enabled | --name | --variant | --output-dir | --profile | --scope | --type | --ring-size | --ring-seconds | --heap-sample | --heap-suppressions | --call-graph | --duration | --json | \
 				--timeout | --grace | --timeout-status | --core-limit | --keep | --max-total-size | --max-age | --cases | \
 				--attachments | --buffer-size)
 				((i++)) # its value, whatever that looks like
@@ -109,18 +119,22 @@ _tracelet() {
 	fi
 	_tracelet_value "$previous" && return
 
-	local of_run="--enabled --name --output-dir --profile --scope --type --ring-size --ring-seconds --sample --off-cpu --counters --counters-interval --counters-per-slice --heap --heap-children --heap-sample --heap-usable --heap-leaks
+	local of_run="--enabled --name --variant --output-dir --profile --scope --type --ring-size --ring-seconds --sample --off-cpu --counters --counters-interval --counters-per-slice --heap --heap-children --heap-sample --heap-usable --heap-leaks
 			--heap-suppressions --fail-on-leak --call-graph --duration --wait-tree
 			--timeout --grace --timeout-status --core --core-limit --keep --max-total-size --max-age --cases --strict --quiet --verbose
-			--json --attachments --buffer-size --keep-spool --help --"
+			--json --attachments --buffer-size --keep-spool --repro --help --"
 	case $verb:$current in
 	run:*) _tracelet_offer "$of_run" ;;
 	each:*) _tracelet_offer "--jobs --filter --list --junit --framework --select $of_run" ;;
+	vm:-*)
+		_tracelet_offer "--kernel --initrd --rootfs --add --mem --cpus --arch --agent --append --max-artifact-size $of_run"
+		;;
+	vm:*) [ "$COMP_CWORD" != 2 ] || _tracelet_offer "run --help" ;;
 	run-test:-*) _tracelet_offer "--trace --trace-dir $of_run" ;;
 	run-test:*) _tracelet_files -f ;;
 	junit:-*) _tracelet_offer "--output --manifest --quiet --help" ;;
 	junit:*) _tracelet_files -f ;;
-	convert:-*) _tracelet_offer "--from --to --manifest --help" ;;
+	convert:-*) _tracelet_offer "--from --to --manifest --merge --output --help" ;;
 	info:-*) _tracelet_offer "--json --manifest --help" ;;
 	dump:-*) _tracelet_offer "--text --json --csv --provider --event --pid --from --to --manifest --help" ;;
 	table:-*)
@@ -152,9 +166,11 @@ _tracelet() {
 			_tracelet_files -f
 		fi
 		;;
-	check:-*) _tracelet_offer "--quiet --json --min-size --help" ;;
+	check:-*) _tracelet_offer "--quiet --json --min-size --landed --name --variant --repro --help" ;;
+	artifact:-*) _tracelet_offer "--output-dir --variant --repro --help" ;;
+	artifact:*) [ "$COMP_CWORD" = 2 ] || _tracelet_offer "perfetto flame off-cpu heap stacks core output console spool" ;;
 	start:-*)
-		_tracelet_offer "--output-dir --profile --scope --type --ring-size --ring-seconds --sample --off-cpu --counters --counters-interval
+		_tracelet_offer "--variant --output-dir --profile --scope --type --ring-size --ring-seconds --sample --off-cpu --counters --counters-interval
 			--counters-per-slice --call-graph --duration --buffer-size --pid --quiet --verbose --help"
 		;;
 	stop:-* | cancel:-*) _tracelet_offer "--all --help" ;;

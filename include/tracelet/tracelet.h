@@ -67,6 +67,25 @@ struct tl_check_result {
 // read, -EINVAL when a `size` is not set. `opts` may be NULL.
 int tl_check_trace(const char *path, const struct tl_check_opts *opts, struct tl_check_result *result);
 
+// ---- did the trace land? ----
+
+// Is there a whole trace under this path: the file is there, it has at least `min_size` bytes
+// (0: TL_LEAST_TRACE), it begins as a trace does, and every packet up to its last byte is good.
+// -ENOENT, -EACCES and so on: it cannot be read; -ENODATA: it is too small; -EILSEQ: it begins with
+// something else; -EBADMSG: it has a defect. Then `message` (which may be NULL) is one line: the
+// path, what was expected, what was found and which step of the chain to look at.
+enum { TL_LEAST_TRACE = 512 };
+int tl_trace_landed(const char *path, uint64_t min_size, char *message, size_t size);
+
+// The same for tests: if not, that line goes to standard error and abort() is called.
+void tl_assert_trace(const char *path);
+
+// Where an artifact of a session is, or will be if the session is still recording: paths are
+// asked for, never put together. The newest session of that name in the folder that the settings
+// name (tracelet settings), or in that of TRACELET_OUTPUT_DIR; variants as in TRACELET_VARIANT. Kinds
+// are those of the manifest: "perfetto", "flame", "heap", "stacks", "console" ... -ENOENT: there is none.
+int tl_artifact_path(const char *session, const char *kind, char *path, size_t size);
+
 // ---- sessions ----
 //
 // Recordings that begin and end where the caller says. They are those of the commands

@@ -110,6 +110,11 @@ void json_exact(struct json *json, const char *key, double value) {
 	buffer_printf(json->out, "%s", isfinite(value) ? digits : "null");
 }
 
+void json_raw(struct json *json, const char *key, const char *value) {
+	begin(json, key);
+	buffer_append(json->out, value, strlen(value));
+}
+
 void json_bool(struct json *json, const char *key, bool value) {
 	begin(json, key);
 	buffer_printf(json->out, value ? "true" : "false");

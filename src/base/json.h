@@ -24,6 +24,7 @@ void json_string(struct json *json, const char *key, const char *value); // NULL
 void json_text(struct json *json, const char *key, const char *value, size_t size);
 void json_uint(struct json *json, const char *key, uint64_t value);
 void json_int(struct json *json, const char *key, int64_t value);
-void json_double(struct json *json, const char *key, double value); // nine digits
-void json_exact(struct json *json, const char *key, double value);  // as many as it takes
+void json_double(struct json *json, const char *key, double value);   // nine digits
+void json_exact(struct json *json, const char *key, double value);    // as many as it takes
+void json_raw(struct json *json, const char *key, const char *value); // JSON already
 void json_bool(struct json *json, const char *key, bool value);

@@ -4,6 +4,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "session/landed.h"
+#include "session/variant.h"
 #include "tracelet/tracelet.h"
 
 #include <getopt.h>
@@ -104,13 +106,47 @@ static bool parse_size(const char *text, uint64_t *size) {
 	return *text >= '0' && *text <= '9' && *end == 0;
 }
 
+static bool take_variant(struct landed_question *landed, const char *text) {
+	char *variant = variant_add(landed->variant, text);
+	free((char *)(uintptr_t)landed->variant);
+	landed->variant = variant;
+	if (!variant)
+		log_error("--variant: '%s' is not KEY=VALUE or a JSON object", text);
+	return variant;
+}
+
+// A good trace is told on stdout, as that of a file is; what is wrong goes to whoever reads errors.
+static int check_landed(struct landed_question *landed, uint64_t min_size, const struct check_output *output,
+			int others) {
+	static const int statuses[] = {
+		[LANDED] = 0, [NOT_LANDED] = EXIT_FOUND, [LANDED_GUEST_FAILED] = EXIT_GUEST_FAILED};
+	struct buffer line = {0};
+	if (!landed->folder || !landed->test || others || output->json) {
+		log_error("check --landed DIR --name NAME takes no files, and both are needed");
+		return EXIT_USAGE;
+	}
+	enum landed result = landed_check(landed, min_size, &line);
+	if (result != LANDED)
+		log_error("%.*s", (int)line.size, (char *)line.data);
+	else if (!output->quiet)
+		printf("%.*s\n", (int)line.size, (char *)line.data);
+	buffer_free(&line);
+	free((char *)(uintptr_t)landed->variant);
+	return statuses[result];
+}
+
 static int run_check(int argc, char **argv, const struct verb *verb) {
 	static const struct option options[] = {{"quiet", no_argument, NULL, 'q'},
 						{"json", no_argument, NULL, 'j'},
 						{"min-size", required_argument, NULL, 'm'},
+						{"landed", required_argument, NULL, 'l'},
+						{"name", required_argument, NULL, 'n'},
+						{"variant", required_argument, NULL, 'v'},
+						{"repro", no_argument, NULL, 'r'},
 						{"help", no_argument, NULL, 'h'},
 						{0}};
 	struct check_output output = {0};
+	struct landed_question landed = {0};
 	uint64_t min_size = 0;
 	int option, status = 0;
 	while ((option = getopt_long(argc, argv, "qh", options, NULL)) != -1) {
@@ -120,13 +156,24 @@ static int run_check(int argc, char **argv, const struct verb *verb) {
 			output.quiet = true;
 		else if (option == 'j')
 			output.json = true;
-		else if (option != 'm')
+		else if (option == 'l')
+			landed.folder = optarg;
+		else if (option == 'n')
+			landed.test = optarg;
+		else if (option == 'r')
+			landed.repro = true;
+		else if (option == 'v') {
+			if (!take_variant(&landed, optarg))
+				return EXIT_USAGE;
+		} else if (option != 'm')
 			return verb_bad_usage(verb);
 		else if (!parse_size(optarg, &min_size)) {
 			log_error("--min-size takes a number of bytes, not '%s'", optarg);
 			return EXIT_USAGE;
 		}
 	}
+	if (landed.folder || landed.test)
+		return check_landed(&landed, min_size, &output, argc - optind);
 	if (optind == argc) {
 		log_error("check needs a FILE; try 'tracelet check --help'");
 		return EXIT_USAGE;
@@ -147,13 +194,19 @@ static int run_check(int argc, char **argv, const struct verb *verb) {
 const struct verb verb_check = {
 	.name = "check",
 	.summary = "is this file a Perfetto trace that importers will take whole?",
-	.help = "Usage: tracelet check [OPTIONS] FILE...\n\n"
+	.help = "Usage: tracelet check [OPTIONS] FILE...\n"
+		"       tracelet check --landed DIR --name NAME [OPTIONS]\n\n"
 		"Walks every packet of a Perfetto trace to the end of the file ('-': standard input)\n"
 		"and prints a line for each defect, with the byte it is at.\n\n"
 		"  -q, --quiet          print nothing, only exit\n"
 		"      --json           one JSON object per file, a line each\n"
 		"      --min-size BYTES a smaller file is a defect\n"
+		"      --landed DIR     has the newest session of a test left a good trace in this folder?\n"
+		"      --name NAME      of that test\n"
+		"      --variant KEY=VALUE  and which variant of it; may be repeated\n"
+		"      --repro          the run after a failed one\n"
 		"  -h, --help           this text\n\n"
-		"Exit status: 0 all good, 1 a defect, 2 a file cannot be read or bad options.\n",
+		"Exit status: 0 all good, 1 a defect, 2 a file cannot be read or bad options, 3 the virtual\n"
+		"machine of the test failed.\n",
 	.run = run_check,
 };

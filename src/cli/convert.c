@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "cli/verb.h"
 #include "session/convert.h"
+#include "session/merge.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -24,15 +25,40 @@ static int refuse_format(const char *text, const char *name, bool reading) {
 	return EXIT_USAGE;
 }
 
+static int merge_traces(const char *const *inputs, size_t count, const char *output,
+			const struct verb *verb) {
+	struct merge_result result;
+	if (!output || count < 2) {
+		log_error("convert --merge needs a host's trace, those of guests, and -o OUTPUT");
+		return verb_bad_usage(verb);
+	}
+	if (file_is_terminal(output)) {
+		log_error("this is a terminal; a trace is not for reading: name a file");
+		return EXIT_USAGE;
+	}
+	if (merge(inputs, count, output, &result))
+		return EXIT_USAGE;
+	if (result.by_wall_clock)
+		log_warning(
+			"%s: a guest's trace does not say how its clock stands to its host's; wall clocks "
+			"were taken, which may be a second off",
+			output);
+	else
+		log_verbose("%s: guests' times are good to %" PRIu64 " ns", output, result.bound);
+	return 0;
+}
+
 static int run(int argc, char **argv, const struct verb *verb) {
 	static const struct option options[] = {
 		{"from", required_argument, NULL, 'f'},     {"to", required_argument, NULL, 't'},
-		{"manifest", required_argument, NULL, 'm'}, {"quiet", no_argument, NULL, 'q'},
+		{"manifest", required_argument, NULL, 'm'}, {"merge", no_argument, NULL, 'M'},
+		{"output", required_argument, NULL, 'o'},   {"quiet", no_argument, NULL, 'q'},
 		{"help", no_argument, NULL, 'h'},           {0},
 	};
-	const char *from = NULL, *to = NULL, *manifests[MOST_MANIFESTS + 1] = {0};
+	const char *from = NULL, *to = NULL, *output = NULL, *manifests[MOST_MANIFESTS + 1] = {0};
 	size_t manifest_count = 0;
-	for (int option; (option = getopt_long(argc, argv, "qh", options, NULL)) != -1;) {
+	bool merging = false;
+	for (int option; (option = getopt_long(argc, argv, "o:qh", options, NULL)) != -1;) {
 		switch (option) {
 		case 'f':
 			from = optarg;
@@ -44,6 +70,12 @@ static int run(int argc, char **argv, const struct verb *verb) {
 			if (manifest_count < MOST_MANIFESTS)
 				manifests[manifest_count++] = optarg;
 			break;
+		case 'M':
+			merging = true;
+			break;
+		case 'o':
+			output = optarg;
+			break;
 		case 'q':
 			log_set_level(LOG_QUIET);
 			break;
@@ -53,12 +85,17 @@ static int run(int argc, char **argv, const struct verb *verb) {
 			return verb_bad_usage(verb);
 		}
 	}
-	if (argc - optind != 2) {
+	if (merging)
+		return merge_traces((const char *const *)argv + optind, (size_t)(argc - optind), output,
+				    verb);
+	if (argc - optind != 2 - !!output) {
 		log_error("convert needs an input and an output");
 		return verb_bad_usage(verb);
 	}
-	struct conversion conversion = {
-		.input = argv[optind], .output = argv[optind + 1], .manifests = manifests, .progress = true};
+	struct conversion conversion = {.input = argv[optind],
+					.output = output ? output : argv[optind + 1],
+					.manifests = manifests,
+					.progress = true};
 	if (from && !(conversion.reader = reader_by_name(from)))
 		return refuse_format("there is no such input format", from, true);
 	conversion.writer = to ? writer_by_name(to) : writer_by_extension(conversion.output);
@@ -83,7 +120,8 @@ static int run(int argc, char **argv, const struct verb *verb) {
 const struct verb verb_convert = {
 	.name = "convert",
 	.summary = "turn a recording into another format",
-	.help = "Usage: tracelet convert [OPTIONS] INPUT OUTPUT\n\n"
+	.help = "Usage: tracelet convert [OPTIONS] INPUT OUTPUT\n"
+		"       tracelet convert --merge HOST.pb GUEST.pb... -o OUTPUT\n\n"
 		"Reads a recording and writes it in another format. INPUT is told by its content,\n"
 		"OUTPUT by its extension; '-' is standard input or output.\n\n"
 		"  --from FORMAT    the input's format: spool, perfetto, etl, etl.zip, perf-data, dhat, "
@@ -91,6 +129,9 @@ const struct verb verb_convert = {
 		"                   perf-script\n"
 		"  --to FORMAT      the output's format: perfetto, folded, svg, html, speedscope, pprof\n"
 		"  --manifest FILE  a .man file that describes events (ETL); may be repeated\n"
+		"  --merge          one Perfetto trace of a host's and its guests': each guest is a machine\n"
+		"                   of its own in it, and has the host's time\n"
+		"  -o, --output OUTPUT  the output, by name\n"
 		"  --quiet          no progress line\n"
 		"  --help           this text\n\n"
 		"Example: a run whose tracer was killed left its spool:\n"

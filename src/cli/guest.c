@@ -1,5 +1,6 @@
 #include "base/file.h"
 #include "base/log.h"
+#include "cli/import_ktstr.h"
 #include "cli/verb.h"
 #include "guest/host_run.h"
 #include "session/test.h"
@@ -201,6 +202,8 @@ static int run(int argc, char **argv, const struct verb *verb) {
 	int status;
 	if (!take_options(argc, argv, &task, &status))
 		return status;
+	if (optind < argc && strcmp(argv[optind], "import-ktstr") == 0)
+		return import_ktstr(argc - optind, argv + optind);
 	if (argc - optind < 2) {
 		log_error("guest needs an address and what to do there");
 		return verb_bad_usage(verb);
@@ -219,7 +222,8 @@ const struct verb verb_guest = {
 	.name = "guest",
 	.summary = "run and trace a test inside a virtual machine, artifacts here",
 	.help = "Usage: tracelet guest [OPTIONS] ADDRESS run [OPTIONS OF run] -- COMMAND [ARGUMENTS...]\n"
-		"       tracelet guest [OPTIONS] ADDRESS WHAT [ARGUMENTS...]\n\n"
+		"       tracelet guest [OPTIONS] ADDRESS WHAT [ARGUMENTS...]\n"
+		"       tracelet guest import-ktstr [--chunk-type N] STREAM -o TRACE\n\n"
 		"Talks to tracelet-agent inside a guest. 'run' runs COMMAND there with our standard input,\n"
 		"output, signals and exit status, traced there; its artifacts come to the output folder "
 		"here.\n\n"
@@ -240,6 +244,8 @@ const struct verb verb_guest = {
 		"                            dies leaves nothing\n"
 		"  --verbose                 say more\n"
 		"  --help                    this text\n\n"
+		"import-ktstr takes the trace out of a stream that a guest of ktstr has sent, by its rules;\n"
+		"chunks are frames of type WPR? or of the type that --chunk-type names.\n\n"
 		"Exit status: COMMAND's; 125 the guest failed, or the way to it; 2 bad options.\n\n"
 		"Example: tracelet guest unix:/run/vm1.sock run --name parser -- /tests/parser\n",
 	.run = run,

@@ -17,11 +17,12 @@ static const struct verb *const verbs[] = {
 };
 #else
 static const struct verb *const verbs[] = {
-	&verb_run,    &verb_each,    &verb_run_test, &verb_start,   &verb_stop,          &verb_cancel,
-	&verb_status, &verb_current, &verb_snapshot, &verb_convert, &verb_info,          &verb_dump,
-	&verb_table,  &verb_fold,    &verb_flame,    &verb_top,     &verb_diff,          &verb_check,
-	&verb_stat,   &verb_mark,    &verb_junit,    &verb_profile, &verb_settings_show, &verb_doctor,
-	&verb_heap,   &verb_guest,   &verb_agent,
+	&verb_run,    &verb_each,    &verb_run_test,      &verb_start,    &verb_stop,
+	&verb_cancel, &verb_status,  &verb_current,       &verb_snapshot, &verb_convert,
+	&verb_info,   &verb_dump,    &verb_table,         &verb_fold,     &verb_flame,
+	&verb_top,    &verb_diff,    &verb_check,         &verb_stat,     &verb_mark,
+	&verb_junit,  &verb_profile, &verb_settings_show, &verb_doctor,   &verb_heap,
+	&verb_guest,  &verb_agent,   &verb_artifact,      &verb_vm,
 };
 #endif
 
@@ -103,19 +104,20 @@ static const struct verb *find_verb(const char *name) {
 }
 
 // Under these names the program is the agent, unless a verb is named: the second is what a kernel starts.
-static bool is_agent(int argc, char **argv) {
+static const struct verb *agent_of(int argc, char **argv) {
 	const char *slash = argc ? strrchr(argv[0], '/') : NULL, *name = slash  ? slash + 1
 									 : argc ? argv[0]
 										: "";
-	return (strcmp(name, "tracelet-agent") == 0 && !(argc > 1 && find_verb(argv[1]))) ||
-	       (strcmp(name, "init") == 0 && getpid() == 1);
+	bool named = strcmp(name, "tracelet-agent") == 0 && !(argc > 1 && find_verb(argv[1]));
+	return named || (strcmp(name, "init") == 0 && getpid() == 1) ? find_verb("agent") : NULL;
 }
 
 int main(int argc, char **argv) {
 	system_begin(&argc, &argv);
 	const char *word = argc > 1 ? argv[1] : NULL;
-	if (is_agent(argc, argv))
-		return verb_agent.run(argc, argv, &verb_agent);
+	const struct verb *agent = agent_of(argc, argv);
+	if (agent)
+		return agent->run(argc, argv, agent);
 	if (!word) {
 		print_help(stderr);
 		return EXIT_USAGE;

@@ -7,16 +7,47 @@
 #include <stdlib.h>
 
 const enum setting_id verb_run_flags[] = {
-	SETTING_ENABLED,      SETTING_NAME,         SETTING_OUTPUT_DIR,     SETTING_PROFILE,
-	SETTING_SCOPE,        SETTING_TYPE,         SETTING_RING_SIZE,      SETTING_RING_SECONDS,
-	SETTING_SAMPLE,       SETTING_OFF_CPU,      SETTING_HEAP,           SETTING_HEAP_CHILDREN,
-	SETTING_HEAP_SAMPLE,  SETTING_HEAP_USABLE,  SETTING_HEAP_LEAKS,     SETTING_HEAP_SUPPRESSIONS,
-	SETTING_FAIL_ON_LEAK, SETTING_CALL_GRAPH,   SETTING_DURATION,       SETTING_WAIT_TREE,
-	SETTING_TIMEOUT,      SETTING_GRACE,        SETTING_TIMEOUT_STATUS, SETTING_CORE,
-	SETTING_CORE_LIMIT,   SETTING_KEEP,         SETTING_MAX_TOTAL_SIZE, SETTING_MAX_AGE,
-	SETTING_BUFFER_SIZE,  SETTING_JSON,         SETTING_ATTACHMENTS,    SETTING_CASES,
-	SETTING_KEEP_SPOOL,   SETTING_STRICT,       SETTING_QUIET,          SETTING_VERBOSE,
-	SETTING_COUNTERS,     SETTING_COUNTER_TIME, SETTING_COUNTER_SLICES,
+	SETTING_ENABLED,
+	SETTING_NAME,
+	SETTING_VARIANT,
+	SETTING_OUTPUT_DIR,
+	SETTING_PROFILE,
+	SETTING_SCOPE,
+	SETTING_TYPE,
+	SETTING_RING_SIZE,
+	SETTING_RING_SECONDS,
+	SETTING_SAMPLE,
+	SETTING_OFF_CPU,
+	SETTING_HEAP,
+	SETTING_HEAP_CHILDREN,
+	SETTING_HEAP_SAMPLE,
+	SETTING_HEAP_USABLE,
+	SETTING_HEAP_LEAKS,
+	SETTING_HEAP_SUPPRESSIONS,
+	SETTING_FAIL_ON_LEAK,
+	SETTING_CALL_GRAPH,
+	SETTING_DURATION,
+	SETTING_WAIT_TREE,
+	SETTING_TIMEOUT,
+	SETTING_GRACE,
+	SETTING_TIMEOUT_STATUS,
+	SETTING_CORE,
+	SETTING_CORE_LIMIT,
+	SETTING_KEEP,
+	SETTING_MAX_TOTAL_SIZE,
+	SETTING_MAX_AGE,
+	SETTING_BUFFER_SIZE,
+	SETTING_JSON,
+	SETTING_ATTACHMENTS,
+	SETTING_CASES,
+	SETTING_KEEP_SPOOL,
+	SETTING_STRICT,
+	SETTING_QUIET,
+	SETTING_VERBOSE,
+	SETTING_COUNTERS,
+	SETTING_COUNTER_TIME,
+	SETTING_COUNTER_SLICES,
+	SETTING_REPRO,
 };
 
 const size_t verb_run_flag_count = sizeof(verb_run_flags) / sizeof(*verb_run_flags);
@@ -51,6 +82,9 @@ const struct verb verb_run = {
 		"  --enabled WHEN      yes (default), no: only run COMMAND; auto: if the environment says "
 		"so\n"
 		"  --name NAME         name of the test, and of the artifacts (default: COMMAND's)\n"
+		"  --variant KEY=VALUE which variant of the test this is, may be repeated: their hash is "
+		"put\n"
+		"                      behind the name\n"
 		"  --output-dir DIR    where artifacts go (default: ./tracelet-out)\n"
 		"  --profile NAME      what to record (see 'tracelet profile list')\n"
 		"  --scope SCOPE       tree: COMMAND and all it starts (default); system: everything\n"
@@ -90,6 +124,8 @@ const struct verb verb_run = {
 		"  --json FD|FILE      the summary as JSON there\n"
 		"  --attachments WHEN  tell the CI of artifacts: yes, no, auto (default): where it listens\n"
 		"  --keep-spool        keep the raw recording beside the trace\n"
+		"  --repro             run COMMAND once more if it fails, with samples, waits and heap; its\n"
+		"                      artifacts have .repro before the extension\n"
 		"  --strict            without a trace do not run COMMAND: exit 125\n"
 		"  --quiet             no summary; warnings stay\n"
 		"  --verbose           say more\n"

@@ -8,11 +8,11 @@
 #include <stdio.h>
 
 static const enum setting_id flags[] = {
-	SETTING_OUTPUT_DIR,     SETTING_PROFILE,      SETTING_SCOPE,       SETTING_TYPE,
-	SETTING_RING_SIZE,      SETTING_RING_SECONDS, SETTING_SAMPLE,      SETTING_OFF_CPU,
-	SETTING_CALL_GRAPH,     SETTING_DURATION,     SETTING_BUFFER_SIZE, SETTING_PID,
-	SETTING_QUIET,          SETTING_VERBOSE,      SETTING_COUNTERS,    SETTING_COUNTER_TIME,
-	SETTING_COUNTER_SLICES,
+	SETTING_VARIANT,      SETTING_OUTPUT_DIR,     SETTING_PROFILE,      SETTING_SCOPE,
+	SETTING_TYPE,         SETTING_RING_SIZE,      SETTING_RING_SECONDS, SETTING_SAMPLE,
+	SETTING_OFF_CPU,      SETTING_CALL_GRAPH,     SETTING_DURATION,     SETTING_BUFFER_SIZE,
+	SETTING_PID,          SETTING_QUIET,          SETTING_VERBOSE,      SETTING_COUNTERS,
+	SETTING_COUNTER_TIME, SETTING_COUNTER_SLICES,
 };
 
 static int run(int argc, char **argv, const struct verb *verb) {
@@ -52,6 +52,7 @@ const struct verb verb_start = {
 		"Begins to record the script or shell that calls it, and all that this starts from\n"
 		"now on, until 'tracelet stop NAME'. A recording of that name is stopped and saved\n"
 		"first.\n\n"
+		"  --variant KEY=VALUE which variant of the operation this is; may be repeated\n"
 		"  --output-dir DIR    where artifacts go (default: ./tracelet-out)\n"
 		"  --profile NAME      what to record (see 'tracelet profile list')\n"
 		"  --scope SCOPE       tree: the caller and all it starts (default); system: everything\n"

@@ -5,9 +5,10 @@
 
 // Exit statuses of our own (a traced test's own status comes before these).
 enum {
-	EXIT_FOUND = 1,      // the thing looked for (a defect, a difference) is there
-	EXIT_USAGE = 2,      // bad options or input that cannot be read
-	EXIT_NO_TRACE = 125, // --strict: tracing was not possible
+	EXIT_FOUND = 1,        // the thing looked for (a defect, a difference) is there
+	EXIT_USAGE = 2,        // bad options or input that cannot be read
+	EXIT_GUEST_FAILED = 3, // the test's virtual machine did, not the test
+	EXIT_NO_TRACE = 125,   // --strict: tracing was not possible
 	EXIT_NOT_EXECUTABLE = 126,
 	EXIT_NOT_FOUND = 127,
 };
@@ -39,6 +40,8 @@ extern const struct verb verb_diff;
 extern const struct verb verb_info;
 extern const struct verb verb_dump;
 extern const struct verb verb_table;
+extern const struct verb verb_artifact;
+extern const struct verb verb_vm;
 extern const struct verb verb_check;
 extern const struct verb verb_junit;
 extern const struct verb verb_profile;

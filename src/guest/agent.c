@@ -193,6 +193,19 @@ static void take_message(struct visit *visit, const struct frame *frame) {
 	message_free(&message);
 }
 
+static void end_all(struct agent *agent) {
+	if (agent->init)
+		init_power_off();
+	agent->over = true;
+}
+
+// It may come in one piece with the acknowledgement that a power-off waits for.
+static void take_bye(struct agent *agent, struct visit *visit) {
+	if (visit->power_off)
+		end_all(agent);
+	visit_end(visit);
+}
+
 // One frame. False: the connection has no visit any more, or another one.
 static void take_frame(struct agent *agent, struct connection *connection, const struct frame *frame,
 		       uint64_t arrived) {
@@ -202,7 +215,7 @@ static void take_frame(struct agent *agent, struct connection *connection, const
 	else if (frame->type == FRAME_PING)
 		take_ping(connection, frame, arrived);
 	else if (frame->type == FRAME_BYE && visit)
-		visit_end(visit);
+		take_bye(agent, visit);
 	else if (frame->type == FRAME_RESYNC && visit)
 		channel_urgent(&visit->channel, FRAME_RESYNC, NULL, 0);
 	else if (frame->type == FRAME_DATA && visit && frame->stream == STREAM_STDIN)
@@ -382,11 +395,8 @@ static void loop(struct agent *agent) {
 		attend(agent, &polled);
 		for (size_t i = 0; i < VISITS_MOST; i++) {
 			struct visit *visit = &agent->visits[i];
-			if (visit->power_off && channel_all_acked(&visit->channel)) {
-				if (agent->init)
-					init_power_off();
-				agent->over = true;
-			}
+			if (visit->power_off && channel_all_acked(&visit->channel))
+				end_all(agent);
 		}
 	}
 	for (size_t i = 0; i < VISITS_MOST; i++)

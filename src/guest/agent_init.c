@@ -65,8 +65,21 @@ static void raise_loopback(void) {
 		close(fd);
 }
 
+// What the image brought along, the test for one, stays in sight.
+static bool has_files(const char *path) {
+	DIR *folder = opendir(path);
+	bool found = false;
+	for (struct dirent *entry; folder && !found && (entry = readdir(folder));)
+		found = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+	if (folder)
+		closedir(folder);
+	return found;
+}
+
 void init_prepare(void) {
 	for (size_t i = 0; i < ARRAY_SIZE(mounts); i++) {
+		if (strcmp(mounts[i].type, "tmpfs") == 0 && has_files(mounts[i].path))
+			continue;
 		mkdir(mounts[i].path, 0755);
 		// What a kernel does not have is missed by whoever needs it.
 		mount(mounts[i].type, mounts[i].path, mounts[i].type, 0, mounts[i].options);

@@ -216,8 +216,9 @@ static int reconnect(struct host *host) {
 	char why[LINK_WHY] = "";
 	int error = -ECONNRESET;
 	disconnect(host);
-	while (possible && now() < deadline) {
-		double left = (double)(deadline - now()) / 1e9;
+	while (possible && now() < deadline &&
+	       !(host->options.is_over && host->options.is_over(host->options.context))) {
+		double left = host->options.is_over ? 0.2 : (double)(deadline - now()) / 1e9;
 		error = link_connect(&host->link, host->options.address, left, why);
 		if (!error)
 			error = greet(host, nothing_said, deadline);

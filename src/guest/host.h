@@ -13,6 +13,9 @@ struct host_options {
 	double patience; // seconds without a word from the guest, or without a connection
 	double connect;  // seconds that the first answer may take; 0: as patience
 	bool compress;
+	// True: the guest is gone for good, and there is nothing to wait for; NULL: nobody knows.
+	bool (*is_over)(void *context);
+	void *context;
 };
 
 struct host {

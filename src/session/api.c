@@ -123,6 +123,14 @@ int tl_session_current_file(const char *name, char *path, size_t size) {
 		size);
 }
 
+int tl_artifact_path(const char *session, const char *kind, char *path, size_t size) {
+	if (!session || !*session || !kind || !*kind)
+		return -EINVAL;
+	return run_for_path((char *[]){(char *)"tracelet", (char *)"artifact", (char *)"--", (char *)session,
+				       (char *)kind, NULL},
+			    path, size);
+}
+
 bool tl_session_active(const char *name) {
 	int error = tl_session_current_file(name, NULL, 0);
 	return error == 0 || error == -EINVAL; // there may be several

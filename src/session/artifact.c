@@ -2,6 +2,7 @@
 #include "base/system.h"
 #include "base/utf8.h"
 #include "session/sha256.h"
+#include "session/variant.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -69,16 +70,12 @@ static bool names_are_free(const char *stem) {
 	return true;
 }
 
-int artifact_reserve(const char *dir, const char *name, char **stem) {
-	char when[32];
-	time_t now = time(NULL);
-	struct tm local;
-	strftime(when, sizeof(when), "%Y%m%d_%H%M%S", localtime_r(&now, &local));
+int artifact_reserve_stem(const char *base, const char *ending, char **stem) {
 	for (unsigned number = 0; number < 100000; number++) {
 		char suffix[16] = "";
 		if (number)
 			snprintf(suffix, sizeof(suffix), "_%u", number);
-		*stem = memory_format("%s/%s_%s%s", dir, name, when, suffix);
+		*stem = memory_format("%s%s%s", base, suffix, ending);
 		CLEANUP_FREE char *spool = memory_format("%s.spool", *stem);
 		if (names_are_free(*stem)) {
 			int fd = system_open(spool, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
@@ -100,6 +97,26 @@ int artifact_reserve(const char *dir, const char *name, char **stem) {
 		*stem = NULL;
 	}
 	return -EEXIST;
+}
+
+char *artifact_base(const char *dir, const char *name) {
+	char when[32];
+	time_t now = time(NULL);
+	struct tm local;
+	strftime(when, sizeof(when), "%Y%m%d_%H%M%S", localtime_r(&now, &local));
+	return memory_format("%s/%s_%s", dir, name, when);
+}
+
+int artifact_reserve(const char *dir, const char *name, char **stem) {
+	CLEANUP_FREE char *base = artifact_base(dir, name);
+	return artifact_reserve_stem(base, "", stem);
+}
+
+void artifact_variant_name(const char *safe_name, const char *variant, char name[ARTIFACT_NAME_SIZE]) {
+	char digits[VARIANT_HASH_SIZE] = "";
+	if (variant)
+		variant_hash(variant, digits);
+	snprintf(name, ARTIFACT_NAME_SIZE, "%s%s%s", safe_name, variant ? "-" : "", digits);
 }
 
 int artifact_sha256(const char *path, char digits[65]) {

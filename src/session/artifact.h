@@ -19,5 +19,13 @@ int artifact_make_dir(const char *path);
 // or -errno. The stem is the path without extension.
 int artifact_reserve(const char *dir, const char *name, char **stem);
 
+// DIR/NAME_YYYYmmdd_HHMMSS, the caller's to free; and the same for BASE[_N]ENDING.
+char *artifact_base(const char *dir, const char *name);
+int artifact_reserve_stem(const char *base, const char *ending, char **stem);
+
+// What the files of a test are called: its safe name and, if it is a variant (session/variant.h; or
+// NULL), a dash and the variant's hash.
+void artifact_variant_name(const char *safe_name, const char *variant, char name[ARTIFACT_NAME_SIZE]);
+
 // The SHA-256 of a file as 64 hexadecimal digits. 0 or -errno.
 int artifact_sha256(const char *path, char digits[65]);

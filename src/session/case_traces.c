@@ -95,9 +95,10 @@ static struct timespec wall_time(const struct event *clock, uint64_t time) {
 }
 
 static bool open_output(struct splitter *splitter, struct open_case *open) {
-	char safe[ARTIFACT_NAME_SIZE];
+	char safe[ARTIFACT_NAME_SIZE], name[ARTIFACT_NAME_SIZE];
 	artifact_safe_name(open->trace.name, safe);
-	int fd = artifact_reserve(splitter->traces->folder, safe, &open->stem);
+	artifact_variant_name(safe, splitter->traces->variant, name);
+	int fd = artifact_reserve(splitter->traces->folder, name, &open->stem);
 	if (fd < 0)
 		return false;
 	close(fd);

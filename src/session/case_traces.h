@@ -27,6 +27,7 @@ typedef ARRAY(struct case_trace) case_trace_array;
 struct case_traces {
 	const char *folder;
 	const char *prefix;     // of the cases' names, or NULL
+	const char *variant;    // of the test, or NULL
 	bool failed_only;       // others leave no trace
 	case_trace_array ended; // in this order
 	uint64_t not_made;      // cases that there was no room for

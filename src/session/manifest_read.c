@@ -24,6 +24,11 @@ static double number_of(struct json_object *object, const char *key) {
 	return json_object_object_get_ex(object, key, &value) ? json_object_get_double(value) : 0;
 }
 
+static bool flag_of(struct json_object *object, const char *key) {
+	struct json_object *value;
+	return json_object_object_get_ex(object, key, &value) && json_object_get_boolean(value);
+}
+
 // No path leads out of the folder: only its last component counts, and that is
 // none of "..", a hidden file or the manifest itself.
 static bool read_artifact(struct json_object *item, struct manifest_artifact *artifact) {
@@ -55,6 +60,13 @@ static bool read_session(struct json_object *line, struct manifest_session *sess
 	// An operation is "recorded", which is as good as passed.
 	*session = (struct manifest_session){
 		.test = text_of(line, "test"),
+		.kind = text_of(line, "kind"),
+		.result = result,
+		.variant_hash = text_of(line, "variant_hash"),
+		.not_kept = text_of(line, "not_kept"),
+		.backend = text_of(line, "backend"),
+		.guest_failed = text_of(line, "guest_failed"),
+		.repro = flag_of(line, "repro"),
 		.ended = timegm(&started) + (time_t)number_of(line, "wall_seconds"),
 		.passed = !json_object_object_get_ex(line, "timed_out_after", &limit) &&
 			  (strcmp(result, "passed") == 0 || strcmp(result, "recorded") == 0),

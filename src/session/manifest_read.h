@@ -10,6 +10,14 @@ struct manifest_session {
 	const char *test;
 	time_t ended;
 	bool passed;
+	const char *kind;         // "test", "operation", "case", or "machine": of the session before
+	const char *result;       // in words
+	const char *variant_hash; // "": no variant
+	const char *not_kept;     // why there is no trace though there could be; "": it was kept
+	const char *backend;      // what recorded; "": nothing
+	const char
+		*guest_failed; // what became of the virtual machine it ran in; "": nothing, or there was none
+	bool repro;            // it was run once more
 };
 
 struct manifest_artifact {

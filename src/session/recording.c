@@ -7,6 +7,7 @@
 #include "session/convert.h"
 #include "session/heap.h"
 #include "session/record.h"
+#include "session/stem.h"
 #include "symbol/kernel.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@ static int open_spool(struct recording *recording) {
 	const struct settings *settings = recording->settings;
 	recording->new_folder = access(settings->output_dir, F_OK) != 0;
 	int error = artifact_make_dir(settings->output_dir);
-	int fd = error ? error : artifact_reserve(settings->output_dir, recording->name, &recording->stem);
+	int fd = error ? error : stem_reserve(settings, recording->name, &recording->stem);
 	if (fd < 0) {
 		log_warning("no trace: cannot write to %s: %s (name another folder with --output-dir)",
 			    settings->output_dir, strerror(-fd));
@@ -485,7 +486,7 @@ static int reserve_stem(struct recording *recording) {
 	int error = artifact_make_dir(recording->settings->output_dir);
 	if (error || recording->stem)
 		return error;
-	int fd = artifact_reserve(recording->settings->output_dir, recording->name, &recording->stem);
+	int fd = stem_reserve(recording->settings, recording->name, &recording->stem);
 	CLEANUP_FREE char *spool = fd < 0 ? NULL : memory_format("%s.spool", recording->stem);
 	if (fd >= 0) {
 		close(fd);
@@ -565,6 +566,7 @@ static struct case_traces *cases_wanted(struct recording *recording) {
 		return NULL;
 	recording->cases = (struct case_traces){.folder = settings->output_dir,
 						.prefix = settings->name,
+						.variant = settings->variant,
 						.failed_only = settings->keep == KEEP_FAILED};
 	return &recording->cases;
 }
@@ -636,6 +638,7 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 		}
 	}
 	save_heap(recording, end, summary);
+	add_file(summary, "output", settings->repro_output); // with what we had to say ourselves
 	summary->tracer_cpu_seconds = cpu_seconds_of_self();
 	if (recording->backend || summary->files.count)
 		add_to_manifest(recording, summary);
@@ -678,7 +681,7 @@ pid_t recording_snapshot(struct recording *recording, char **path) {
 		return -ENODATA;
 	if (recording->active)
 		sync_now(recording);
-	int fd = artifact_reserve(recording->settings->output_dir, recording->name, &stem);
+	int fd = stem_reserve(recording->settings, recording->name, &stem);
 	if (fd < 0)
 		return fd;
 	pid_t child = fork();

@@ -7,6 +7,7 @@
 #include "session/artifact.h"
 #include "session/descriptors.h"
 #include "session/heap.h"
+#include "session/repro.h"
 #include "session/test.h"
 #include "session/timeout.h"
 #include "session/tracer.h"
@@ -165,5 +166,7 @@ int session_run(const struct settings *settings) {
 	descriptors_give_up((int[]){tracer.socket, test.gate, test.exec_error}, 3);
 	int status = run_prepared(settings, session_test_name(settings, name), &test, &tracer, &tree);
 	tree_free(&tree);
+	if (repro_wanted(settings, status))
+		repro_run(settings, name, &test, &tracer);
 	return status;
 }

@@ -3,6 +3,7 @@
 #include "base/system.h"
 #include "session/descriptors.h"
 #include "session/ini_file.h"
+#include "session/variant.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -26,6 +27,7 @@ enum setting_type {
 	TYPE_YES_NO,
 	TYPE_PROCESS,
 	TYPE_SAMPLES, // 0: no; a frequency, EVENT@PERIOD, EVENT@NUMBERhz
+	TYPE_VARIANT, // KEY=VALUE or JSON, added to what is there
 };
 
 struct setting {
@@ -72,6 +74,7 @@ static const struct setting table[SETTING_COUNT] = {
 			     .wanted = "'yes', 'no' or 'auto'", .alias = "OPENVMM_WPR_ENABLED",
 			     .alias_value = openvmm_enabled},
 	[SETTING_NAME] = {"name", TYPE_TEXT, FIELD(name), .wanted = "a name"},
+	[SETTING_VARIANT] = {"variant", TYPE_VARIANT, FIELD(variant), .wanted = "KEY=VALUE or a JSON object"},
 	[SETTING_OUTPUT_DIR] = {"output-dir", TYPE_FOLDER, FIELD(output_dir), .wanted = "a folder",
 				.alias = "OPENVMM_WPR_OUTPUT_DIR", .alias_value = openvmm_folder},
 	[SETTING_PROFILE] = {"profile", TYPE_PROFILE, FIELD(profile), .wanted = "a profile",
@@ -130,6 +133,7 @@ static const struct setting table[SETTING_COUNT] = {
 	[SETTING_CASES] = {"cases", TYPE_YES_NO, FIELD(cases), .wanted = "'yes' or 'no'"},
 	[SETTING_KEEP_SPOOL] = {"keep-spool", TYPE_YES_NO, FIELD(keep_spool), .bare = "yes",
 				.wanted = "'yes' or 'no'"},
+	[SETTING_REPRO] = {"repro", TYPE_YES_NO, FIELD(repro), .bare = "yes", .wanted = "'yes' or 'no'"},
 	[SETTING_STRICT] = {"strict", TYPE_YES_NO, FIELD(strict), .bare = "yes", .wanted = "'yes' or 'no'"},
 	[SETTING_PID] = {"pid", TYPE_PROCESS, FIELD(pid), .wanted = "the number of a process"},
 	[SETTING_QUIET] = {"quiet", TYPE_YES_NO, FIELD(quiet), .bare = "yes", .wanted = "'yes' or 'no'"},
@@ -208,6 +212,25 @@ static bool is_overflow(const char *text) {
 	       (!at[1 + digits] || strcasecmp(at + 1 + digits, "hz") == 0);
 }
 
+static const char *keep(struct settings *settings, char *text) {
+	array_push(&settings->owned, text);
+	return text;
+}
+
+static bool parse_variant(struct settings *settings, const char *text) {
+	char *variant = variant_add(settings->variant, text);
+	if (!variant)
+		return false;
+	settings->variant = keep(settings, variant);
+	return true;
+}
+
+// What a place of less weight has said of a setting does not add to what follows.
+static void begin_origin(struct settings *settings, enum setting_id id, enum setting_origin origin) {
+	if (id == SETTING_VARIANT && settings->origins[id] != origin)
+		settings->variant = NULL;
+}
+
 // `text` lives as long as the settings do.
 static bool parse(struct settings *settings, const struct setting *setting, const char *text) {
 	void *field = (char *)settings + setting->offset;
@@ -241,6 +264,8 @@ static bool parse(struct settings *settings, const struct setting *setting, cons
 		*(int *)field = atoi(text);
 		return *(int *)field > 0 && text[strspn(text, "0123456789")] == 0 &&
 		       system_process_exists(*(int *)field);
+	case TYPE_VARIANT:
+		return parse_variant(settings, text);
 	case TYPE_YES_NO:
 		answer = yes_no(text);
 		*(bool *)field = answer == 1;
@@ -259,11 +284,6 @@ static const char *variable_name(const struct setting *setting, char name[64]) {
 	return name;
 }
 
-static const char *keep(struct settings *settings, char *text) {
-	array_push(&settings->owned, text);
-	return text;
-}
-
 static bool take_variable(struct settings *settings, enum setting_id id) {
 	const struct setting *setting = &table[id];
 	char name[64];
@@ -277,6 +297,7 @@ static bool take_variable(struct settings *settings, enum setting_id id) {
 	// Set but empty is how scripts say "not set".
 	if (!text || !value || !*value)
 		return true;
+	begin_origin(settings, id, FROM_ENVIRONMENT);
 	if (!parse(settings, setting, value)) {
 		log_error("%s: '%s' is not %s", variable, text, setting->wanted);
 		return false;
@@ -324,6 +345,7 @@ static int take_key(void *context, const char *section, const char *key, const c
 	for (size_t id = 0; id < SETTING_COUNT; id++) {
 		if (strcmp(table[id].name, key) != 0)
 			continue;
+		begin_origin(reading->settings, id, reading->origin);
 		if (!parse(reading->settings, &table[id], from_file(reading, &table[id], value)))
 			return bad_line(reading, "%s: '%s' is not %s", key, value, table[id].wanted);
 		reading->settings->origins[id] = reading->origin;
@@ -452,6 +474,7 @@ bool settings_take_flag(struct settings *settings, int option, const char *value
 	if (id == SETTING_ENABLED && value && strcasecmp(value, "auto") == 0 &&
 	    settings->origins[id] == FROM_ENVIRONMENT)
 		return true;
+	begin_origin(settings, id, FROM_FLAG);
 	if (!parse(settings, setting, value ? value : setting->bare)) {
 		log_error("--%s: '%s' is not %s", setting->name, value, setting->wanted);
 		return false;
@@ -498,6 +521,7 @@ void setting_value(const struct settings *settings, enum setting_id id, struct b
 	case TYPE_FOLDER:
 	case TYPE_PROFILE:
 	case TYPE_TARGET:
+	case TYPE_VARIANT:
 		words = *(const char *const *)field;
 		buffer_printf(text, "%s", words ? words : "");
 		break;

@@ -13,6 +13,7 @@
 enum setting_id {
 	SETTING_ENABLED,
 	SETTING_NAME,
+	SETTING_VARIANT,
 	SETTING_OUTPUT_DIR,
 	SETTING_PROFILE,
 	SETTING_SCOPE,
@@ -47,6 +48,7 @@ enum setting_id {
 	SETTING_ATTACHMENTS,
 	SETTING_CASES,
 	SETTING_KEEP_SPOOL,
+	SETTING_REPRO,
 	SETTING_STRICT,
 	SETTING_PID,
 	SETTING_QUIET,
@@ -66,7 +68,8 @@ enum attachments { ATTACHMENTS_NO, ATTACHMENTS_YES, ATTACHMENTS_AUTO };
 enum recording_type { RECORD_TO_FILE, RECORD_TO_MEMORY }; // memory: a flight recorder
 
 struct settings {
-	const char *name; // NULL: made from the command
+	const char *name;    // NULL: made from the command
+	const char *variant; // which one of the test, canonical (session/variant.h); NULL: there is but one
 	const char *output_dir;
 	const char *profile;           // a built-in one, or a file
 	const char *json;              // a number: this descriptor; else a file; NULL: no
@@ -106,6 +109,10 @@ struct settings {
 	bool strict;           // no trace, no test
 	bool cases;            // a trace for each case that the test tells of
 	bool keep_spool;
+	bool repro;                        // run a test that failed once more, with a richer profile
+	bool is_repro;                     // this is that run
+	const char *repro_of;              // and the first one's stem
+	const char *repro_output;          // where it prints to
 	bool without[RECORD_SOURCE_COUNT]; // sources that the profile does not want
 	bool quiet, verbose;
 

@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "session/artifact.h"
 #include "session/stacks.h"
+#include "session/stem.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -33,7 +34,7 @@ static char *find_stem(const struct settings *settings, const char *name, const 
 	char *stem = NULL;
 	int fd = artifact_make_dir(settings->output_dir);
 	if (!fd)
-		fd = artifact_reserve(settings->output_dir, name, &stem);
+		fd = stem_reserve(settings, name, &stem);
 	if (fd < 0) {
 		log_warning("no stacks: cannot write to %s: %s", settings->output_dir, strerror(-fd));
 		return NULL;

@@ -1,0 +1,395 @@
+// In the order of time: a folder for what is made on the way, the kernel, the image, the machine, the
+// agent's hello, the test, the artifacts, power off. Whatever fails, the folder and the machine
+// are gone afterwards, and what the console said stays.
+#include "vm/run.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "guest/host_run.h"
+#include "session/artifact.h"
+#include "session/manifest.h"
+#include "session/run.h"
+#include "session/stem.h"
+#include "session/variant.h"
+#include "vm/image.h"
+#include "vm/panic.h"
+
+#include <errno.h>
+#include <fts.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+struct vm {
+	const struct vm_options *options;
+	struct settings *settings;
+	char name[ARTIFACT_NAME_SIZE];
+	char *folder, *socket, *image, *log;
+	char *console, *placeholder; // artifacts; the latter holds the name meanwhile
+	struct vm_kernel kernel;
+	struct machine machine;
+	struct timespec started;
+	bool connected;      // the agent has answered
+	struct buffer words; // why the guest failed, with its NUL; empty: it did not
+	struct buffer stack; // of its panic
+};
+
+// ---- when it takes too long, or somebody wants it to end ----
+
+static volatile sig_atomic_t limit_over, ended_by; // a signal
+static volatile pid_t watched;                     // the machine
+
+// Without its machine everything else comes to its end, and cleans up.
+static void end_machine(int signal) {
+	if (signal == SIGALRM)
+		limit_over = 1;
+	else
+		ended_by = signal;
+	if (watched > 0)
+		kill(watched, SIGKILL);
+}
+
+// While the test runs, signals are its own (guest/host_command.h).
+static void watch_signals(void) {
+	static const int ends[] = {SIGALRM, SIGINT, SIGTERM, SIGHUP};
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		sigaction(ends[i], &(struct sigaction){.sa_handler = end_machine}, NULL);
+}
+
+static void watch_machine(const struct vm *vm) {
+	const struct settings *settings = vm->settings;
+	watched = vm->machine.pid;
+	if (ended_by && watched > 0)
+		kill(watched, SIGKILL);
+	// The test's own limit is kept in the guest; this one is for a guest that hangs.
+	double limit = settings->timeout + settings->grace + vm->options->boot_limit;
+	if (settings->timeout > 0)
+		setitimer(ITIMER_REAL, &(struct itimerval){.it_value = {.tv_sec = (time_t)limit + 1}}, NULL);
+}
+
+static void unwatch(void) {
+	setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
+	watched = 0;
+}
+
+static bool vm_is_over(void *context) {
+	return machine_is_over(&((struct vm *)context)->machine);
+}
+
+// ---- what is made for it ----
+
+static bool make_folder(struct vm *vm) {
+	const char *temporary = getenv("TMPDIR");
+	vm->folder = memory_format("%s/tracelet-vm.XXXXXX", temporary && *temporary ? temporary : "/tmp");
+	if (!mkdtemp(vm->folder)) {
+		log_error("cannot make a temporary folder %s: %s", vm->folder, strerror(errno));
+		free(vm->folder);
+		vm->folder = NULL;
+		return false;
+	}
+	vm->socket = memory_format("%s/port", vm->folder);
+	vm->image = memory_format("%s/initramfs", vm->folder);
+	vm->log = memory_format("%s/log", vm->folder);
+	return true;
+}
+
+static void remove_folder(struct vm *vm) {
+	char *roots[] = {vm->folder, NULL};
+	FTS *walk = vm->folder ? fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL) : NULL;
+	for (FTSENT *entry; walk && (entry = fts_read(walk));)
+		if (entry->fts_info != FTS_D)
+			remove(entry->fts_path);
+	if (walk)
+		fts_close(walk);
+}
+
+static int reserve_console(struct vm *vm) {
+	const struct settings *settings = vm->settings;
+	char *stem = NULL;
+	int fd = artifact_make_dir(settings->output_dir);
+	if (!fd)
+		fd = stem_reserve(settings, vm->name, &stem);
+	if (fd < 0) {
+		log_error("cannot write to %s: %s (name another folder with --output-dir)",
+			  settings->output_dir, strerror(-fd));
+		return fd;
+	}
+	close(fd);
+	vm->placeholder = memory_format("%s.spool", stem);
+	vm->console = memory_format("%s.console.log", stem);
+	free(stem);
+	return 0;
+}
+
+// The program of the test: a path of this machine, the caller's to free. NULL: the guest has it itself.
+static char *find_program(const struct vm_options *options, const char *command) {
+	if (strchr(command, '/')) {
+		CLEANUP_FREE char *inside = options->rootfs ? memory_format("%s/%s", options->rootfs, command)
+							    : NULL;
+		if ((inside && access(inside, F_OK) == 0) || access(command, F_OK) != 0)
+			return NULL;
+		CLEANUP_FREE char *here = *command == '/' ? NULL : getcwd(NULL, 0);
+		return here ? memory_format("%s/%s", here, command) : memory_string(command);
+	}
+	if (options->rootfs || options->initrd)
+		return NULL;
+	CLEANUP_FREE char *path = memory_string(getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin");
+	char *rest = path;
+	for (char *folder; (folder = strsep(&rest, ":"));) {
+		char *file = memory_format("%s/%s", *folder ? folder : ".", command);
+		if (*file == '/' && access(file, X_OK) == 0)
+			return file;
+		free(file);
+	}
+	return NULL;
+}
+
+// Beside this program while it is built, in libexec when it is installed.
+static char *find_agent(const struct vm_options *options) {
+	const char *name = options->arch == machine_arch_here() ? "tracelet-agent"
+			   : options->arch == VM_ARM64          ? "tracelet-agent-arm64"
+								: "tracelet-agent-x86_64";
+	char self[4096] = "";
+	if (options->agent)
+		return memory_string(options->agent);
+	ssize_t size = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash = size > 0 ? strrchr(self, '/') : NULL;
+	CLEANUP_FREE char *installed = memory_format("../libexec/tracelet/%s", name);
+	const char *const places[] = {
+		name, installed, options->arch == VM_ARM64 ? "../build-arm64/tracelet-agent" : installed};
+	for (size_t i = 0; slash && i < ARRAY_SIZE(places); i++) {
+		char *path = memory_format("%.*s/%s", (int)(slash - self), self, places[i]);
+		if (access(path, X_OK) == 0)
+			return path;
+		free(path);
+	}
+	log_error("there is no %s beside this program or in libexec (name one with --agent)", name);
+	return NULL;
+}
+
+static int make_image(struct vm *vm, char **program) {
+	const struct vm_options *options = vm->options;
+	CLEANUP_FREE char *agent = find_agent(options);
+	if (!agent)
+		return -ENOENT;
+	*program = find_program(options, vm->settings->command[0]);
+	// Where more comes along it may be among that; the guest tells then.
+	if (!*program && !options->rootfs && !options->initrd && !options->additions[0]) {
+		log_error("%s: command not found", vm->settings->command[0]);
+		return -ENOENT;
+	}
+	int error = vm_kernel_prepare(&vm->kernel, options->kernel, options->arch, vm->folder);
+	struct image_options image = {.agent = agent,
+				      .initrd = options->initrd,
+				      .rootfs = options->rootfs,
+				      .program = *program,
+				      .additions = options->additions,
+				      .kernel = &vm->kernel,
+				      .foreign = options->arch != machine_arch_here()};
+	return error ? error : image_write(&image, vm->image);
+}
+
+// ---- how it ended ----
+
+// The last line of a small file.
+static void append_last_line(struct buffer *words, const char *path) {
+	struct input input;
+	if (input_open(&input, path))
+		return;
+	size_t end = input.size;
+	while (end && (input.data[end - 1] == '\n' || input.data[end - 1] == '\r'))
+		end--;
+	size_t begin = end;
+	if (end)
+		buffer_printf(words, ": ");
+	while (begin && input.data[begin - 1] != '\n' && end - begin < 200)
+		begin--;
+	for (size_t i = begin; i < end; i++)
+		buffer_append(words,
+			      input.data[i] >= ' ' && input.data[i] <= '~' ? &input.data[i]
+									   : (const uint8_t *)"?",
+			      1);
+	input_close(&input);
+}
+
+static bool find_panic(struct vm *vm) {
+	struct input console;
+	struct buffer why = {0};
+	if (input_open(&console, vm->console))
+		return false;
+	bool panicked = panic_find((const char *)console.data, console.size, &why, &vm->stack);
+	if (panicked)
+		buffer_printf(&vm->words, "kernel panic: %.*s", (int)why.size, (char *)why.data);
+	buffer_free(&why);
+	input_close(&console);
+	return panicked;
+}
+
+// Why there is no result, in words for the manifest and for people.
+static void explain(struct vm *vm) {
+	if (limit_over) {
+		buffer_printf(&vm->words, "it hung: it did not end %g s after the test's time limit",
+			      vm->settings->grace + vm->options->boot_limit);
+	} else if (!find_panic(vm)) {
+		buffer_printf(&vm->words,
+			      vm->connected ? "it ended before the test did" : "it did not come up");
+		append_last_line(&vm->words, vm->log);
+	}
+	buffer_append(&vm->words, "", 1);
+	log_error("the guest failed: %s (%s)", (char *)vm->words.data, vm->console);
+	for (size_t at = 0; at < vm->stack.size;) {
+		size_t size = strcspn((char *)vm->stack.data + at, "\n");
+		fprintf(stderr, "  %.*s\n", (int)size, (char *)vm->stack.data + at);
+		at += size + 1;
+	}
+}
+
+static void json_console(struct json *json, const struct vm *vm) {
+	struct stat status;
+	char digits[65];
+	json_array(json, "artifacts");
+	if (stat(vm->console, &status) == 0) {
+		json_object(json, NULL);
+		json_string(json, "kind", "console");
+		json_string(json, "path", vm->console);
+		json_uint(json, "size", (uint64_t)status.st_size);
+		if (artifact_sha256(vm->console, digits) == 0)
+			json_string(json, "sha256", digits);
+		json_close_object(json);
+	}
+	json_close_array(json);
+}
+
+static void note_machine(const struct vm *vm, int status) {
+	struct buffer line = {0};
+	struct json json = json_into(&line);
+	struct timespec now;
+	struct tm utc;
+	char when[32], digits[VARIANT_HASH_SIZE];
+	clock_gettime(CLOCK_REALTIME, &now);
+	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&vm->started.tv_sec, &utc));
+	json_object(&json, NULL);
+	json_string(&json, "test", vm->name);
+	json_string(&json, "kind", "machine");
+	json_string(&json, "result",
+		    vm->words.size ? "failed: the guest failed"
+		    : status       ? "failed"
+				   : "passed");
+	if (vm->words.size)
+		json_string(&json, "guest_failed", (char *)vm->words.data);
+	if (vm->settings->variant) {
+		variant_hash(vm->settings->variant, digits);
+		json_string(&json, "variant_hash", digits);
+	}
+	json_string(&json, "started", when);
+	json_double(&json, "wall_seconds",
+		    (double)(now.tv_sec - vm->started.tv_sec) +
+			    (double)(now.tv_nsec - vm->started.tv_nsec) / 1e9);
+	json_string(&json, "kernel", vm->options->kernel);
+	json_bool(&json, "kvm", vm->machine.accelerated);
+	json_console(&json, vm);
+	json_close_object(&json);
+	buffer_append(&line, "\n", 1);
+	int error = manifest_append(vm->settings->output_dir, &line);
+	if (error)
+		log_warning("%s/manifest.jsonl: %s", vm->settings->output_dir, strerror(-error));
+	buffer_free(&line);
+}
+
+// ---- the run ----
+
+static int run_test(struct vm *vm) {
+	CLEANUP_FREE char *address = memory_format("unix:%s", vm->socket);
+	struct host_options options = {.address = address,
+				       .patience = 30,
+				       .connect = vm->options->boot_limit,
+				       .is_over = vm_is_over,
+				       .context = vm};
+	struct host_run run = {.settings = vm->settings, .max_artifact_size = vm->options->max_artifact_size};
+	struct host host;
+	if (host_open(&host, &options))
+		return STATUS_GUEST_FAILED;
+	vm->connected = true;
+	host_run(&host, &run);
+	if (!run.guest_failed) {
+		struct host_request off = {.kind = REQUEST_POWER_OFF,
+					   .input = -1,
+					   .output = -1,
+					   .errors = -1,
+					   .keep_quiet = true};
+		host_request(&host, &off);
+	}
+	host_close(&host);
+	int status = run.guest_failed ? -1 : run.status;
+	host_run_free(&run);
+	return status;
+}
+
+static int boot_and_run(struct vm *vm) {
+	enum { POWER_OFF_SECONDS = 10 };
+	const struct vm_options *options = vm->options;
+	struct machine_options machine = {.arch = options->arch,
+					  .memory = options->memory,
+					  .cpus = options->cpus,
+					  .kernel = vm->kernel.file,
+					  .initrd = vm->image,
+					  .socket = vm->socket,
+					  .console = vm->console,
+					  .log = vm->log,
+					  .append = options->append};
+	int error = machine_start(&vm->machine, &machine);
+	if (error == -ENOENT)
+		return STATUS_GUEST_FAILED;
+	watch_machine(vm);
+	int status = error || ended_by ? -1 : run_test(vm);
+	bool failed = status < 0 || !vm->connected;
+	machine_end(&vm->machine, failed ? 2 : POWER_OFF_SECONDS);
+	unwatch();
+	if (ended_by && failed) {
+		unlink(vm->console);
+		return 128 + ended_by;
+	}
+	if (failed)
+		explain(vm);
+	bool kept = failed || vm->settings->keep == KEEP_ALWAYS ||
+		    (status && vm->settings->keep == KEEP_FAILED);
+	if (!kept)
+		unlink(vm->console);
+	note_machine(vm, status);
+	return failed ? STATUS_GUEST_FAILED : status;
+}
+
+static void vm_free(struct vm *vm) {
+	remove_folder(vm);
+	if (vm->placeholder)
+		unlink(vm->placeholder);
+	vm_kernel_free(&vm->kernel);
+	char *texts[] = {vm->folder, vm->socket, vm->image, vm->log, vm->console, vm->placeholder};
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		free(texts[i]);
+	buffer_free(&vm->words);
+	buffer_free(&vm->stack);
+}
+
+int vm_run(const struct vm_options *options, struct settings *settings) {
+	struct vm vm = {.options = options, .settings = settings};
+	CLEANUP_FREE char *program = NULL;
+	session_test_name(settings, vm.name);
+	clock_gettime(CLOCK_REALTIME, &vm.started);
+	int status = STATUS_GUEST_FAILED;
+	watch_signals();
+	if (make_folder(&vm) && make_image(&vm, &program) == 0 && reserve_console(&vm) == 0) {
+		if (program)
+			settings->command[0] = program;
+		// Named after what the user called it, not after where it is in the guest.
+		settings->name = vm.name;
+		settings->origins[SETTING_NAME] = FROM_FLAG;
+		status = boot_and_run(&vm);
+	}
+	vm_free(&vm);
+	return status;
+}

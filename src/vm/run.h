@@ -1,0 +1,19 @@
+// A test in a machine of its own: booted for it, thrown away after it.
+#pragma once
+
+#include "session/settings.h"
+#include "vm/machine.h"
+
+struct vm_options {
+	const char *kernel;
+	const char *initrd, *rootfs, *agent; // or NULL
+	const char *append;                  // to the kernel's command line; or NULL
+	const char *const *additions;        // as image_options has them
+	enum vm_arch arch;
+	unsigned memory, cpus;
+	double boot_limit; // seconds
+	uint64_t max_artifact_size;
+};
+
+// The exit status: the test's, or STATUS_GUEST_FAILED (guest/host_run.h); what failed has been said.
+int vm_run(const struct vm_options *options, struct settings *settings);
