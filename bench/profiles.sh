@@ -31,15 +31,14 @@ floor "embedded, fixed cost in ms" "$(calculate "$(added embedded 2) * 1000")" "
 compile="gcc -O2 -std=gnu17 -I$bench/../src -DTRACELET_VERSION=\\\"0\\\" -c $bench/../src/read/perf_script.c $bench/../src/write/perfetto.c"
 compile="bash -c 'cd $scratch && for i in 1 2 3 4; do $compile; done'"
 compare "gcc" "plain=$compile" "embedded=$ours --profile embedded -- $compile"
-echo "  less the fixed cost:"
 floor "embedded, gcc over plain" "$(calculate "$(column embedded 2) / $(column plain 2)")" "<=" 1.05
 
 events="sched:sched_switch,sched:sched_waking,irq:irq_handler_entry,irq:irq_handler_exit,irq:softirq_entry"
 events+=",irq:softirq_exit,task:task_newtask,task:task_rename,sched:sched_process_exec,sched:sched_process_exit"
-events+=",page-faults:u,syscalls:sys_enter_mmap,syscalls:sys_enter_munmap,syscalls:sys_enter_brk,syscalls:sys_enter_mprotect"
+events+=",page-faults,syscalls:sys_enter_mmap,syscalls:sys_enter_munmap,syscalls:sys_enter_brk,syscalls:sys_enter_mprotect"
 pipe="taskset -c $(($(nproc) - 1)) perf bench sched pipe -l 200000"
 compare "sched pipe" "plain=$pipe" "embedded=$ours --profile embedded -- $pipe" \
-	"perf=perf record -q -a -o perf.data -e $events -e cpu-clock -F 999 -- $pipe"
+	"perf=perf record -q -a -c 1 -o perf.data -e $events -e cpu-clock/freq=999,call-graph=fp/ -- $pipe"
 floor "embedded, sched pipe, added CPU over perf record -a" \
 	"$(calculate "$(added embedded 3) / $(added perf 3)")" "<=" 0.5
 
