@@ -275,18 +275,20 @@ static __always_inline struct row_registers user_registers(struct bpf_perf_event
 	return saved_registers(task);
 }
 
-static __always_inline uint32_t walk_user_stack(struct walk *walk, uint32_t which, uint32_t kernel_frames) {
-	uint32_t frames = 0;
-	for (; frames < SAMPLE_MOST_FRAMES; frames++) {
+// How many frames there were is told in memory, too: in a register it would be another number, and for the
+// verifier another way through all that follows, for each depth at which a stack may end.
+static __always_inline void walk_user_stack(struct walk *walk, uint32_t which, uint32_t kernel_frames) {
+	volatile uint16_t *told = &walk->sample.user_frames;
+	for (uint32_t frames = 0; frames < SAMPLE_MOST_FRAMES; frames++) {
 		walk->addresses[(kernel_frames + frames) & (SAMPLE_ADDRESSES - 1)] = walk->registers.pc;
 		int result = step_up(frames, which);
+		*told = frames + 1;
 		if (result == ROW_FINISHED)
 			walk->sample.head.flags |= SAMPLE_STACK_COMPLETE;
 		if (result != ROW_STEPPED)
-			return frames + 1;
+			return;
 	}
 	walk->sample.head.flags |= SAMPLE_STACK_CUT;
-	return frames;
 }
 
 __attribute__((noinline)) int walk_callers(uint64_t pc, uint64_t stack, uint64_t frame, uint32_t which) {
@@ -387,15 +389,15 @@ static __always_inline void record_stack(void *context, uint32_t which, uint32_t
 					      .pid = pid,
 					      .period = period};
 	long bytes = bpf_get_stack(context, walk->addresses, SAMPLE_MOST_FRAMES * 8, 0);
-	uint32_t kernel_frames = bytes > 0 ? (bytes / 8) & 127 : 0, user_frames = 0;
+	uint32_t kernel_frames = bytes > 0 ? (bytes / 8) & 127 : 0;
 	if (begin->pc) {
 		walk->registers = *begin;
-		user_frames = walk_user_stack(walk, which, kernel_frames);
+		walk_user_stack(walk, which, kernel_frames);
 	} else {
-		user_frames = follow_frame_pointers(context, walk, kernel_frames);
+		walk->sample.user_frames = follow_frame_pointers(context, walk, kernel_frames);
 	}
 	walk->sample.kernel_frames = kernel_frames;
-	walk->sample.user_frames = user_frames;
+	uint32_t user_frames = *(volatile uint16_t *)&walk->sample.user_frames & 127;
 	uint32_t size = sizeof(walk->sample) + (kernel_frames + user_frames) * 8;
 	if (walk->unknown) {
 		size = add_copy(walk, begin);
