@@ -26,7 +26,7 @@ enum spool_block_type {
 	SPOOL_FORGOTTEN, // struct spool_lost: of the totals, what happened before this spool begins
 	SPOOL_CRASH,     // struct spool_crash, the stack as text, NUL
 	SPOOL_COUNTERS,  // struct spool_counters; of each event: name, NUL, unit, NUL, scale, NUL
-	SPOOL_COUNTER,   // struct spool_counter, its name, NUL
+	SPOOL_READING,   // struct spool_reading, its name, NUL
 };
 
 // A fact: the event whose overflow the samples are of. None: they are taken in time.
@@ -44,7 +44,7 @@ struct spool_counters {
 };
 
 // A number about a process that the tracer has read.
-struct spool_counter {
+struct spool_reading {
 	uint64_t time;
 	double value;
 	uint32_t pid, unused;

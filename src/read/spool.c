@@ -521,18 +521,18 @@ static int decode_crash_stack(struct decoder *decoder, struct cursor *in) {
 	return sink_push(decoder->sink, &event);
 }
 
-static int decode_counter(struct decoder *decoder, struct cursor *in) {
-	struct spool_counter counter;
-	cursor_copy(in, &counter, sizeof(counter));
+static int decode_reading(struct decoder *decoder, struct cursor *in) {
+	struct spool_reading reading;
+	cursor_copy(in, &reading, sizeof(reading));
 	const char *name = cursor_string(in);
-	if (in->failed || !is_task(counter.pid) || !is_time(counter.time))
+	if (in->failed || !is_task(reading.pid) || !is_time(reading.time))
 		return bad_record(decoder);
 	struct event event = {.kind = EVENT_MARK,
 			      .cpu = CPU_NONE,
-			      .time = counter.time,
-			      .tid = counter.pid,
-			      .pid = counter.pid,
-			      .mark = {.value = counter.value,
+			      .time = reading.time,
+			      .tid = reading.pid,
+			      .pid = reading.pid,
+			      .mark = {.value = reading.value,
 				       .name = strings_add(decoder->strings, name),
 				       .type = MARK_COUNTER}};
 	return sink_push(decoder->sink, &event);
@@ -544,7 +544,7 @@ static int (*const block_decoders[])(struct decoder *, struct cursor *) = {
 	[SPOOL_TASK] = decode_task,           [SPOOL_LOST] = decode_lost,
 	[SPOOL_FORGOTTEN] = decode_forgotten, [SPOOL_MAPPING] = decode_mapping,
 	[SPOOL_CRASH] = decode_crash_stack,   [SPOOL_COUNTERS] = decode_counters,
-	[SPOOL_COUNTER] = decode_counter,
+	[SPOOL_READING] = decode_reading,
 };
 
 static bool spool_probe(const uint8_t *head, size_t size) {

@@ -36,11 +36,11 @@ struct heap_watch *heap_watch_new(int heap) {
 
 static void tell(struct spool *spool, uint64_t now, uint32_t pid, const char *name, uint64_t value) {
 	struct {
-		struct spool_counter counter;
+		struct spool_reading reading;
 		char name[32];
-	} block = {.counter = {.time = now, .value = (double)value, .pid = pid}};
+	} block = {.reading = {.time = now, .value = (double)value, .pid = pid}};
 	strncpy(block.name, name, sizeof(block.name) - 1);
-	spool_append(spool, SPOOL_COUNTER, &block, sizeof(block.counter) + strlen(block.name) + 1);
+	spool_append(spool, SPOOL_READING, &block, sizeof(block.reading) + strlen(block.name) + 1);
 }
 
 // The test may have written any nonsense: what is told is a number.

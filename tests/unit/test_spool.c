@@ -313,7 +313,7 @@ static void test_an_unknown_block_is_skipped(void **state) {
 
 static void test_blocks_shorter_than_their_content_are_counted(void **state) {
 	static const uint32_t types[] = {SPOOL_BATCH, SPOOL_WATERMARK, SPOOL_CLOCK,  SPOOL_META,
-					 SPOOL_TASK,  SPOOL_LOST,      SPOOL_COUNTER};
+					 SPOOL_TASK,  SPOOL_LOST,      SPOOL_READING};
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		struct buffer spool = {0};
 		spool_begin(&spool, 1);
@@ -361,19 +361,19 @@ static void test_marks_are_read(void **state) {
 	buffer_free(&spool);
 }
 
-static void add_counter(struct buffer *spool, uint64_t time, uint32_t pid) {
+static void add_reading(struct buffer *spool, uint64_t time, uint32_t pid) {
 	struct {
-		struct spool_counter counter;
+		struct spool_reading reading;
 		char name[8];
 	} block = {{.time = time, .value = 2.5, .pid = pid}, "live"};
-	add_block(spool, SPOOL_COUNTER, &block, sizeof(block.counter) + 5);
+	add_block(spool, SPOOL_READING, &block, sizeof(block.reading) + 5);
 }
 
 static void test_numbers_about_a_process_are_marks_of_it(void **state) {
 	struct buffer spool = {0};
 	struct keeper keeper;
 	spool_begin(&spool, SAMPLE_START);
-	add_counter(&spool, SAMPLE_START + 7, 10);
+	add_reading(&spool, SAMPLE_START + 7, 10);
 	read_bytes(&keeper, &spool);
 	assert_string_equal(keeper.said, "");
 	const struct event *mark = nth(&keeper, EVENT_MARK, 0);
@@ -385,8 +385,8 @@ static void test_numbers_about_a_process_are_marks_of_it(void **state) {
 	assert_string_equal(TEXT(&keeper, mark->mark.name), "live");
 	keeper_free(&keeper);
 	spool.size = sizeof(struct spool_header);
-	add_counter(&spool, SAMPLE_START + 7, UINT32_MAX); // nobody's
-	add_counter(&spool, UINT64_MAX, 10);
+	add_reading(&spool, SAMPLE_START + 7, UINT32_MAX); // nobody's
+	add_reading(&spool, UINT64_MAX, 10);
 	assert_bad(&spool, "2 records could not be understood", 1);
 }
 
