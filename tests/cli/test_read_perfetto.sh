@@ -26,6 +26,7 @@ good=$(pwd)
 #  - names that nobody needs: of the end of a test case;
 #  - slices that nobody ended end with their thread, and ends of slices that never began are left out;
 #  - which thread told a counter: it is its process';
+#  - the priority of who leaves: it is the one with which he came, and may have changed meanwhile;
 #  - the beginning of an interrupt that was under way when the trace began.
 #  - where a switch of a CPU is missing (some kernels keep some to themselves): who left it then; the
 #    time before it belongs to the pseudo task "(events lost)".
@@ -45,7 +46,7 @@ def switched($mine; $current):
 def same($mine; $current):
 	if .event == "mapping" or (.event == "switch" and (.fields.next_tid | pseudo)) then null
 	elif .provider == "sample" then .fields |= {weight}
-	elif .event == "switch" then switched($mine; $current)
+	elif .event == "switch" then switched($mine; $current) | .fields.priority = 0
 	elif .event == "mark" and .fields.type == "counter" then .tid = .pid
 	elif .event == "mark" and .fields.type == "test end" then del(.fields.text)
 	elif .event == "mark" and .fields.type == "slice end" then null
