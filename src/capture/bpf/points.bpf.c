@@ -14,7 +14,7 @@ struct pt_regs___x86 {
 	uint64_t di, si, dx, r10, orig_ax;
 } KERNEL_TYPE;
 
-struct pt_regs___arm64 {
+struct pt_regs___arm64_calls {
 	uint64_t regs[31];
 	int32_t syscallno;
 } KERNEL_TYPE;
@@ -160,7 +160,7 @@ int on_sys_enter(uint64_t *context) {
 	union any_record record = begin(POINT_SYS_ENTER);
 	record.point.small = id;
 #ifdef __TARGET_ARCH_arm64
-	struct pt_regs___arm64 *registers = (void *)context[0];
+	struct pt_regs___arm64_calls *registers = (void *)context[0];
 	for (int i = 0; i < POINT_VALUES; i++)
 		record.point.values[i] = registers->regs[i];
 #else
@@ -178,7 +178,7 @@ int on_sys_enter(uint64_t *context) {
 SEC("tp_btf/sys_exit")
 int on_sys_exit(uint64_t *context) {
 #ifdef __TARGET_ARCH_arm64
-	uint64_t id = (uint32_t)((struct pt_regs___arm64 *)context[0])->syscallno;
+	uint64_t id = (uint32_t)((struct pt_regs___arm64_calls *)context[0])->syscallno;
 #else
 	uint64_t id = ((struct pt_regs___x86 *)context[0])->orig_ax;
 #endif
