@@ -25,7 +25,8 @@ calculate() {
 
 # floor DESCRIPTION VALUE OPERATOR LIMIT
 floor() {
-	if awk "BEGIN { exit !($2 $3 $4) }"; then
+	# Not a number is no result.
+	if [[ $2 =~ ^-?[0-9] ]] && awk "BEGIN { exit !($2 $3 $4) }"; then
 		echo "ok    $1: $2 ($3 $4)"
 	else
 		echo "MISS  $1: $2 (floor: $3 $4)"

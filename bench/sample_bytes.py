@@ -6,7 +6,7 @@ import struct
 import sys
 
 BLOCK_BATCH, RECORD_SAMPLE, STACK_COPIED = 1, 12, 8
-BATCH_HEADER = 40
+BATCH_HEADER = 32
 
 with open(sys.argv[1], "rb") as file:
     data = file.read()

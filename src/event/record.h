@@ -67,13 +67,13 @@ enum { RECORD_NAME_SIZE = 16 }; // the kernel's TASK_COMM_LEN
 struct batch {
 	uint64_t base; // time of the first record, nanoseconds of CLOCK_BOOTTIME
 	uint32_t cpu;
-	uint32_t size;                      // bytes of records behind this header
-	uint32_t lost[RECORD_SOURCE_COUNT]; // since the batch before, on this CPU
-	uint32_t sequence;                  // of batches of this CPU; nested ones have 0
+	uint32_t size;        // bytes of records behind this header
+	uint32_t lost;        // of one source on this CPU; the next batch tells of the next one
+	uint32_t lost_source; // that one
+	uint32_t sequence;    // of batches of this CPU; nested ones have 0
 	uint32_t unused;
 };
-_Static_assert(sizeof(struct batch) == 24 + 4 * RECORD_SOURCE_COUNT,
-	       "an unused word more or less: no hidden padding");
+_Static_assert(sizeof(struct batch) == 32, "no hidden padding");
 
 struct record {
 	uint32_t delta; // nanoseconds since the batch's base

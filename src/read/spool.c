@@ -378,8 +378,8 @@ static int decode_batch(struct decoder *decoder, struct cursor *in) {
 	if (records.failed || !cpu_is_good || !is_time(batch.base) || !is_time(batch.base + UINT32_MAX))
 		return bad_record(decoder);
 	int error = 0;
-	for (int source = 0; !error && source < RECORD_SOURCE_COUNT; source++)
-		error = push_lost(decoder, batch.base, batch.cpu, source, batch.lost[source]);
+	if (batch.lost_source < RECORD_SOURCE_COUNT)
+		error = push_lost(decoder, batch.base, batch.cpu, (int)batch.lost_source, batch.lost);
 	while (!error && cursor_left(&records)) {
 		struct record head;
 		cursor_copy(&records, &head, sizeof(head));

@@ -65,8 +65,9 @@ static inline void batch_end(struct buffer *spool, size_t mark) {
 }
 
 static inline void batch_lost(struct buffer *spool, size_t mark, unsigned source, uint32_t count) {
-	size_t lost = offsetof(struct batch, lost) + source * sizeof(uint32_t);
-	memcpy(spool->data + mark + sizeof(struct spool_block) + lost, &count, 4);
+	uint8_t *batch = spool->data + mark + sizeof(struct spool_block);
+	memcpy(batch + offsetof(struct batch, lost), &count, 4);
+	memcpy(batch + offsetof(struct batch, lost_source), &source, 4);
 }
 
 static inline void record_append(struct buffer *spool, struct record head, const void *record) {

@@ -45,20 +45,23 @@ __attribute__((noinline)) int lane_flush(struct lane *lane, uint32_t slot) {
 		return 0;
 	lane->batch.cpu = bpf_get_smp_processor_id();
 	lane->batch.sequence = ++lane->sequence;
-	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
-		lane->batch.lost[source] = lane->lost[source];
+	uint32_t turn = lane->sequence % RECORD_SOURCE_COUNT; // each batch tells of another source
+	if (turn >= RECORD_SOURCE_COUNT)
+		return 0;
+	lane->batch.lost_source = turn;
+	lane->batch.lost = lane->lost[turn];
 	uint64_t waiting = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
 	uint64_t wake = waiting >= session->wakeup_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
-	long dropped = bpf_ringbuf_output(ring, &lane->batch, sizeof(struct batch) + size, wake);
-	for (int source = 0; source < RECORD_SOURCE_COUNT; source++) {
-		if (dropped) {
+	if (!bpf_ringbuf_output(ring, &lane->batch, sizeof(struct batch) + size, wake)) {
+		if (lane->batch.lost)
+			__sync_fetch_and_add(&lane->lost[turn], -lane->batch.lost);
+	} else {
+		for (int source = 0; source < RECORD_SOURCE_COUNT; source++) {
 			__sync_fetch_and_add(&session->lost[source], lane->counts[source]);
 			__sync_fetch_and_add(&lane->lost[source], lane->counts[source]);
-		} else {
-			__sync_fetch_and_add(&lane->lost[source], -lane->batch.lost[source]);
 		}
-		lane->counts[source] = 0;
 	}
+	__builtin_memset(lane->counts, 0, sizeof(lane->counts));
 	lane->batch.size = 0;
 	return 0;
 }

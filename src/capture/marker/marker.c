@@ -255,7 +255,8 @@ static void tell_losses(struct marker *marker, struct spool *spool) {
 	if (lost <= marker->lost_told)
 		return;
 	struct batch head = {.base = clock_boot_now(), .cpu = BATCH_NO_CPU};
-	head.lost[RECORD_SOURCE_MARKER] = (uint32_t)MIN(lost - marker->lost_told, UINT32_MAX);
+	head.lost = (uint32_t)MIN(lost - marker->lost_told, UINT32_MAX);
+	head.lost_source = RECORD_SOURCE_MARKER;
 	marker->lost_told = lost;
 	spool_append(spool, SPOOL_BATCH, &head, sizeof(head));
 }

@@ -148,7 +148,8 @@ static void flush_batch(struct capture *capture, struct spool *spool, uint32_t c
 	if (!capture->batch.size)
 		buffer_append(&capture->batch, &head, sizeof(head));
 	head.size = (uint32_t)(capture->batch.size - sizeof(head));
-	head.lost[RECORD_SOURCE_SCHED] = capture->lost_here;
+	head.lost = capture->lost_here;
+	head.lost_source = RECORD_SOURCE_SCHED;
 	memcpy(capture->batch.data, &head, sizeof(head));
 	spool_append(spool, SPOOL_BATCH, capture->batch.data, capture->batch.size);
 	capture->batch.size = 0;
