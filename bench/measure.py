@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """measure.py ROUNDS NAME=COMMAND...: runs each command in turn, ROUNDS times over,
-and prints a line per name: NAME WALL CPU RSS NUMBER, the medians of the wall time
-and of the CPU time in seconds, the largest resident size in kB, and the median of
-the last number the command printed on a line with "usecs/op" (or 0).
+and prints a line per name: NAME WALL CPU RSS NUMBER LEAST, the medians of the wall time
+and of the CPU time in seconds, the largest resident size in kB, and of the last number
+the command printed on a line with "usecs/op" (or 0) the median and the least: what others
+do to a machine makes times longer, never shorter.
 
 The CPU time is that of all processes the command left behind too: orphans (a
 tracer that ends after its test) come to us and are waited for.
@@ -48,7 +49,7 @@ def main():
             results[name].append(measure(command))
     for name, values in results.items():
         wall, cpu, largest, number = zip(*values)
-        print(name, f"{statistics.median(wall):.6f} {statistics.median(cpu):.6f} {max(largest)} {statistics.median(number):.6f}")
+        print(name, f"{statistics.median(wall):.6f} {statistics.median(cpu):.6f} {max(largest)} {statistics.median(number):.6f} {min(number):.6f}")
 
 
 main()
