@@ -407,89 +407,91 @@ static void assert_metric(const struct metrics *metrics, const char *name, struc
 }
 
 // Each slot is one of the four, so that they make a hundred percent.
+static struct core top_down_cores[] = {
+	{"AuthenticAMD-25-17", // 6000 slots
+	 {{"zen-cycles", 1000},
+	  {"zen-slots-frontend", 1200},
+	  {"zen-slots-backend", 1800},
+	  {"zen-ops-dispatched", 3000},
+	  {"zen-ops-retired", 2400}},
+	 20,
+	 30,
+	 10,
+	 40},
+	{"AuthenticAMD-26-2", // 8000
+	 {{"zen-cycles", 1000},
+	  {"zen-slots-frontend", 1600},
+	  {"zen-slots-backend", 2400},
+	  {"zen-ops-dispatched", 4000},
+	  {"zen-ops-retired", 3200}},
+	 20,
+	 30,
+	 10,
+	 40},
+	{"GenuineIntel-6-143", // the core tells shares
+	 {{"slots", 6000},
+	  {"topdown-fe-bound", 51},
+	  {"topdown-be-bound", 102},
+	  {"topdown-bad-spec", 51},
+	  {"topdown-retiring", 51}},
+	 20,
+	 40,
+	 20,
+	 20},
+	{"GenuineIntel-6-85", // 4000
+	 {{"skl-cycles", 1000},
+	  {"skl-slots-frontend", 800},
+	  {"skl-ops-issued", 1800},
+	  {"skl-ops-retired", 1600},
+	  {"skl-recovery", 50}},
+	 20,
+	 30,
+	 10,
+	 40},
+	{"arm-0x41-0xd40", // 8000, of which 4000 had an op, and a fifth of those was in vain
+	 {{"arm-cycles", 1000},
+	  {"arm-stall-slot", 4000},
+	  {"arm-stall-slot-frontend", 1600},
+	  {"arm-stall-slot-backend", 2400},
+	  {"arm-op-spec", 4000},
+	  {"arm-op-retired", 3200}},
+	 20,
+	 30,
+	 10,
+	 40},
+	{"arm-0x41-0xd49", // 5000
+	 {{"arm-cycles", 1000},
+	  {"arm-stall-slot", 2500},
+	  {"arm-stall-slot-frontend", 1000},
+	  {"arm-stall-slot-backend", 1500},
+	  {"arm-op-spec", 2500},
+	  {"arm-op-retired", 2000}},
+	 20,
+	 30,
+	 10,
+	 40},
+	{"arm-0x41-0xd4f", // 8000
+	 {{"arm-cycles", 1000},
+	  {"arm-stall-slot", 4000},
+	  {"arm-stall-slot-frontend", 1600},
+	  {"arm-stall-slot-backend", 2400},
+	  {"arm-op-spec", 4000},
+	  {"arm-op-retired", 3200}},
+	 20,
+	 30,
+	 10,
+	 40},
+};
+
 static void test_top_down_shares_the_slots(void **state) {
-	static struct core cores[] = {
-		{"AuthenticAMD-25-17", // 6000 slots
-		 {{"zen-cycles", 1000},
-		  {"zen-slots-frontend", 1200},
-		  {"zen-slots-backend", 1800},
-		  {"zen-ops-dispatched", 3000},
-		  {"zen-ops-retired", 2400}},
-		 20,
-		 30,
-		 10,
-		 40},
-		{"AuthenticAMD-26-2", // 8000
-		 {{"zen-cycles", 1000},
-		  {"zen-slots-frontend", 1600},
-		  {"zen-slots-backend", 2400},
-		  {"zen-ops-dispatched", 4000},
-		  {"zen-ops-retired", 3200}},
-		 20,
-		 30,
-		 10,
-		 40},
-		{"GenuineIntel-6-143", // the core tells shares
-		 {{"slots", 6000},
-		  {"topdown-fe-bound", 51},
-		  {"topdown-be-bound", 102},
-		  {"topdown-bad-spec", 51},
-		  {"topdown-retiring", 51}},
-		 20,
-		 40,
-		 20,
-		 20},
-		{"GenuineIntel-6-85", // 4000
-		 {{"skl-cycles", 1000},
-		  {"skl-slots-frontend", 800},
-		  {"skl-ops-issued", 1800},
-		  {"skl-ops-retired", 1600},
-		  {"skl-recovery", 50}},
-		 20,
-		 30,
-		 10,
-		 40},
-		{"arm-0x41-0xd40", // 8000, of which 4000 had an op, and a fifth of those was in vain
-		 {{"arm-cycles", 1000},
-		  {"arm-stall-slot", 4000},
-		  {"arm-stall-slot-frontend", 1600},
-		  {"arm-stall-slot-backend", 2400},
-		  {"arm-op-spec", 4000},
-		  {"arm-op-retired", 3200}},
-		 20,
-		 30,
-		 10,
-		 40},
-		{"arm-0x41-0xd49", // 5000
-		 {{"arm-cycles", 1000},
-		  {"arm-stall-slot", 2500},
-		  {"arm-stall-slot-frontend", 1000},
-		  {"arm-stall-slot-backend", 1500},
-		  {"arm-op-spec", 2500},
-		  {"arm-op-retired", 2000}},
-		 20,
-		 30,
-		 10,
-		 40},
-		{"arm-0x41-0xd4f", // 8000
-		 {{"arm-cycles", 1000},
-		  {"arm-stall-slot", 4000},
-		  {"arm-stall-slot-frontend", 1600},
-		  {"arm-stall-slot-backend", 2400},
-		  {"arm-op-spec", 4000},
-		  {"arm-op-retired", 3200}},
-		 20,
-		 30,
-		 10,
-		 40},
-	};
-	for (size_t i = 0; i < ARRAY_SIZE(cores); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(top_down_cores); i++) {
+		struct core *core = &top_down_cores[i];
 		struct metrics metrics;
-		metrics_load(&metrics, cores[i].cpu);
-		assert_metric(&metrics, "frontend_bound", &cores[i], cores[i].frontend);
-		assert_metric(&metrics, "backend_bound", &cores[i], cores[i].backend);
-		assert_metric(&metrics, "bad_speculation", &cores[i], cores[i].bad);
-		assert_metric(&metrics, "retiring", &cores[i], cores[i].retiring);
+		metrics_load(&metrics, core->cpu);
+		assert_metric(&metrics, "frontend_bound", core, core->frontend);
+		assert_metric(&metrics, "backend_bound", core, core->backend);
+		assert_metric(&metrics, "bad_speculation", core, core->bad);
+		assert_metric(&metrics, "retiring", core, core->retiring);
 		metrics_free(&metrics);
 	}
 }
