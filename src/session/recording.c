@@ -98,14 +98,13 @@ static void open_marker(struct recording *recording) {
 
 void recording_open(struct recording *recording) {
 	recording->wait = -1;
+	// While programs are loaded. A flight recorder is on for long, and has no memory to spare.
+	if (settings_sampled(recording->settings) && recording->settings->type != RECORD_TO_MEMORY)
+		kernel_symbols_prepare();
 	if (open_capture(recording) == 0 && open_spool(recording) != 0) {
 		recording->backend->close(recording->capture);
 		recording->backend = NULL;
 	}
-	// Now that our programs are among them. A flight recorder is on for long, and has no memory to spare.
-	if (recording->backend && settings_sampled(recording->settings) &&
-	    recording->settings->type != RECORD_TO_MEMORY)
-		kernel_symbols_prepare();
 	if (recording->backend && recording->marks >= 0)
 		open_marker(recording);
 }

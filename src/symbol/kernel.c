@@ -5,8 +5,11 @@
 #include "base/file.h"
 
 #include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 void kernel_build_id(char text[41]) {
 	struct input notes;
@@ -33,57 +36,101 @@ static int compare_addresses(const void *left, const void *right) {
 	return a->address < b->address ? -1 : a->address > b->address;
 }
 
-// "ffffffff81000000 T _text\t[module]", only code.
-static bool parse_line(char *line, struct elf_symbol *symbol) {
-	char *end;
-	symbol->address = strtoull(line, &end, 16);
-	if (end == line || end[0] != ' ' || !end[1] || end[2] != ' ' || !strchr("tTwW", end[1]))
+// By hand: there are a hundred thousand of them, and strtoull() takes ten times as long.
+static char *parse_address(char *text, uint64_t *address) {
+	char *digit = text;
+	uint64_t value = 0;
+	for (;; digit++) {
+		unsigned number = (unsigned)*digit - '0', letter = ((unsigned)*digit | 0x20) - 'a';
+		if (number > 9 && letter > 5)
+			break;
+		value = value << 4 | (number <= 9 ? number : letter + 10);
+	}
+	*address = value;
+	return digit == text ? NULL : digit;
+}
+
+// "ffffffff81000000 T _text\t[module]", only code. The line ends with a NUL, its name will, too.
+static bool parse_line(char *line, char *line_end, struct elf_symbol *symbol) {
+	char *end = parse_address(line, &symbol->address);
+	if (!end || line_end - end < 4 || end[0] != ' ' || end[2] != ' ' || !strchr("tTwW", end[1]))
 		return false;
 	char *name = end + 3;
-	char *module = strchr(name, '\t');
+	char *module = memchr(name, '\t', (size_t)(line_end - name));
 	if (module)
 		*module = 0;
 	symbol->name = name;
 	return *name != 0;
 }
 
-static struct kernel_symbols *read_symbols(void) {
-	struct input file;
-	if (input_open(&file, "/proc/kallsyms"))
-		return NULL;
+// The kernel's own are in order, modules and what was added follow: those find their places.
+static void sort_symbols(struct elf_symbol *symbols, size_t count) {
+	size_t sorted = 1;
+	while (sorted < count && symbols[sorted - 1].address <= symbols[sorted].address)
+		sorted++;
+	if (sorted >= count)
+		return;
+	size_t left = sorted, right = count - sorted, to = count;
+	struct elf_symbol *rest = memory_alloc(right * sizeof(*rest));
+	memcpy(rest, symbols + sorted, right * sizeof(*rest));
+	qsort(rest, right, sizeof(*rest), compare_addresses);
+	while (right)
+		symbols[--to] = left && symbols[left - 1].address > rest[right - 1].address ? symbols[--left]
+											    : rest[--right];
+	free(rest);
+}
+
+struct kernel_symbols *kernel_symbols_parse(struct buffer *text) {
+	enum { LINE = 40 }; // about
 	struct kernel_symbols *kernel = memory_alloc(sizeof(*kernel));
 	ARRAY(struct elf_symbol) symbols = {0};
-	kernel->text = memory_alloc(file.size + 1);
-	memcpy(kernel->text, file.data, file.size);
-	input_close(&file);
-	char *save = NULL;
-	for (char *line = strtok_r(kernel->text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+	array_reserve(&symbols, text->size / LINE + 1);
+	*buffer_room(text, 1) = 0;
+	char *line = (char *)text->data, *end = line + text->size, *next;
+	for (; line < end; line = next + 1) {
 		struct elf_symbol symbol = {0};
-		if (!parse_line(line, &symbol))
+		next = memchr(line, '\n', (size_t)(end - line));
+		if (!next)
+			next = end;
+		*next = 0;
+		if (!parse_line(line, next, &symbol))
 			continue;
-		if (strcmp(symbol.name, "_text") == 0)
+		if (!kernel->text_address && strcmp(symbol.name, "_text") == 0)
 			kernel->text_address = symbol.address;
 		array_push(&symbols, symbol);
 	}
 	kernel->symbols = symbols.items;
 	kernel->count = symbols.count;
+	kernel->text = (char *)text->data;
+	*text = (struct buffer){0};
 	if (!kernel->text_address) {
 		kernel_symbols_close(kernel);
 		return NULL;
 	}
-	// Those of the kernel itself are in order.
-	size_t sorted = 1;
-	while (sorted < kernel->count &&
-	       kernel->symbols[sorted - 1].address <= kernel->symbols[sorted].address)
-		sorted++;
-	if (sorted < kernel->count)
-		qsort(kernel->symbols, kernel->count, sizeof(*kernel->symbols), compare_addresses);
+	sort_symbols(kernel->symbols, kernel->count);
 	kernel_build_id(kernel->build_id);
 	return kernel;
 }
 
+static struct kernel_symbols *read_symbols(void) {
+	enum { USUAL_SIZE = 8 << 20, PIECE = 1 << 16 };
+	struct buffer text = {0};
+	int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	buffer_room(&text, USUAL_SIZE);
+	ssize_t got;
+	while ((got = read(fd, buffer_room(&text, PIECE), PIECE)) > 0 || (got < 0 && errno == EINTR))
+		text.size += got > 0 ? (size_t)got : 0;
+	close(fd);
+	return kernel_symbols_parse(&text);
+}
+
+// ---- ahead of time ----
+
 static pthread_t reader;
 static bool reading;
+static ARRAY(struct elf_symbol) added; // meanwhile
 
 static void *read_ahead(void *unused) {
 	return read_symbols();
@@ -94,12 +141,32 @@ void kernel_symbols_prepare(void) {
 		reading = pthread_create(&reader, NULL, read_ahead, NULL) == 0;
 }
 
+void kernel_symbols_add(uint64_t address, const char *name) {
+	if (reading)
+		array_push(&added, (struct elf_symbol){.address = address, .name = memory_string(name)});
+}
+
+// Their names live as long as the process: there are a few dozen.
+static void take_added(struct kernel_symbols *kernel) {
+	size_t count = kernel->count + added.count;
+	if (!added.count)
+		return;
+	kernel->symbols = memory_resize_items(kernel->symbols, count, sizeof(*kernel->symbols));
+	memcpy(kernel->symbols + kernel->count, added.items, added.count * sizeof(*added.items));
+	kernel->count = count;
+	array_free(&added);
+	sort_symbols(kernel->symbols, kernel->count);
+}
+
 struct kernel_symbols *kernel_symbols_open(void) {
 	void *read = NULL;
 	if (!reading)
 		return read_symbols();
 	reading = false;
-	return pthread_join(reader, &read) ? read_symbols() : read;
+	struct kernel_symbols *kernel = pthread_join(reader, &read) ? read_symbols() : read;
+	if (kernel)
+		take_added(kernel);
+	return kernel;
 }
 
 struct elf_symbol *kernel_symbol_at(const struct kernel_symbols *kernel, uint64_t address) {

@@ -163,6 +163,9 @@ check "or the parent, which waits" test "$(share ';without_exec;.*wait')" -ge 80
 check_match "top tells which" 'samples of off-cpu' <("$TRACELET" top --event-filter off-cpu "$spool")
 check "two flame graphs" test -s "${spool%.spool}.svg" -a -s "${spool%.spool}.off-cpu.svg"
 
+run "$TRACELET" run -q --sample --profile system-calls --name ours -- dd if=/dev/zero of=/dev/null bs=1 count=300000
+check_match "our own programs are known by name" 'bpf_prog_[0-9a-f]{16}_(on_sys_enter|on_sys_exit|emit)[; ]' <("$TRACELET" fold tracelet-out/ours_*.pb)
+
 # ---- how many, and of whom ----
 
 check "about one for each millisecond of 150" test "$samples" -gt 100 -a "$samples" -lt 220

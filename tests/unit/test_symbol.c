@@ -4,6 +4,7 @@
 #include "event/tables.h"
 #include "symbol/demangle.h"
 #include "symbol/elf.h"
+#include "symbol/kernel.h"
 #include "symbol/symbolizer.h"
 #include "symbol/unwind.h"
 
@@ -376,8 +377,54 @@ static void test_a_program_s_entry_is_outermost(void **state) {
 }
 #endif
 
+static const char *kernel_name(const struct kernel_symbols *kernel, uint64_t address) {
+	const struct elf_symbol *symbol = kernel_symbol_at(kernel, address);
+	return symbol ? symbol->name : "";
+}
+
+// The kernel's own are in order; modules are not, and may be below or between them.
+static void test_symbols_of_a_kernel(void **state) {
+	static const char lines[] = "0000000000000000 D per_cpu\n"
+				    "ffffffff81000000 T _text\n"
+				    "ffffffff81000100 t one\n"
+				    "ffffffff81000200 W two\n"
+				    "ffffffff81000280 D a_variable\n"
+				    "garbage\n"
+				    "\n"
+				    "ffffffff81000300 T \n"
+				    "ffffffffc0002000 t later\t[module]\n"
+				    "ffffffffc0001000 t earlier\t[module]\n"
+				    "FFFFFFFF81000180 t between\t[bpf]\n"
+				    "ffffffff80000000 t below\t[bpf]"; // cut short
+	struct buffer text = {0};
+	buffer_append(&text, lines, sizeof(lines) - 1);
+	struct kernel_symbols *kernel = kernel_symbols_parse(&text);
+	assert_non_null(kernel);
+	assert_int_equal(kernel->count, 7);
+	assert_true(kernel->text_address == 0xffffffff81000000);
+	assert_string_equal(kernel_name(kernel, 0xffffffff7fffffff), "");
+	assert_string_equal(kernel_name(kernel, 0xffffffff80000000), "below");
+	assert_string_equal(kernel_name(kernel, 0xffffffff81000001), "_text");
+	assert_string_equal(kernel_name(kernel, 0xffffffff8100017f), "one");
+	assert_string_equal(kernel_name(kernel, 0xffffffff81000180), "between");
+	assert_string_equal(kernel_name(kernel, 0xffffffff81000290), "two");
+	assert_string_equal(kernel_name(kernel, 0xffffffffc0001fff), "earlier");
+	assert_string_equal(kernel_name(kernel, UINT64_MAX), "later");
+	kernel_symbols_close(kernel);
+}
+
+static void test_hidden_addresses_are_no_symbols(void **state) {
+	static const char lines[] = "0000000000000000 T _text\n0000000000000000 t one\n";
+	struct buffer text = {0};
+	buffer_append(&text, lines, sizeof(lines) - 1);
+	assert_null(kernel_symbols_parse(&text));
+	assert_null(kernel_symbols_parse(&text)); // and nothing is none
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_symbols_of_a_kernel),
+		cmocka_unit_test(test_hidden_addresses_are_no_symbols),
 		cmocka_unit_test(test_names_of_each_language),
 		cmocka_unit_test(test_other_names_are_left_alone),
 		cmocka_unit_test(test_a_name_without_end_is_refused),

@@ -11,6 +11,7 @@
 #include "capture/bpf/heap.h"
 #include "capture/bpf/lane.h"
 #include "capture/bpf/points.h"
+#include "capture/bpf/program_names.h"
 #include "capture/bpf/sample_event.h"
 #include "capture/bpf/sampling.h"
 #include "capture/capture.h"
@@ -289,7 +290,7 @@ static void bpf_close(struct capture *capture) {
 	array_free(&capture->crashes.list);
 	if (capture->placing)
 		pthread_join(capture->ring_placer, NULL);
-	sampling_stop(capture->sampling, NULL);
+	sampling_free(capture->sampling);
 	points_detach(&capture->points);
 	cpu_counters_close(capture->counters);
 	sample_event_free(&capture->overflow);
@@ -393,6 +394,8 @@ static int bpf_open(const struct capture_options *options, struct capture **resu
 		bpf_close(capture);
 		return error;
 	}
+	if (capture->sampled)
+		program_names_tell(capture->programs->obj);
 	capture->slot->wakeup_bytes = (uint32_t)(ring / 4);
 	capture->statistics.fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	capture->statistics.available = capture->statistics.fd >= 0;
@@ -554,7 +557,6 @@ static void bpf_sync(struct capture *capture, struct spool *spool) {
 static void bpf_stop(struct capture *capture, struct spool *spool, struct capture_totals *totals) {
 	__atomic_store_n(&capture->slot->recording, 0, __ATOMIC_SEQ_CST);
 	sampling_stop(capture->sampling, spool);
-	capture->sampling = NULL;
 	bpf_sync(capture, spool);
 	cpu_counters_close(capture->counters);
 	capture->counters = NULL;

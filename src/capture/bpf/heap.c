@@ -257,7 +257,7 @@ void heap_probes_close(struct heap_probes *watch) {
 	heap_probes_end(watch);
 	array_free(&watch->links);
 	array_free(&watch->multi_links);
-	sampling_stop(watch->sampling, NULL);
+	sampling_free(watch->sampling);
 	ring_buffer__free(watch->ring);
 	tracelet__destroy(watch->programs);
 	free(watch);

@@ -80,6 +80,7 @@ struct sampling {
 	struct ring_buffer *looks; // the programs ask it to, too
 	bool asked;                // by them
 	bool ending, settled;      // settled: has looked around
+	bool over;                 // all has been handed over
 	pthread_mutex_t lock;
 	struct buffer collected; // spool blocks, under the lock
 	uint64_t until;          // all mappings before this time are there; under the lock
@@ -644,7 +645,7 @@ int sampling_start(struct sampling **result, struct tracelet *programs,
 	if (!error && options->frequency)
 		error = open_samples(sampling, options);
 	if (error) {
-		sampling_stop(sampling, NULL);
+		sampling_free(sampling);
 		return error;
 	}
 	*result = sampling;
@@ -657,7 +658,7 @@ bool sampling_is_settled(struct sampling *sampling) {
 }
 
 uint64_t sampling_collect(struct sampling *sampling, struct spool *spool) {
-	if (!sampling)
+	if (!sampling || sampling->over)
 		return UINT64_MAX;
 	pthread_mutex_lock(&sampling->lock);
 	struct cursor in = cursor_of(sampling->collected.data, sampling->collected.size);
@@ -675,16 +676,25 @@ uint64_t sampling_collect(struct sampling *sampling, struct spool *spool) {
 }
 
 void sampling_stop(struct sampling *sampling, struct spool *spool) {
-	if (!sampling)
+	if (!sampling || sampling->over)
 		return;
 	for (size_t i = 0; i < sampling->links.count; i++)
 		bpf_link__destroy(sampling->links.items[i]);
+	if (sampling->maker)
+		table_maker_end(sampling->maker);
 	__atomic_store_n(&sampling->ending, true, __ATOMIC_RELEASE);
 	if (sampling->running && ask_thread(sampling))
 		pthread_join(sampling->thread, NULL);
-	table_maker_stop(sampling->maker);
 	if (spool)
 		sampling_collect(sampling, spool);
+	sampling->over = true;
+}
+
+void sampling_free(struct sampling *sampling) {
+	if (!sampling)
+		return;
+	sampling_stop(sampling, NULL);
+	table_maker_stop(sampling->maker);
 	for (size_t i = 0; i < sampling->rings.count; i++)
 		perf_ring_close(&sampling->rings.items[i]);
 	for (size_t i = 0; i < sampling->files.count; i++)

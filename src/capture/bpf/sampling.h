@@ -32,5 +32,7 @@ bool sampling_is_settled(struct sampling *sampling);
 
 // Hands over the mappings that have been seen. Returns the time before which there are no others.
 uint64_t sampling_collect(struct sampling *sampling, struct spool *spool);
-// Hands over the rest, and frees. Both may be NULL.
+// No more samples; hands over the rest. Both may be NULL.
 void sampling_stop(struct sampling *sampling, struct spool *spool);
+// Waits for what nobody needs any more, tables that are on their way into the kernel: 10 ms and more.
+void sampling_free(struct sampling *sampling);

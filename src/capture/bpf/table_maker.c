@@ -228,13 +228,17 @@ bool table_maker_is_idle(struct table_maker *maker) {
 	return idle && placer_is_idle(&maker->placer);
 }
 
-void table_maker_stop(struct table_maker *maker) {
-	if (!maker)
-		return;
+void table_maker_end(struct table_maker *maker) {
 	pthread_mutex_lock(&maker->lock);
 	maker->ending = true;
 	pthread_cond_signal(&maker->wake);
 	pthread_mutex_unlock(&maker->lock);
+}
+
+void table_maker_stop(struct table_maker *maker) {
+	if (!maker)
+		return;
+	table_maker_end(maker);
 	if (maker->running)
 		pthread_join(maker->thread, NULL);
 	placer_stop(&maker->placer);

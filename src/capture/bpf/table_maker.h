@@ -18,4 +18,5 @@ int table_maker_start(struct table_maker **maker, struct tracelet *programs); //
 void table_maker_add(struct table_maker *maker, uint32_t file, struct elf_object *object, uint64_t base);
 
 bool table_maker_is_idle(struct table_maker *maker); // all tables that were asked for are there
-void table_maker_stop(struct table_maker *maker);    // what has not been begun is left out
+void table_maker_end(struct table_maker *maker);     // what has not been begun is left out
+void table_maker_stop(struct table_maker *maker);    // the same, waits for the rest, and frees
