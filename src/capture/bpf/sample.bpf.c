@@ -15,7 +15,7 @@ enum { IS_EXITING = 0x00000004, IS_KERNEL_THREAD = 0x00200000 };
 const volatile bool sample_cycles = false; // else the CPU's clock
 const volatile uint32_t call_graph = CALL_GRAPH_AUTO;
 
-extern const volatile bool switch_has_state;
+extern const volatile bool switch_has_state, has_loop;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -120,6 +120,14 @@ __attribute__((noinline)) int find_mapping(uint64_t pc, uint32_t which) {
 	return 1;
 }
 
+// `step` if a row's address is not above the one that is looked for, else 0: without a branch, as the
+// verifier goes both ways at each. The compiler is not to see that this is a comparison.
+static __always_inline uint32_t step_if_not_above(uint32_t row, uint32_t pc, uint32_t step) {
+	uint64_t difference = (uint64_t)row - pc - 1;
+	asm volatile("" : "+r"(difference));
+	return (uint32_t)(difference >> 63) * step;
+}
+
 // The row of that mapping's file for an address. 0: found.
 __attribute__((noinline)) int find_row(uint64_t address, uint32_t which) {
 	struct walk *walk = walk_of(which);
@@ -150,29 +158,17 @@ __attribute__((noinline)) int find_row(uint64_t address, uint32_t which) {
 	page = bpf_map_lookup_elem(pages, &index);
 	if (!page)
 		return 1;
-	walk->low = 0;
-	walk->high = UNWIND_PAGE_STARTS;
-	for (int step = 0; step < 9; step++) {
-		uint32_t middle = ((walk->low + walk->high) / 2) & (UNWIND_PAGE_STARTS - 1);
-		if (page->starts[middle] <= pc)
-			walk->low = middle;
-		else
-			walk->high = middle;
-	}
-	index = size->index_pages + index * UNWIND_PAGE_STARTS + walk->low;
+	uint32_t at = 0;
+	for (uint32_t step = UNWIND_PAGE_STARTS / 2; step; step /= 2)
+		at += step_if_not_above(page->starts[(at + step) & (UNWIND_PAGE_STARTS - 1)], pc, step);
+	index = size->index_pages + index * UNWIND_PAGE_STARTS + at;
 	page = bpf_map_lookup_elem(pages, &index);
 	if (!page)
 		return 1;
-	walk->low = 0;
-	walk->high = UNWIND_PAGE_ROWS;
-	for (int step = 0; step < 8; step++) {
-		uint32_t middle = ((walk->low + walk->high) / 2) & (UNWIND_PAGE_ROWS - 1);
-		if (page->rows[middle].pc <= pc)
-			walk->low = middle;
-		else
-			walk->high = middle;
-	}
-	walk->row = page->rows[walk->low & (UNWIND_PAGE_ROWS - 1)];
+	at = 0;
+	for (uint32_t step = UNWIND_PAGE_ROWS / 2; step; step /= 2)
+		at += step_if_not_above(page->rows[(at + step) & (UNWIND_PAGE_ROWS - 1)].pc, pc, step);
+	walk->row = page->rows[at & (UNWIND_PAGE_ROWS - 1)];
 	return walk->row.pc > pc;
 }
 
@@ -275,18 +271,42 @@ static __always_inline struct row_registers user_registers(struct bpf_perf_event
 	return saved_registers(task);
 }
 
-// How many frames there were is told in memory, too: in a register it would be another number, and for the
-// verifier another way through all that follows, for each depth at which a stack may end.
-static __always_inline void walk_user_stack(struct walk *walk, uint32_t which, uint32_t kernel_frames) {
+// One frame; 1: it was the last. How many frames there were is told in memory, too: in a register it would
+// be another number, and for the verifier another way through all that follows, for each depth at which a
+// stack may end.
+static __always_inline long walk_frame(struct walk *walk, uint32_t which, uint32_t kernel_frames,
+				       uint32_t frames) {
 	volatile uint16_t *told = &walk->sample.user_frames;
-	for (uint32_t frames = 0; frames < SAMPLE_MOST_FRAMES; frames++) {
-		walk->addresses[(kernel_frames + frames) & (SAMPLE_ADDRESSES - 1)] = walk->registers.pc;
-		int result = step_up(frames, which);
-		*told = frames + 1;
-		if (result == ROW_FINISHED)
-			walk->sample.head.flags |= SAMPLE_STACK_COMPLETE;
-		if (result != ROW_STEPPED)
+	walk->addresses[(kernel_frames + frames) & (SAMPLE_ADDRESSES - 1)] = walk->registers.pc;
+	int result = step_up(frames, which);
+	*told = frames + 1;
+	if (result == ROW_FINISHED)
+		walk->sample.head.flags |= SAMPLE_STACK_COMPLETE;
+	return result != ROW_STEPPED;
+}
+
+struct walking {
+	uint32_t which, kernel_frames;
+	bool over;
+};
+
+static long walk_turn(uint32_t frames, struct walking *walking) {
+	struct walk *walk = walk_of(walking->which);
+	walking->over = !walk || walk_frame(walk, walking->which, walking->kernel_frames, frames);
+	return walking->over;
+}
+
+// A loop of the kernel's is looked at once, one of ours at every turn, which takes ten milliseconds.
+static __always_inline void walk_user_stack(struct walk *walk, uint32_t which, uint32_t kernel_frames) {
+	if (has_loop) {
+		struct walking walking = {.which = which, .kernel_frames = kernel_frames};
+		bpf_loop(SAMPLE_MOST_FRAMES, walk_turn, &walking, 0);
+		if (walking.over)
 			return;
+	} else {
+		for (uint32_t frames = 0; frames < SAMPLE_MOST_FRAMES; frames++)
+			if (walk_frame(walk, which, kernel_frames, frames))
+				return;
 	}
 	walk->sample.head.flags |= SAMPLE_STACK_CUT;
 }
