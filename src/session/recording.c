@@ -98,13 +98,14 @@ static void open_marker(struct recording *recording) {
 
 void recording_open(struct recording *recording) {
 	recording->wait = -1;
-	// While programs are loaded. A flight recorder is on for long, and has no memory to spare.
-	if (settings_sampled(recording->settings) && recording->settings->type != RECORD_TO_MEMORY)
-		kernel_symbols_prepare();
 	if (open_capture(recording) == 0 && open_spool(recording) != 0) {
 		recording->backend->close(recording->capture);
 		recording->backend = NULL;
 	}
+	// If they have to be read. A flight recorder is on for long, and has no memory to spare.
+	if (recording->backend && settings_sampled(recording->settings) &&
+	    recording->settings->type != RECORD_TO_MEMORY)
+		kernel_symbols_prepare();
 	if (recording->backend && recording->marks >= 0)
 		open_marker(recording);
 }
@@ -124,15 +125,10 @@ static void start_marker(struct recording *recording) {
 
 // Where the kernel is, and which build: names of its addresses are looked for only then.
 static void write_kernel_facts(struct recording *recording) {
-	char line[256], build_id[41] = "", address[32] = "";
-	FILE *symbols = fopen("/proc/kallsyms", "re");
-	while (symbols && !*address && fgets(line, sizeof(line), symbols)) {
-		char name[200];
-		if (sscanf(line, "%31s %*c %199s", address, name) != 2 || strcmp(name, "_text") != 0)
-			*address = 0;
-	}
-	if (symbols)
-		fclose(symbols);
+	char build_id[41] = "", address[32] = "";
+	uint64_t text = kernel_text_address();
+	if (text)
+		snprintf(address, sizeof(address), "%016" PRIx64, text);
 	kernel_build_id(build_id);
 	spool_meta(&recording->spool, "kernel-text", address);
 	spool_meta(&recording->spool, "kernel-build-id", build_id);

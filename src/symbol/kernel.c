@@ -3,11 +3,13 @@
 #include "base/array.h"
 #include "base/cursor.h"
 #include "base/file.h"
+#include "base/map.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,6 +32,75 @@ void kernel_build_id(char text[41]) {
 	}
 	input_close(&notes);
 }
+
+// ---- asked for one by one ----
+
+// A symbol's address is the same for all that is in it: those that have been asked for, by where they begin.
+struct kernel_asked {
+	struct map symbols;
+};
+
+static kernel_resolve *resolve;
+static void *resolve_context;
+
+void kernel_symbols_resolve_by(kernel_resolve *by, void *context) {
+	resolve = by;
+	resolve_context = context;
+}
+
+static struct elf_symbol *ask_for(struct kernel_asked *asked, uint64_t address) {
+	char name[KERNEL_NAME_SIZE];
+	uint64_t start;
+	if (!resolve || !resolve(resolve_context, address, name, &start))
+		return NULL;
+	uint64_t *known = map_put(&asked->symbols, start);
+	if (!*known) {
+		struct elf_symbol *symbol = memory_alloc(sizeof(*symbol));
+		*symbol = (struct elf_symbol){.address = start, .name = memory_string(name)};
+		*known = (uintptr_t)symbol;
+	}
+	return (struct elf_symbol *)(uintptr_t)*known;
+}
+
+static void asked_free(struct kernel_asked *asked) {
+	if (!asked)
+		return;
+	for (size_t i = 0; i < asked->symbols.capacity; i++)
+		if (asked->symbols.slots[i].used) {
+			struct elf_symbol *symbol = (void *)(uintptr_t)asked->symbols.slots[i].value;
+			free((char *)(uintptr_t)symbol->name);
+			free(symbol);
+		}
+	map_free(&asked->symbols);
+	free(asked);
+}
+
+uint64_t kernel_text_address(void) {
+	char line[256], name[200];
+	unsigned long long address = 0;
+	bool found = false;
+	FILE *symbols = fopen("/proc/kallsyms", "re");
+	while (symbols && !found && fgets(line, sizeof(line), symbols))
+		found = sscanf(line, "%llx %*c %199s", &address, name) == 2 && strcmp(name, "_text") == 0;
+	if (symbols)
+		fclose(symbols);
+	return found ? address : 0;
+}
+
+// NULL: it does not answer.
+static struct kernel_symbols *ask_kernel(void) {
+	struct kernel_symbols *kernel = memory_alloc(sizeof(*kernel));
+	kernel->text_address = kernel_text_address();
+	kernel->asked = memory_alloc(sizeof(*kernel->asked));
+	if (!kernel->text_address || !kernel_symbol_at(kernel, kernel->text_address)) {
+		kernel_symbols_close(kernel);
+		return NULL;
+	}
+	kernel_build_id(kernel->build_id);
+	return kernel;
+}
+
+// ---- all of them ----
 
 static int compare_addresses(const void *left, const void *right) {
 	const struct elf_symbol *a = left, *b = right;
@@ -130,46 +201,30 @@ static struct kernel_symbols *read_symbols(void) {
 
 static pthread_t reader;
 static bool reading;
-static ARRAY(struct elf_symbol) added; // meanwhile
 
 static void *read_ahead(void *unused) {
 	return read_symbols();
 }
 
 void kernel_symbols_prepare(void) {
-	if (!reading)
+	if (!reading && !resolve)
 		reading = pthread_create(&reader, NULL, read_ahead, NULL) == 0;
-}
-
-void kernel_symbols_add(uint64_t address, const char *name) {
-	if (reading)
-		array_push(&added, (struct elf_symbol){.address = address, .name = memory_string(name)});
-}
-
-// Their names live as long as the process: there are a few dozen.
-static void take_added(struct kernel_symbols *kernel) {
-	size_t count = kernel->count + added.count;
-	if (!added.count)
-		return;
-	kernel->symbols = memory_resize_items(kernel->symbols, count, sizeof(*kernel->symbols));
-	memcpy(kernel->symbols + kernel->count, added.items, added.count * sizeof(*added.items));
-	kernel->count = count;
-	array_free(&added);
-	sort_symbols(kernel->symbols, kernel->count);
 }
 
 struct kernel_symbols *kernel_symbols_open(void) {
 	void *read = NULL;
+	struct kernel_symbols *kernel = resolve ? ask_kernel() : NULL;
+	if (kernel)
+		return kernel;
 	if (!reading)
 		return read_symbols();
 	reading = false;
-	struct kernel_symbols *kernel = pthread_join(reader, &read) ? read_symbols() : read;
-	if (kernel)
-		take_added(kernel);
-	return kernel;
+	return pthread_join(reader, &read) ? read_symbols() : read;
 }
 
 struct elf_symbol *kernel_symbol_at(const struct kernel_symbols *kernel, uint64_t address) {
+	if (kernel->asked)
+		return ask_for(kernel->asked, address);
 	size_t low = 0, high = kernel->count;
 	while (low < high) {
 		size_t middle = (low + high) / 2;
@@ -178,6 +233,8 @@ struct elf_symbol *kernel_symbol_at(const struct kernel_symbols *kernel, uint64_
 		else
 			high = middle;
 	}
+	while (low > 1 && kernel->symbols[low - 2].address == kernel->symbols[low - 1].address)
+		low--; // of several names the first, as the kernel does
 	return low ? &kernel->symbols[low - 1] : NULL;
 }
 
@@ -186,5 +243,6 @@ void kernel_symbols_close(struct kernel_symbols *kernel) {
 		return;
 	free(kernel->symbols);
 	free(kernel->text);
+	asked_free(kernel->asked);
 	free(kernel);
 }

@@ -11,9 +11,9 @@
 #include "capture/bpf/heap.h"
 #include "capture/bpf/lane.h"
 #include "capture/bpf/points.h"
-#include "capture/bpf/program_names.h"
 #include "capture/bpf/sample_event.h"
 #include "capture/bpf/sampling.h"
+#include "capture/bpf/symbol_names.h"
 #include "capture/capture.h"
 #include "capture/kernel_version.h"
 #include "capture/tasks.h"
@@ -156,6 +156,9 @@ static int load(struct capture *capture, const struct capture_options *options, 
 					   programs->maps.looks};
 	for (size_t i = 0; i < ARRAY_SIZE(sampling_maps); i++)
 		bpf_map__set_autocreate(sampling_maps[i], options->sources[RECORD_SOURCE_SAMPLE]);
+	bool names = options->sources[RECORD_SOURCE_SAMPLE] || options->sources[RECORD_SOURCE_TIMER] ||
+		     options->sources[RECORD_SOURCE_WORK] || options->sources[RECORD_SOURCE_IPI];
+	symbol_names_choose(programs, names);
 	programs_without_heap(programs);
 	bpf_program__set_autoload(programs->progs.on_sample, options->sample_frequency);
 	bpf_program__set_autoload(programs->progs.on_blocked, options->off_cpu);
@@ -290,6 +293,7 @@ static void bpf_close(struct capture *capture) {
 	array_free(&capture->crashes.list);
 	if (capture->placing)
 		pthread_join(capture->ring_placer, NULL);
+	symbol_names_withdraw();
 	sampling_free(capture->sampling);
 	points_detach(&capture->points);
 	cpu_counters_close(capture->counters);
@@ -394,8 +398,7 @@ static int bpf_open(const struct capture_options *options, struct capture **resu
 		bpf_close(capture);
 		return error;
 	}
-	if (capture->sampled)
-		program_names_tell(capture->programs->obj);
+	symbol_names_offer(capture->programs);
 	capture->slot->wakeup_bytes = (uint32_t)(ring / 4);
 	capture->statistics.fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	capture->statistics.available = capture->statistics.fd >= 0;
