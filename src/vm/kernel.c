@@ -219,7 +219,7 @@ static const char *what_is_wrong(const struct input *image, enum vm_arch arch) {
 	bool x86 = number_at(image, 0x202) == X86_MAGIC, arm = number_at(image, 0x38) == ARM_MAGIC;
 	if (!image->size)
 		return "is empty";
-	if (number_at(image, 0) == ELF_MAGIC && image->size >= 20) {
+	if (number_at(image, 0) == ELF_MAGIC) {
 		unsigned machine = number_at(image, 18) & 0xffff;
 		x86 = machine == EM_X86_64;
 		arm = machine == EM_AARCH64;

@@ -179,7 +179,7 @@ static void test_modules_beside_a_kernel_are_found_in_order(void **state) {
 	put_file(in_folder("modules/1-virtio.ko"), "a", 1);
 	put_file(in_folder("modules/6-virtio_console.ko"), "c", 1);
 	put_file(in_folder("modules/7-virtio_net.ko"), "d", 1);
-	static const uint8_t elf[20] = {0x7f, 'E', 'L', 'F', [18] = 62};
+	static const uint8_t elf[64] = {0x7f, 'E', 'L', 'F', [18] = 62};
 	put_file(in_folder("vmlinux"), elf, sizeof(elf));
 	assert_int_equal(vm_kernel_prepare(&kernel, in_folder("vmlinux"), VM_X86_64, aside_folder), 0);
 	assert_string_equal(kernel.file, in_folder("vmlinux"));
