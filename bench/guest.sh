@@ -20,7 +20,7 @@ trap 'kill $emulator 2>/dev/null; cd /; rm -rf "$scratch"' EXIT
 
 # The first one waits for the guest to boot: what is counted begins with process 1.
 uptime=$(guest run -q -- cat /proc/uptime | cut -d ' ' -f 1)
-started=$(guest kmsg | sed -n 's/^\[ *\([0-9.]*\)\] Run \/init as init process.*/\1/p' | tail -n 1)
+started=$(guest kmsg | sed -n 's/^\[ *\([0-9.]*\)\] Run \/tracelet\/tracelet-agent as init process.*/\1/p' | tail -n 1)
 ready=$(calculate "$uptime - $started")
 
 port=$(guest shell sh -c 'grep -lx raw /sys/class/virtio-ports/*/name' | cut -d / -f 5)

@@ -25,10 +25,11 @@ _tracelet_value() {
 	--event | -e) _tracelet_offer "$(tracelet stat list 2>/dev/null | awk 'NR > 1 && $2 != "metric" { print $1 }')" ;;
 	--metric | -m) _tracelet_offer "$(tracelet stat list 2>/dev/null | awk '$2 == "metric" { print $1 }')" ;;
 	--cpus | -c | --interval | -i | --count | -n | -p | --assert | --tolerance) ;;
-	--baseline | --heap-suppressions | --initrd | --add | --agent) _tracelet_files -f ;;
+	--baseline | --heap-suppressions | --initrd | --add | --agent | --socket) _tracelet_files -f ;;
 	--rootfs) _tracelet_files -d ;;
 	--arch) _tracelet_offer "x86_64 arm64" ;;
-	--mem | --append | --chunk-type) ;;
+	--env) _tracelet_offer "$(compgen -v)" ;;
+	--mem | --append | --qemu | --boot-timeout | --chunk-type) ;;
 	--manifest) _tracelet_files -f -X '!*.man' ;;
 	--cases) _tracelet_offer "yes no" ;;
 	--listen) _tracelet_offer "port:tracelet vsock: tcp: unix: serial: stdio" ;;
@@ -92,7 +93,7 @@ _tracelet() {
 			-e | --event | -m | --metric | -c | --cpus | -i | --interval | -n | --count | -p | --pid | -o | --output | --assert | --baseline | --tolerance)
 				((i++))
 				;;
-			--kernel | --initrd | --rootfs | --add | --agent | --arch | --mem | --append | --max-artifact-size)
+			--kernel | --initrd | --rootfs | --add | --env | --agent | --arch | --mem | --append | --qemu | --boot-timeout | --socket | --max-artifact-size)
 				((i++))
 				;;
 			-j | --jobs | --filter | --framework | --select | --junit | --enabled | --name | --variant | --output-dir | --profile | --scope | --type | --ring-size | --ring-seconds | --heap-sample | --heap-suppressions | --call-graph | --duration | --json | \
@@ -127,9 +128,9 @@ _tracelet() {
 	run:*) _tracelet_offer "$of_run" ;;
 	each:*) _tracelet_offer "--jobs --filter --list --junit --framework --select $of_run" ;;
 	vm:-*)
-		_tracelet_offer "--kernel --initrd --rootfs --add --mem --cpus --arch --agent --append --max-artifact-size $of_run"
+		_tracelet_offer "--kernel --initrd --rootfs --add --mem --cpus --arch --agent --append --env --qemu --boot-timeout --socket --max-artifact-size $of_run"
 		;;
-	vm:*) [ "$COMP_CWORD" != 2 ] || _tracelet_offer "run --help" ;;
+	vm:*) [ "$COMP_CWORD" != 2 ] || _tracelet_offer "run start --help" ;;
 	run-test:-*) _tracelet_offer "--trace --trace-dir $of_run" ;;
 	run-test:*) _tracelet_files -f ;;
 	junit:-*) _tracelet_offer "--output --manifest --quiet --help" ;;

@@ -103,6 +103,10 @@ void live_end(struct live *live);
 
 // ---- as process 1 (agent_init.c) ----
 
+// What a throw-away guest has for it (vm/image.c): a link to where commands run, "NAME=VALUE\0"s.
+#define INIT_FOLDER    "/tracelet/folder"
+#define INIT_VARIABLES "/tracelet/environment"
+
 void init_prepare(void);              // folders, modules, names
 char **init_addresses(size_t *count); // of the kernel's command line, or the usual ones
 __attribute__((noreturn)) void init_power_off(void);

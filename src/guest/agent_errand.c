@@ -187,12 +187,29 @@ void errand_input(struct visit *visit, const uint8_t *bytes, size_t size) {
 	feed(visit);
 }
 
+// To the command, or to all of its group, as a terminal does: shells wait for their child to end by it, too.
+// Not to `tracelet run`, though, which would pass it on a second time.
+static void pass_on(const struct errand *errand, int signal, bool typed) {
+	DIR *folder = typed ? opendir("/proc") : NULL;
+	if (!folder || !errand->folder) {
+		kill(typed ? -errand->pid : errand->pid, signal);
+	} else {
+		for (struct dirent *entry; (entry = readdir(folder));) {
+			pid_t pid = (pid_t)atoi(entry->d_name);
+			if (pid > 0 && pid != errand->pid && getpgid(pid) == errand->pid)
+				kill(pid, signal);
+		}
+	}
+	if (folder)
+		closedir(folder);
+}
+
 void errand_message(struct visit *visit, const struct message *message) {
 	struct errand *errand = &visit->errand;
 	struct winsize window = {.ws_row = (unsigned short)message->numbers[0],
 				 .ws_col = (unsigned short)message->numbers[1]};
 	if (message->type == MESSAGE_SIGNAL && errand->pid > 0 && message->numbers[0] < 65)
-		kill(errand->pid, (int)message->numbers[0]);
+		pass_on(errand, (int)message->numbers[0], message->numbers[1] == 1);
 	else if (message->type == MESSAGE_WINDOW && errand->flags & REQUEST_TERMINAL && errand->output >= 0)
 		ioctl(errand->output, TIOCSWINSZ, &window);
 	else if (message->type == MESSAGE_INPUT_END) {

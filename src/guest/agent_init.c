@@ -76,6 +76,25 @@ static bool has_files(const char *path) {
 	return found;
 }
 
+static void take_variables(void) {
+	struct input file;
+	if (input_open(&file, INIT_VARIABLES))
+		return;
+	for (size_t at = 0; at < file.size;) {
+		const char *begin = (const char *)file.data + at;
+		size_t length = strnlen(begin, file.size - at);
+		const char *equals = memchr(begin, '=', length);
+		if (equals) {
+			CLEANUP_FREE char *name = memory_format("%.*s", (int)(equals - begin), begin);
+			CLEANUP_FREE char *value = memory_format("%.*s", (int)(begin + length - equals - 1),
+								 equals + 1);
+			setenv(name, value, 1);
+		}
+		at += length + 1;
+	}
+	input_close(&file);
+}
+
 void init_prepare(void) {
 	for (size_t i = 0; i < ARRAY_SIZE(mounts); i++) {
 		if (strcmp(mounts[i].type, "tmpfs") == 0 && has_files(mounts[i].path))
@@ -93,7 +112,8 @@ void init_prepare(void) {
 	setenv("HOME", "/root", 1);
 	setenv("LANG", "C.UTF-8", 0);
 	mkdir("/root", 0700);
-	if (chdir("/root") || sethostname("guest", 5))
+	take_variables();
+	if ((chdir(INIT_FOLDER) && chdir("/root")) || sethostname("guest", 5))
 		log_verbose("no /root or no name: %s", strerror(errno));
 	raise_loopback();
 	load_modules();

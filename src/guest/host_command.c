@@ -134,7 +134,8 @@ static void take_signals(struct host_command *command) {
 			send_numbers(command->host, MESSAGE_WINDOW, rows, columns);
 			continue;
 		}
-		send_numbers(command->host, MESSAGE_SIGNAL, signal.ssi_signo, 0);
+		// From the kernel: typed on a terminal, which means all of the foreground.
+		send_numbers(command->host, MESSAGE_SIGNAL, signal.ssi_signo, signal.ssi_code > 0);
 		// Who insists means us.
 		if (++command->interrupts >= ENOUGH) {
 			log_error("given up; the command in the guest may go on for a while");

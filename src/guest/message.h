@@ -7,7 +7,7 @@
 enum message_type {
 	// from the host
 	MESSAGE_REQUEST = 1, // numbers: kind, flags, rows, columns; words: of the command, or a path
-	MESSAGE_SIGNAL,      // its number, for the command
+	MESSAGE_SIGNAL,      // its number, for the command; 1: for all that it started, as a terminal does
 	MESSAGE_WINDOW,      // rows and columns of the terminal
 	MESSAGE_INPUT_END,   // of the command's standard input
 	// from the guest

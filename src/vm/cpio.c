@@ -135,8 +135,10 @@ static void add_tree(struct cpio *cpio, const char *source, const char *path, un
 		closedir(folder);
 }
 
-void cpio_tree(struct cpio *cpio, const char *source) {
-	add_tree(cpio, source, "", 0);
+void cpio_tree(struct cpio *cpio, const char *source, const char *path) {
+	if (*path)
+		cpio_folder(cpio, path, 0755);
+	add_tree(cpio, source, path, 0);
 }
 
 int cpio_end(struct cpio *cpio) {

@@ -21,7 +21,8 @@ bool cpio_has(const struct cpio *cpio, const char *path);
 // A file of this machine, whatever links lead to it; false: it cannot be read, and `errno` says why.
 bool cpio_copy(struct cpio *cpio, const char *path, const char *source);
 
-// All below a folder of this machine, links as links, nothing but folders, files and links.
-void cpio_tree(struct cpio *cpio, const char *source);
+// All below a folder of this machine, links as links, nothing but folders, files and links. `path` is what
+// the folder is called there; "": it is the root.
+void cpio_tree(struct cpio *cpio, const char *source, const char *path);
 
 int cpio_end(struct cpio *cpio); // 0 or -errno

@@ -1,11 +1,14 @@
 #include "vm/image.h"
 #include "base/log.h"
+#include "guest/agent.h"
 #include "vm/cpio.h"
 #include "vm/needed.h"
 
 #include <errno.h>
+#include <fts.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void add_needed(void *context, const char *path, const char *file) {
@@ -29,6 +32,19 @@ static int add_program(struct cpio *cpio, const char *file, const char *path) {
 	return 0;
 }
 
+// Programs and libraries of a folder need others outside of it.
+static void add_needs_of_tree(struct cpio *cpio, const char *folder) {
+	struct needed_reader reader = {.found = add_needed, .missing = miss_needed, .context = cpio};
+	char *roots[] = {(char *)(uintptr_t)folder, NULL};
+	FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+	for (FTSENT *entry; walk && (entry = fts_read(walk));)
+		if (entry->fts_info == FTS_F &&
+		    (entry->fts_statp->st_mode & 0111 || strstr(entry->fts_name, ".so")))
+			needed_by(entry->fts_path, &reader);
+	if (walk)
+		fts_close(walk);
+}
+
 // FILE or FILE=PATH.
 static int add_addition(struct cpio *cpio, const char *text) {
 	const char *equals = strchr(text, '=');
@@ -40,7 +56,12 @@ static int add_addition(struct cpio *cpio, const char *text) {
 		log_error("--add: '%s' has no absolute path for the guest", text);
 		return -EINVAL;
 	}
-	return add_program(cpio, file, path);
+	struct stat status;
+	if (stat(file, &status) || !S_ISDIR(status.st_mode))
+		return add_program(cpio, file, path);
+	cpio_tree(cpio, file, path);
+	add_needs_of_tree(cpio, file);
+	return 0;
 }
 
 // Helpers that the agent finds beside itself: for stacks of tests that hang or crash, and for --heap.
@@ -65,6 +86,20 @@ static void add_basics(struct cpio *cpio) {
 		cpio_folder(cpio, folders[i], 0755);
 	cpio_bytes(cpio, "/etc/passwd", 0644, passwd, sizeof(passwd) - 1);
 	cpio_bytes(cpio, "/etc/group", 0644, group, sizeof(group) - 1);
+}
+
+// What the agent finds out as process 1 (guest/agent_init.c): where tests run, and their variables.
+static void add_surroundings(struct cpio *cpio, const struct image_options *options) {
+	struct buffer variables = {0};
+	if (options->folder && *options->folder == '/' && options->folder[1]) {
+		cpio_folder(cpio, options->folder, 0755);
+		cpio_link(cpio, INIT_FOLDER, options->folder);
+	}
+	for (size_t i = 0; options->variables && options->variables[i]; i++)
+		buffer_append(&variables, options->variables[i], strlen(options->variables[i]) + 1);
+	if (variables.size)
+		cpio_bytes(cpio, INIT_VARIABLES, 0600, variables.data, variables.size);
+	buffer_free(&variables);
 }
 
 // The agent loads them in the order of their names.
@@ -96,11 +131,12 @@ static int add_all(struct cpio *cpio, const struct image_options *options) {
 	if (!options->foreign)
 		add_helpers(cpio, options->agent);
 	if (options->rootfs)
-		cpio_tree(cpio, options->rootfs);
+		cpio_tree(cpio, options->rootfs, "");
 	else if (!options->initrd && !options->foreign && access("/bin/sh", X_OK) == 0)
 		add_program(cpio, "/bin/sh", "/bin/sh"); // many programs start one
 	if (!options->initrd)
 		add_basics(cpio);
+	add_surroundings(cpio, options);
 	return 0;
 }
 

@@ -1,18 +1,23 @@
 // An x86 kernel is taken out of its bzImage: the emulator then loads it as it is, which saves the
 // guest the unpacking, seconds under emulation. The boot header says where it is (the kernel's
-// Documentation/arch/x86/boot.rst). Unpacking is left to the programs that do it.
+// Documentation/arch/x86/boot.rst). Unpacking is left to the programs that do it, and done once: the
+// result stays in the user's cache until nobody has used it for a month.
 #include "vm/kernel.h"
 #include "base/cursor.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/siphash.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
+#include <gelf.h>
+#include <glob.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -84,36 +89,161 @@ static struct cursor payload_of(const struct input *image) {
 	return length > 4 ? cursor_slice(&header, length - 4) : none;
 }
 
+// An emulator starts an uncompressed x86 kernel where a note of Xen's says (CONFIG_PVH); one without is left
+// to the boot loader's way.
+static bool can_be_entered(const char *file) {
+	enum { PHYSICAL_ENTRY = 18 };
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	elf_version(EV_CURRENT);
+	Elf *elf = fd < 0 ? NULL : elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	size_t count = 0, name, content;
+	GElf_Phdr segment;
+	GElf_Nhdr note;
+	bool found = false;
+	if (elf && elf_getphdrnum(elf, &count))
+		count = 0;
+	for (size_t i = 0; i < count && !found; i++) {
+		if (!gelf_getphdr(elf, (int)i, &segment) || segment.p_type != PT_NOTE)
+			continue;
+		Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)segment.p_offset, segment.p_filesz,
+						      ELF_T_NHDR);
+		for (size_t at = 0; !found && data && (at = gelf_getnote(data, at, &note, &name, &content));)
+			found = note.n_type == PHYSICAL_ENTRY && note.n_namesz == 4 &&
+				memcmp((char *)data->d_buf + name, "Xen", 4) == 0;
+	}
+	elf_end(elf);
+	if (fd >= 0)
+		close(fd);
+	return found;
+}
+
+// The caller's to free; NULL: there is no such folder.
+static char *cache_folder(void) {
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	char *folder = cache && *cache ? memory_format("%s/tracelet", cache)
+		       : home && *home ? memory_format("%s/.cache/tracelet", home)
+				       : NULL;
+	if (folder) {
+		char *slash = strrchr(folder, '/');
+		*slash = 0;
+		mkdir(folder, 0755);
+		*slash = '/';
+		mkdir(folder, 0755);
+	}
+	if (folder && access(folder, W_OK) == 0)
+		return folder;
+	free(folder);
+	return NULL;
+}
+
+static void forget_unused(const char *folder) {
+	enum { MONTH = 30 * 24 * 3600 };
+	CLEANUP_FREE char *pattern = memory_format("%s/vmlinux-*", folder);
+	struct stat status;
+	glob_t found = {0};
+	if (glob(pattern, 0, NULL, &found) == 0)
+		for (size_t i = 0; i < found.gl_pathc; i++)
+			if (stat(found.gl_pathv[i], &status) == 0 && time(NULL) - status.st_mtime > MONTH)
+				unlink(found.gl_pathv[i]);
+	globfree(&found);
+}
+
+static bool unpack_payload(const struct cursor *payload, const struct packing *packing, const char *folder,
+			   const char *kernel) {
+	CLEANUP_FREE char *packed = memory_format("%s/vmlinux.packed", folder);
+	struct output output;
+	if (output_open(&output, packed, OUTPUT_REPLACE))
+		return false;
+	output_write(&output, payload->at, cursor_left(payload));
+	bool good = output_commit(&output) == 0 && unpack(packing, packed, kernel);
+	output_abandon(&output);
+	unlink(packed);
+	return good && can_be_entered(kernel);
+}
+
+static bool has_size(const char *path, uint32_t size) {
+	struct stat status;
+	return stat(path, &status) == 0 && S_ISREG(status.st_mode) && (uint64_t)status.st_size == size;
+}
+
 // NULL: there is none that can be taken out; the boot loader's way is slower and works too.
 static char *take_out(const struct input *image, const char *folder) {
 	struct cursor payload = payload_of(image);
 	const struct packing *packing = payload.failed ? NULL : packing_of(payload.at, cursor_left(&payload));
-	CLEANUP_FREE char *packed = memory_format("%s/vmlinux.packed", folder);
-	char *kernel = memory_format("%s/vmlinux", folder);
-	struct output output;
-	uint8_t magic[4] = {0};
-	bool good = packing && output_open(&output, packed, OUTPUT_REPLACE) == 0;
-	if (good) {
-		output_write(&output, payload.at, cursor_left(&payload));
-		good = output_commit(&output) == 0 && unpack(packing, packed, kernel);
-		output_abandon(&output);
-		unlink(packed);
+	uint32_t size;
+	if (!packing)
+		return NULL;
+	memcpy(&size, payload.end, sizeof(size)); // payload_of() has left these four bytes
+	CLEANUP_FREE char *cache = cache_folder();
+	CLEANUP_FREE char *kept = cache ? memory_format("%s/vmlinux-%016llx", cache,
+							(unsigned long long)siphash13(payload.at,
+										      cursor_left(&payload)))
+					: NULL;
+	if (kept && has_size(kept, size) && can_be_entered(kept)) {
+		utimensat(AT_FDCWD, kept, NULL, 0);
+		return memory_string(kept);
 	}
-	int fd = good ? open(kernel, O_RDONLY | O_CLOEXEC) : -1;
-	good = fd >= 0 && read(fd, magic, sizeof(magic)) == sizeof(magic) && memcmp(magic, "\177ELF", 4) == 0;
-	if (fd >= 0)
-		close(fd);
-	if (good)
+	// Under a name of its own until it is whole: several may be at it at once.
+	char *kernel = kept ? memory_format("%s.%d", kept, (int)getpid())
+			    : memory_format("%s/vmlinux", folder);
+	bool good = unpack_payload(&payload, packing, folder, kernel);
+	if (good && kept && has_size(kernel, size) && rename(kernel, kept) == 0) {
+		forget_unused(cache);
+		free(kernel);
+		return memory_string(kept);
+	}
+	if (good && !kept)
 		return kernel;
+	unlink(kernel);
 	free(kernel);
+	return NULL;
+}
+
+// ---- what it is ----
+
+static uint32_t number_at(const struct input *image, size_t offset) {
+	uint32_t number = 0;
+	if (offset <= image->size && image->size - offset >= sizeof(number))
+		memcpy(&number, image->data + offset, sizeof(number));
+	return number;
+}
+
+// NULL: a kernel for this machine, as far as its first bytes tell; else what is wrong, in words.
+static const char *what_is_wrong(const struct input *image, enum vm_arch arch) {
+	enum {
+		ELF_MAGIC = 0x464c457f,
+		X86_MAGIC = 0x53726448,
+		ARM_MAGIC = 0x644d5241,
+		ZBOOT_MAGIC = 0x676d697a
+	};
+	bool x86 = number_at(image, 0x202) == X86_MAGIC, arm = number_at(image, 0x38) == ARM_MAGIC;
+	if (!image->size)
+		return "is empty";
+	if (number_at(image, 0) == ELF_MAGIC) {
+		unsigned machine = number_at(image, 18) & 0xffff;
+		x86 = machine == EM_X86_64;
+		arm = machine == EM_AARCH64;
+		if (arm && arch == VM_ARM64)
+			return "is a vmlinux, which does not boot on arm64: take arch/arm64/boot/Image";
+	}
+	if (number_at(image, 4) == ZBOOT_MAGIC)
+		return arch == VM_ARM64 ? "is an EFI zboot image: take arch/arm64/boot/Image"
+					: "is not for x86_64";
+	if (packing_of(image->data, image->size) && arch == VM_ARM64)
+		return NULL; // Image.gz: looked into by the emulator
+	if (!x86 && !arm)
+		return "is no kernel (a vmlinux, bzImage or arm64 Image)";
+	if (x86 != (arch == VM_X86_64))
+		return x86 ? "is a kernel for x86_64 (see --arch)" : "is a kernel for arm64 (see --arch)";
 	return NULL;
 }
 
 static int prepare_kernel(struct vm_kernel *kernel, const char *path, enum vm_arch arch, const char *folder) {
 	struct input image;
 	int error = input_open(&image, path);
-	if (error || !image.size) {
-		log_error("--kernel %s: %s", path, error ? strerror(-error) : "is empty");
+	const char *wrong = error ? strerror(-error) : what_is_wrong(&image, arch);
+	if (wrong) {
+		log_error("--kernel %s: %s", path, wrong);
 		if (!error)
 			input_close(&image);
 		return error ? error : -EINVAL;
@@ -190,8 +320,6 @@ static int prepare_modules(struct vm_kernel *kernel, const char *path, const cha
 		}
 		free(places[i]);
 	}
-	if (!found)
-		log_verbose("%s: no modules of it are found; what it needs has to be built in", path);
 	return error;
 }
 

@@ -126,6 +126,10 @@ static void machine_words(struct words *words, const struct machine_options *opt
 	words_add(words, "-serial");
 	words_add(words, "file:%s", options->console);
 	add_kernel_words(words, options, accelerated);
+	CLEANUP_FREE char *more = memory_string(options->words ? options->words : "");
+	char *rest = more;
+	for (char *word; (word = strtok_r(rest, " \t\n", &rest));)
+		words_add(words, "%s", word);
 }
 
 static void become_machine(char **words, const char *log) {

@@ -14,6 +14,7 @@ struct machine_options {
 	const char *console; // a file for what the kernel says
 	const char *log;     // and one for what QEMU says
 	const char *append;  // to the kernel's command line; or NULL
+	const char *words;   // to QEMU's, parted by blanks; or NULL
 };
 
 struct machine {

@@ -91,7 +91,8 @@ static bool make_folder(struct vm *vm) {
 		vm->folder = NULL;
 		return false;
 	}
-	vm->socket = memory_format("%s/port", vm->folder);
+	vm->socket = vm->options->socket ? memory_string(vm->options->socket)
+					 : memory_format("%s/port", vm->folder);
 	vm->image = memory_format("%s/initramfs", vm->folder);
 	vm->log = memory_format("%s/log", vm->folder);
 	return true;
@@ -176,18 +177,22 @@ static int make_image(struct vm *vm, char **program) {
 	CLEANUP_FREE char *agent = find_agent(options);
 	if (!agent)
 		return -ENOENT;
-	*program = find_program(options, vm->settings->command[0]);
+	const char *command = vm->settings->command ? vm->settings->command[0] : NULL;
+	*program = command ? find_program(options, command) : NULL;
 	// Where more comes along it may be among that; the guest tells then.
-	if (!*program && !options->rootfs && !options->initrd && !options->additions[0]) {
-		log_error("%s: command not found", vm->settings->command[0]);
+	if (command && !*program && !options->rootfs && !options->initrd && !options->additions[0]) {
+		log_error("%s: command not found", command);
 		return -ENOENT;
 	}
+	CLEANUP_FREE char *here = getcwd(NULL, 0);
 	int error = vm_kernel_prepare(&vm->kernel, options->kernel, options->arch, vm->folder);
 	struct image_options image = {.agent = agent,
 				      .initrd = options->initrd,
 				      .rootfs = options->rootfs,
 				      .program = *program,
 				      .additions = options->additions,
+				      .variables = options->variables,
+				      .folder = here,
 				      .kernel = &vm->kernel,
 				      .foreign = options->arch != machine_arch_here()};
 	return error ? error : image_write(&image, vm->image);
@@ -238,6 +243,9 @@ static void explain(struct vm *vm) {
 		buffer_printf(&vm->words,
 			      vm->connected ? "it ended before the test did" : "it did not come up");
 		append_last_line(&vm->words, vm->log);
+		if (!vm->connected && !vm->kernel.modules.count)
+			buffer_printf(&vm->words, ": no modules of its kernel were found, so virtio_pci and "
+						  "virtio_console have to be built in");
 	}
 	buffer_append(&vm->words, "", 1);
 	log_error("the guest failed: %s (%s)", (char *)vm->words.data, vm->console);
@@ -309,7 +317,9 @@ static int run_test(struct vm *vm) {
 				       .connect = vm->options->boot_limit,
 				       .is_over = vm_is_over,
 				       .context = vm};
-	struct host_run run = {.settings = vm->settings, .max_artifact_size = vm->options->max_artifact_size};
+	// Live: a guest that panics leaves what was recorded until then.
+	struct host_run run = {
+		.settings = vm->settings, .max_artifact_size = vm->options->max_artifact_size, .live = true};
 	struct host host;
 	if (host_open(&host, &options))
 		return STATUS_GUEST_FAILED;
@@ -329,8 +339,7 @@ static int run_test(struct vm *vm) {
 	return status;
 }
 
-static int boot_and_run(struct vm *vm) {
-	enum { POWER_OFF_SECONDS = 10 };
+static int start_machine(struct vm *vm) {
 	const struct vm_options *options = vm->options;
 	struct machine_options machine = {.arch = options->arch,
 					  .memory = options->memory,
@@ -340,11 +349,19 @@ static int boot_and_run(struct vm *vm) {
 					  .socket = vm->socket,
 					  .console = vm->console,
 					  .log = vm->log,
-					  .append = options->append};
+					  .append = options->append,
+					  .words = options->qemu};
 	int error = machine_start(&vm->machine, &machine);
+	if (error != -ENOENT)
+		watch_machine(vm);
+	return error;
+}
+
+static int boot_and_run(struct vm *vm) {
+	enum { POWER_OFF_SECONDS = 10 };
+	int error = start_machine(vm);
 	if (error == -ENOENT)
 		return STATUS_GUEST_FAILED;
-	watch_machine(vm);
 	int status = error || ended_by ? -1 : run_test(vm);
 	bool failed = status < 0 || !vm->connected;
 	machine_end(&vm->machine, failed ? 2 : POWER_OFF_SECONDS);
@@ -363,10 +380,34 @@ static int boot_and_run(struct vm *vm) {
 	return failed ? STATUS_GUEST_FAILED : status;
 }
 
+// It may be asked for anything meanwhile, over its socket.
+static int boot_and_wait(struct vm *vm) {
+	int error = start_machine(vm);
+	if (error == -ENOENT)
+		return STATUS_GUEST_FAILED;
+	if (!error) {
+		printf("unix:%s\n", vm->socket);
+		fflush(stdout);
+	}
+	vm->connected = !error;
+	while (!machine_is_over(&vm->machine))
+		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+	unwatch();
+	if (ended_by)
+		return 128 + ended_by;
+	if (!error && vm->machine.status == 0 && !find_panic(vm))
+		return 0;
+	vm->words.size = 0;
+	explain(vm);
+	return STATUS_GUEST_FAILED;
+}
+
 static void vm_free(struct vm *vm) {
 	remove_folder(vm);
 	if (vm->placeholder)
 		unlink(vm->placeholder);
+	if (vm->machine.pid > 0)
+		unlink(vm->socket); // one outside of the folder
 	vm_kernel_free(&vm->kernel);
 	char *texts[] = {vm->folder, vm->socket, vm->image, vm->log, vm->console, vm->placeholder};
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
@@ -375,21 +416,33 @@ static void vm_free(struct vm *vm) {
 	buffer_free(&vm->stack);
 }
 
-int vm_run(const struct vm_options *options, struct settings *settings) {
-	struct vm vm = {.options = options, .settings = settings};
+static int run_with(struct vm *vm, int (*boot)(struct vm *vm)) {
 	CLEANUP_FREE char *program = NULL;
-	session_test_name(settings, vm.name);
-	clock_gettime(CLOCK_REALTIME, &vm.started);
+	if (vm->settings->command)
+		session_test_name(vm->settings, vm->name);
+	else
+		artifact_safe_name(vm->settings->name ? vm->settings->name : "machine", vm->name);
+	clock_gettime(CLOCK_REALTIME, &vm->started);
 	int status = STATUS_GUEST_FAILED;
 	watch_signals();
-	if (make_folder(&vm) && make_image(&vm, &program) == 0 && reserve_console(&vm) == 0) {
+	if (make_folder(vm) && make_image(vm, &program) == 0 && reserve_console(vm) == 0) {
 		if (program)
-			settings->command[0] = program;
+			vm->settings->command[0] = program;
 		// Named after what the user called it, not after where it is in the guest.
-		settings->name = vm.name;
-		settings->origins[SETTING_NAME] = FROM_FLAG;
-		status = boot_and_run(&vm);
+		vm->settings->name = vm->name;
+		vm->settings->origins[SETTING_NAME] = FROM_FLAG;
+		status = boot(vm);
 	}
-	vm_free(&vm);
+	vm_free(vm);
 	return status;
+}
+
+int vm_run(const struct vm_options *options, struct settings *settings) {
+	struct vm vm = {.options = options, .settings = settings};
+	return run_with(&vm, boot_and_run);
+}
+
+int vm_start(const struct vm_options *options, struct settings *settings) {
+	struct vm vm = {.options = options, .settings = settings};
+	return run_with(&vm, boot_and_wait);
 }

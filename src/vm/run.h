@@ -8,7 +8,10 @@ struct vm_options {
 	const char *kernel;
 	const char *initrd, *rootfs, *agent; // or NULL
 	const char *append;                  // to the kernel's command line; or NULL
+	const char *qemu;                    // to QEMU's; or NULL
+	const char *socket;                  // vm_start(): where the agent is reached; or NULL
 	const char *const *additions;        // as image_options has them
+	const char *const *variables;        // the same: NAME=VALUE
 	enum vm_arch arch;
 	unsigned memory, cpus;
 	double boot_limit; // seconds
@@ -17,3 +20,7 @@ struct vm_options {
 
 // The exit status: the test's, or STATUS_GUEST_FAILED (guest/host_run.h); what failed has been said.
 int vm_run(const struct vm_options *options, struct settings *settings);
+
+// The same machine without a test: its address is printed on standard output, and it stays until somebody
+// ends it or it powers off. 0, or as above.
+int vm_start(const struct vm_options *options, struct settings *settings);

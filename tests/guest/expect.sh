@@ -16,6 +16,15 @@ skip() {
 	exit 77
 }
 
+# What all throw-away guests need.
+need_vm() {
+	[ -x "$tracelet" ] || skip 'no build/tracelet: run make first'
+	[ -x "$(dirname "$tracelet")/tracelet-agent" ] || skip 'no build/tracelet-agent: run make first'
+	for program in qemu-system-x86_64:qemu-system-x86 busybox:busybox-static jq:jq; do
+		command -v "${program%:*}" >/dev/null || skip "no ${program%:*} (Debian package ${program#*:})"
+	done
+}
+
 finish() {
 	[ $failures -eq 0 ]
 	exit

@@ -8,7 +8,6 @@ here=$(cd -- "$(dirname -- "$0")" && pwd)
 # shellcheck source=tests/guest/agent.sh
 . "$here/agent.sh"
 
-tracelet=${TRACELET:-$here/../../build/tracelet}
 [ -x "$tracelet" ] || skip 'no build/tracelet: run make first'
 tp=$here/../perfetto/tp
 "$here/../perfetto/setup" >/dev/null 2>"$work/stderr" || skip "$(cat "$work/stderr")"
@@ -87,5 +86,5 @@ expect 'is told' 1 "$(grep -c 'the connection to the guest is lost' err)"
 expect 'what was recorded until then is here' 0 "$("$tracelet" check tracelet-out/panics_*.partial.pb >/dev/null; echo $?)"
 expect 'no trace looks whole' 0 "$(find tracelet-out -name 'panics_*[0-9].pb' | wc -l)"
 expect 'the manifest tells' 'guest failed' "$(jq -r 'select(.test == "panics").result' tracelet-out/manifest.jsonl)"
-expect 'the console has the panic' yes "$(grep -q 'Kernel panic' one/console && echo yes)"
+expect 'the console has the panic' yes "$(grep -q 'Kernel panic' one/console_*.log && echo yes)"
 finish

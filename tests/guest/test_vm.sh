@@ -6,13 +6,8 @@ set -uo pipefail
 here=$(cd -- "$(dirname -- "$0")" && pwd)
 . "$here/expect.sh"
 tracelet=${TRACELET:-$here/../../build/tracelet}
-[ -x "$tracelet" ] || skip 'no build/tracelet: run make first'
-[ -x "$(dirname "$tracelet")/tracelet-agent" ] || skip 'no build/tracelet-agent: run make first'
-for program in qemu-system-x86_64:qemu-system-x86 busybox:busybox-static jq:jq; do
-	command -v "${program%:*}" >/dev/null || skip "no ${program%:*} (Debian package ${program#*:})"
-done
-folder=$("$here/kernel" linux-image-cloud-amd64 2>"$work/log") || skip "$(cat "$work/log")"
-kernel=$folder/vmlinux
+need_vm
+kernel=$("$here/kernel" linux-image-cloud-amd64 2>"$work/log") || skip "$(cat "$work/log")"
 busybox=$(command -v busybox)
 cd "$work" || exit 1
 mkdir tmp
@@ -22,7 +17,7 @@ export TMPDIR=$work/tmp
 vm() {
 	local name=$1 status=0
 	shift
-	timeout --kill-after=5 170 "$tracelet" vm run --kernel "$kernel" --name "$name" "$@" \
+	timeout --kill-after=5 300 "$tracelet" vm run --kernel "$kernel" --boot-timeout 200 --name "$name" "$@" \
 		>"$name.out" 2>"$name.err" <"${input:-/dev/null}" || status=$?
 	echo $status >"$name.status"
 }
@@ -34,10 +29,11 @@ expect_match() { # WHAT REGEX FILE
 	failures=$((failures + 1))
 }
 
-# Four at once: one whose test fails, traced from outside as well; one that panics; one whose test hangs; one with
-# a root of its own, whose test is run once more.
+# Five at once: one whose test fails, traced from outside as well; one that panics; one whose test hangs; one with
+# a root of its own, whose test is run once more; one whose machine and surroundings are chosen, and that is ended by
+# Ctrl-C when all else is over.
 printf 'from the host\n' >data
-"$tracelet" run --quiet --output-dir outside --name emulator -- "$tracelet" vm run --kernel "$kernel" --name fails \
+"$tracelet" run --quiet --output-dir outside --name emulator -- "$tracelet" vm run --kernel "$kernel" --boot-timeout 200 --name fails \
 	--variant kernel=6.1 --add "$busybox=/bin/busybox" --add data=/data -- \
 	sh -c 'busybox cat /data; busybox sleep 0.2 & busybox sleep 0.1; wait; echo wrong >&2; exit 3' \
 	>fails.out 2>fails.err </dev/null &
@@ -57,12 +53,41 @@ printf '#!/bin/sh\necho "run $(busybox ls /tmp/count 2>/dev/null | busybox wc -l
 chmod +x root/bin/mine
 vm rooted --rootfs root --repro -- mine &
 fourth=$!
+# 5 MB go in and come back, 50 MB come out; then it says what it sees, and waits. The program beside the data has libraries of its own.
+mkdir mine
+cp "$(command -v jq)" mine/query
+echo '{"key": "value"}' >mine/data
+head -c 5000000 /dev/urandom >big
+cat >./sees <<-'END'
+	#!/usr/bin/env sh
+	cat -
+	seq 6900000
+	exec >&2
+	echo "in $(pwd)"
+	echo "has $(mine/query -r .key mine/data)"
+	echo "variables $FIRST|$SECOND|$THIRD"
+	grep -c ^processor /proc/cpuinfo
+	grep -o tracelet.mine=1 /proc/cmdline
+	grep MemTotal /proc/meminfo
+	sleep 1000
+END
+chmod +x sees
+export SECOND='two words' THIRD=3
+python3 "$here/on_terminal.py" "$tracelet" vm run --quiet --kernel "$kernel" --boot-timeout 200 --name sees --mem 640M --cpus 2 \
+	--append tracelet.mine=1 --env FIRST=1 --env SECOND --add mine --add "$(command -v cat)=/bin/cat" \
+	--add "$(command -v grep)=/bin/grep" --add "$(command -v sleep)=/bin/sleep" \
+	--add "$(command -v seq)=/bin/seq" -- ./sees >sees.out 2>sees.err <big &
+fifth=$!
 # It goes on to its panic when what it had said is here.
 until grep -q before panics.out 2>/dev/null || ! kill -0 $second 2>/dev/null; do sleep 0.1; done
 echo >&9
 status=0
 wait $first || status=$?
 wait $second $third $fourth
+until grep -q MemTotal sees.err || ! kill -0 $fifth 2>/dev/null; do sleep 0.1; done
+kill -USR1 $fifth # it types Ctrl-C
+status_of_fifth=0
+wait $fifth || status_of_fifth=$?
 
 expect 'the exit status is that of the test' 3 $status
 expect 'its output comes out here' 'from the host' "$(cat fails.out)"
@@ -83,6 +108,10 @@ expect 'a guest that panics is no failed test' 125 "$(cat panics.status)"
 expect 'what the test had said is there' before "$(cat panics.out)"
 expect_match 'the panic is told' 'the guest failed: kernel panic: sysrq triggered crash' panics.err
 expect_match 'with its stack' 'sysrq_handle_crash\+0x' panics.err
+partial=$(echo tracelet-out/panics_*.partial.pb)
+"$tracelet" check --quiet "$partial" || expect 'what was recorded until then is here' 0 $?
+expect 'and says that it is not all' 1 "$("$tracelet" info "$partial" | grep -c '^partial')"
+expect 'no trace looks whole' 0 "$(find tracelet-out -name 'panics_*[0-9].pb' | wc -l)"
 status=0
 "$tracelet" check --landed tracelet-out --name panics 2>landed.err || status=$?
 expect 'and told as that when its trace is looked for' 3 $status
@@ -97,7 +126,17 @@ again=$("$tracelet" artifact --repro rooted)
 "$tracelet" check --quiet "${again:-none}" || expect 'the second run has a trace, too' 0 $?
 expect_match 'and what it printed is here' '^run 1$' "$("$tracelet" artifact --repro rooted output)"
 
+seq 6900000 | cat big - | cmp - sees.out || expect 'all bytes are the same, in and out' 0 $?
+expect 'ended by Ctrl-C, as here' 130 $status_of_fifth
+expect 'where it runs, what it has, its machine' "in $work
+has value
+variables 1|two words|
+2
+tracelet.mine=1" "$(grep -v MemTotal sees.err)"
+expect_match 'of the size it should have' '^MemTotal: *(5[5-9]|6[0-4])[0-9]{4} kB' sees.err
+
 expect 'nothing is left in the temporary folder' '' "$(ls tmp)"
+expect 'and no emulator' '' "$(pgrep -f "qemu-system.*$work")"
 
 # A host's trace and its guest's are one.
 if "$here/../perfetto/setup" >/dev/null 2>&1; then
@@ -120,17 +159,42 @@ fi
 expect_refusal() { # WHAT STATUS REGEX OPTION…
 	local what=$1 wanted=$2 regex=$3 status=0
 	shift 3
-	"$tracelet" vm run --output-dir refused "$@" >refused.out 2>refused.err </dev/null || status=$?
+	PATH=${search:-$PATH} "$tracelet" vm run --output-dir refused "$@" >refused.out 2>refused.err </dev/null || status=$?
 	expect "$what" "$wanted" $status
+	expect "$what: one line" "${lines:-1}" "$(wc -l <refused.err)"
 	expect_match "$what" "$regex" refused.err
 }
 expect_refusal 'no kernel' 2 'needs a kernel' -- true
+expect_refusal 'no command' 2 'needs a command' --kernel "$kernel"
+expect_refusal 'two roots' 2 'not both' --kernel "$kernel" --initrd a --rootfs b -- true
 expect_refusal 'a kernel that is not there' 125 'No such file' --kernel none -- true
 expect_refusal 'a program that is not there' 125 'command not found' --kernel "$kernel" -- no-such-program
 expect_refusal 'a machine of another kind' 2 'neither x86_64 nor arm64' --kernel "$kernel" --arch pdp11 -- true
 expect_refusal 'an addition that is not there' 125 'No such file' --kernel "$kernel" --add none=/none -- true
+expect_refusal 'a root that is not there' 125 'No such file' --kernel "$kernel" --rootfs none -- true
+expect_refusal 'an initramfs that is not there' 125 'none: .*No such file' --kernel "$kernel" --initrd none -- true
+expect_refusal 'an agent that is not there' 125 'none: .*No such file' --kernel "$kernel" --agent none -- true
+expect_refusal 'a variable that is not there' 2 'NO_SUCH_VARIABLE is not set here' --env NO_SUCH_VARIABLE --kernel "$kernel" -- true
+expect_refusal 'too little memory' 2 'not a number from 64' --kernel "$kernel" --mem 1 -- true
+expect_refusal 'no processor' 2 'not a number from 1 to 255' --kernel "$kernel" --cpus 0 -- true
 printf 'no kernel\n' >text
-expect_refusal 'a file that is no kernel' 125 'the guest failed: it did not come up' --kernel text -- true
+expect_refusal 'a file that is no kernel' 125 'text: is no kernel' --kernel text -- true
+expect_refusal 'a kernel of another machine' 125 'is a kernel for x86_64' --arch arm64 --agent text --kernel "$kernel" -- true
+expect_refusal 'options that QEMU does not have' 125 'did not come up: .*no-such-option' --kernel "$kernel" --qemu -no-such-option -- true
+cp "$kernel" alone
+lines=2 expect_refusal 'a kernel without its modules' 125 'no modules of its kernel were found' --kernel alone --boot-timeout 1 -- true
+search=$work/tmp expect_refusal 'no emulator' 125 'there is no qemu-system-x86_64 here .Debian package' --kernel "$kernel" -- "$busybox"
+"$tracelet" vm start --kernel "$kernel" -- true 2>refused.err
+expect 'a guest that stays takes no command' 2 $?
+
+# Ctrl-C while it boots.
+python3 "$here/on_terminal.py" "$tracelet" vm run --kernel "$kernel" --append rdinit=/no/such -- true >/dev/null 2>&1 </dev/null &
+first=$!
+until pgrep -f "qemu-system.*$work" >/dev/null || ! kill -0 $first 2>/dev/null; do sleep 0.05; done
+kill -USR1 $first
+wait $first
+expect 'Ctrl-C while it boots' 130 $?
+expect 'no emulator is left' '' "$(pgrep -f "qemu-system.*$work")"
 expect 'nothing is left of those, either' '' "$(ls tmp)"
 [ $failures -eq 0 ] || tail -n 8 ./*.err tracelet-out/*.console.log >&2
 finish

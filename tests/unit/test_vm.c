@@ -7,6 +7,8 @@
 #include "vm/needed.h"
 #include "vm/panic.h"
 
+#include <elf.h>
+#include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -96,10 +98,12 @@ static void test_archive_of_a_tree_keeps_links(void **state) {
 	put_file(in_folder("root/etc/name"), "guest", 5);
 	assert_int_equal(symlink("/etc", in_folder("root/loop")), 0);
 	assert_int_equal(output_open(&output, in_folder("archive"), OUTPUT_REPLACE), 0);
-	cpio_tree(&cpio, in_folder("root"));
+	cpio_tree(&cpio, in_folder("root"), "");
+	cpio_tree(&cpio, in_folder("root/etc"), "/a/b");
 	assert_int_equal(cpio_end(&cpio), 0);
 	assert_int_equal(output_commit(&output), 0);
 	assert_true(find_entry(in_folder("archive"), "etc/name", &entry, &count));
+	assert_true(find_entry(in_folder("archive"), "a/b/name", &entry, &count));
 	assert_true(find_entry(in_folder("archive"), "loop", &entry, &count));
 	assert_true(S_ISLNK(entry.mode));
 }
@@ -175,7 +179,8 @@ static void test_modules_beside_a_kernel_are_found_in_order(void **state) {
 	put_file(in_folder("modules/1-virtio.ko"), "a", 1);
 	put_file(in_folder("modules/6-virtio_console.ko"), "c", 1);
 	put_file(in_folder("modules/7-virtio_net.ko"), "d", 1);
-	put_file(in_folder("vmlinux"), "\177ELF", 4);
+	static const uint8_t elf[64] = {0x7f, 'E', 'L', 'F', [18] = 62};
+	put_file(in_folder("vmlinux"), elf, sizeof(elf));
 	assert_int_equal(vm_kernel_prepare(&kernel, in_folder("vmlinux"), VM_X86_64, aside_folder), 0);
 	assert_string_equal(kernel.file, in_folder("vmlinux"));
 	assert_int_equal(kernel.modules.count, 3);
@@ -194,6 +199,106 @@ static void test_a_boot_image_that_lies_is_booted_as_it_is(void **state) {
 	assert_int_equal(vm_kernel_prepare(&kernel, in_folder("bzImage"), VM_X86_64, aside_folder), 0);
 	assert_string_equal(kernel.file, in_folder("bzImage"));
 	vm_kernel_free(&kernel);
+}
+
+static int prepare(const void *bytes, size_t size, enum vm_arch arch) {
+	struct vm_kernel kernel;
+	put_file(in_folder("kernel"), bytes, size);
+	int error = vm_kernel_prepare(&kernel, in_folder("kernel"), arch, aside_folder);
+	vm_kernel_free(&kernel);
+	return error;
+}
+
+static void test_what_is_no_kernel_of_the_machine_is_refused(void **state) {
+	uint8_t image[0x400] = {0};
+	assert_int_equal(prepare("text", 4, VM_X86_64), -EINVAL);
+	assert_int_equal(prepare("", 0, VM_ARM64), -EINVAL);
+	memcpy(image + 0x38, "ARMd", 4);
+	assert_int_equal(prepare(image, sizeof(image), VM_ARM64), 0);
+	assert_int_equal(prepare(image, sizeof(image), VM_X86_64), -EINVAL);
+	memset(image, 0, sizeof(image));
+	memcpy(image + 0x202, "HdrS", 4);
+	assert_int_equal(prepare(image, sizeof(image), VM_X86_64), 0);
+	assert_int_equal(prepare(image, sizeof(image), VM_ARM64), -EINVAL);
+	memcpy(image, "MZ\0\0zimg", 8);
+	assert_int_equal(prepare(image, sizeof(image), VM_ARM64), -EINVAL);
+}
+
+// An ELF file with one note.
+static size_t make_elf(uint8_t *elf, unsigned note_type) {
+	Elf64_Ehdr header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+			     .e_type = ET_EXEC,
+			     .e_machine = EM_X86_64,
+			     .e_version = EV_CURRENT,
+			     .e_phoff = sizeof(header),
+			     .e_ehsize = sizeof(header),
+			     .e_phentsize = sizeof(Elf64_Phdr),
+			     .e_phnum = 1};
+	struct {
+		Elf64_Nhdr header;
+		char name[4];
+		uint32_t entry;
+	} note = {{4, 4, note_type}, "Xen", 0x1000000};
+	Elf64_Phdr segment = {.p_type = PT_NOTE,
+			      .p_offset = sizeof(header) + sizeof(segment),
+			      .p_filesz = sizeof(note),
+			      .p_align = 4};
+	memcpy(elf, &header, sizeof(header));
+	memcpy(elf + sizeof(header), &segment, sizeof(segment));
+	memcpy(elf + segment.p_offset, &note, sizeof(note));
+	return segment.p_offset + sizeof(note);
+}
+
+// A bzImage with this kernel in it, packed by gzip.
+static void put_boot_image(const char *path, const uint8_t *elf, uint32_t elf_size) {
+	uint8_t image[4096] = {0};
+	uint32_t offset = 0, length;
+	struct input packed;
+	put_file(in_folder("elf"), elf, elf_size);
+	CLEANUP_FREE char *command = memory_format("gzip -kf '%s'", in_folder("elf"));
+	assert_int_equal(system(command), 0);
+	assert_int_equal(input_open(&packed, in_folder("elf.gz")), 0);
+	memcpy(image + 0x202, "HdrS", 4);
+	image[0x1f1] = 1;
+	length = (uint32_t)packed.size + 4;
+	memcpy(image + 0x248, &offset, 4);
+	memcpy(image + 0x24c, &length, 4);
+	memcpy(image + 1024, packed.data, packed.size);
+	memcpy(image + 1024 + packed.size, &elf_size, 4);
+	put_file(path, image, 1024 + length);
+	input_close(&packed);
+}
+
+static void test_a_kernel_is_taken_out_once_and_kept(void **state) {
+	struct vm_kernel kernel, again;
+	struct input unpacked;
+	uint8_t elf[512];
+	size_t size = make_elf(elf, 18);
+	setenv("XDG_CACHE_HOME", aside_folder, 1);
+	put_boot_image(in_folder("bzImage"), elf, (uint32_t)size);
+	assert_int_equal(vm_kernel_prepare(&kernel, in_folder("bzImage"), VM_X86_64, aside_folder), 0);
+	assert_non_null(strstr(kernel.file, "/tracelet/vmlinux-"));
+	assert_int_equal(input_open(&unpacked, kernel.file), 0);
+	assert_int_equal(unpacked.size, size);
+	assert_memory_equal(unpacked.data, elf, size);
+	input_close(&unpacked);
+	// Where nothing can be unpacked any more the one from before is taken.
+	assert_int_equal(vm_kernel_prepare(&again, in_folder("bzImage"), VM_X86_64, "/no/such/folder"), 0);
+	assert_string_equal(again.file, kernel.file);
+	vm_kernel_free(&kernel);
+	vm_kernel_free(&again);
+	unsetenv("XDG_CACHE_HOME");
+}
+
+static void test_a_kernel_that_an_emulator_cannot_enter_is_booted_as_it_is(void **state) {
+	struct vm_kernel kernel;
+	uint8_t elf[512];
+	setenv("XDG_CACHE_HOME", aside_folder, 1);
+	put_boot_image(in_folder("bzImage"), elf, (uint32_t)make_elf(elf, 7));
+	assert_int_equal(vm_kernel_prepare(&kernel, in_folder("bzImage"), VM_X86_64, aside_folder), 0);
+	assert_string_equal(kernel.file, in_folder("bzImage"));
+	vm_kernel_free(&kernel);
+	unsetenv("XDG_CACHE_HOME");
 }
 
 static void test_names_of_machines(void **state) {
@@ -251,6 +356,9 @@ int main(void) {
 		IN_FOLDER(test_other_files_need_nothing),
 		IN_FOLDER(test_modules_beside_a_kernel_are_found_in_order),
 		IN_FOLDER(test_a_boot_image_that_lies_is_booted_as_it_is),
+		IN_FOLDER(test_what_is_no_kernel_of_the_machine_is_refused),
+		IN_FOLDER(test_a_kernel_is_taken_out_once_and_kept),
+		IN_FOLDER(test_a_kernel_that_an_emulator_cannot_enter_is_booted_as_it_is),
 		cmocka_unit_test(test_names_of_machines),
 		cmocka_unit_test(test_panic_is_found_with_its_stack),
 		cmocka_unit_test(test_stack_of_the_fault_comes_before_that_of_the_panic),

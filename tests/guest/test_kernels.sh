@@ -1,0 +1,105 @@
+#!/bin/bash
+# Real kernels, Debian's 6.1 and 6.12, each in a throw-away guest (in_kernel is what runs there): a trace that both our
+# check and Perfetto accept, with scheduling and the process tree in it; the stack of a crash, through the C library; a
+# wall clock that is set back.
+set -uo pipefail
+here=$(cd -- "$(dirname -- "$0")" && pwd)
+# shellcheck source=tests/guest/expect.sh
+. "$here/expect.sh"
+tracelet=${TRACELET:-$here/../../build/tracelet}
+build=$(cd -- "$(dirname -- "$tracelet")" && pwd)
+need_vm
+tp=$here/../perfetto/tp
+"$here/../perfetto/setup" >/dev/null 2>"$work/stderr" || skip "$(cat "$work/stderr")"
+cd "$work" || exit 1
+echo 'in an initramfs' >file
+
+# An initramfs of the user's own, which ours comes on top of.
+mkdir -p initrd/tracelet-test initrd/bin
+cp file initrd/tracelet-test/
+cp "$(command -v busybox)" initrd/bin/busybox
+ln -s busybox initrd/bin/sh
+(cd initrd && find . | busybox cpio -o -H newc -R 0:0 2>/dev/null) >initramfs
+
+boot() { # NAME KERNEL OPTION…
+	local name=$1 kernel=$2 status=0
+	shift 2
+	mkdir "$name"
+	"$tracelet" vm run --kernel "$kernel" --boot-timeout 300 --output-dir "$name" --name guest --add "$here/in_kernel=/in_kernel" \
+		--add "$build/tests/cli/helpers/crashes=/usr/bin/crashes" --add "$tracelet=/usr/bin/tracelet" \
+		--add "$build/tracelet-stacks=/usr/bin/tracelet-stacks" "$@" -- /in_kernel >"$name.tar" 2>"$name.err" </dev/null || status=$?
+	echo $status >"$name.status"
+}
+
+first=$("$here/kernel" linux-image-cloud-amd64 2>log) || skip "$(cat log)"
+second=$("$here/kernel" linux-image-6.12-cloud-amd64) || second=
+boot first "$first" --add "$(command -v busybox)=/bin/busybox" --add file=/tracelet-test/file &
+[ -z "$second" ] || boot second "$second" --initrd initramfs --append tracelet.test=1 &
+wait
+
+answer() { "$tp" "$trace" "$1"; }
+
+check_trace() { # NAME
+	trace=$(echo "$1"/guest_*.pb)
+	"$tracelet" check "$trace"
+	expect "$1: exit status of check" 0 $?
+	"$tp" --health "$trace"
+	expect "$1: exit status of the health check" 0 $?
+	expect "$1: the sleepers ran on a CPU" 2 "$(answer "
+		select count(distinct upid) from sched_slice join thread using (utid) join process using (upid)
+		where process.cmdline in ('/links/sleep 0.1', '/links/sleep 0.2') and dur > 0 and parent_upid =
+			(select upid from process where cmdline glob '*/in_kernel')")"
+	expect "$1: the sleepers slept" 2 "$(answer "
+		select count(distinct utid) from thread_state join thread using (utid) join process child using (upid)
+		join process parent on child.parent_upid = parent.upid
+		where child.cmdline glob '/links/sleep*' and parent.cmdline glob '*/in_kernel' and state = 'S' and dur > 90000000")"
+	expect "$1: all of the tree has ended" 0 "$(answer "
+		select count(*) from process where end_ts is null and (cmdline glob '/links/sleep*' or cmdline glob '*/in_kernel')")"
+	expect "$1: the kernel is named" "$(answer "select str_value from metadata where name = 'system_release'")" \
+		"$(jq -r 'select(.kind == "test").kernel' "$1/manifest.jsonl")"
+	expect "$1: recorded by BPF, nothing missing" 'bpf|0' \
+		"$(jq -r 'select(.kind == "test") | "\(.backend)|\([.lost[], .gaps] | add)"' "$1/manifest.jsonl")"
+}
+
+check_crash() { # FOLDER
+	local line
+	line=$(jq -c 'select(.test == "crashed")' "$1/manifest.jsonl")
+	expect "$1: exit status of a crash" 134 "$(cat "$1/crashed.status")"
+	expect "$1: the crash" 'SIGABRT the-culprit' "$(jq -r '.crashes[0] | "\(.name) \(.thread)"' <<<"$line")"
+	expect "$1: its stack" 'abort inner middle in_thread' "$(jq -r '.crashes[0].stack[]' <<<"$line" |
+		grep -oE ' (abort|inner|middle|in_thread)\+' | tr -d ' +' | paste -sd ' ')"
+}
+
+check_clock() { # FOLDER
+	expect "$1: exit status of a test" 4 "$(cat "$1/test.status")"
+	for name in operation test; do
+		trace=$(echo "$1/${name}"_*.pb)
+		"$tracelet" check "$trace"
+		expect "$1: check of the $name" 0 $?
+		"$tp" --health "$trace"
+		expect "$1: health of the $name" 0 $?
+	done
+	expect "$1: all times are plausible" true \
+		"$(jq -s 'map(.wall_seconds > 0 and .wall_seconds < 60) | all' "$1/manifest.jsonl")"
+	expect "$1: the test took its time" true \
+		"$(jq -s 'map(select(.test == "test"))[0].wall_seconds >= 0.3' "$1/manifest.jsonl")"
+	expect "$1: so did its sleepers" 2 "$(answer "
+		select count(distinct utid) from thread_state join thread using (utid) join process using (upid)
+		where process.cmdline glob '/links/sleep*' and state = 'S' and dur between 90000000 and 5000000000")"
+	expect "$1: the trace tells of it" 1 "$(answer "select count(*) from slice where name glob 'wall clock set back by 3*'")"
+}
+
+for name in first second; do
+	[ -e "$name.status" ] || continue
+	cat "$name.err" # seen when the test fails
+	expect "$name: killed, as here" 137 "$(cat "$name.status")"
+	mkdir "$name.out" && tar x -C "$name.out" -f "$name.tar"
+	expect "$name: its output is whole" 0 $?
+	expect "$name: a file of the guest" 'in an initramfs' "$(cat "$name.out/read")"
+	expect "$name: the user" 0 "$(cat "$name.out/user")"
+	check_trace "$name"
+	check_crash "$name.out"
+	check_clock "$name.out"
+done
+[ -z "$second" ] || expect 'the kernels are two' 2 "$(jq -r 'select(.kind == "test").kernel' */manifest.jsonl | sort -u | wc -l)"
+finish
