@@ -108,8 +108,9 @@ static int sampled(struct task *task, const struct words *begin, double seconds)
 	sigaddset(&signals, SIGHUP);
 	if (host_open(&host, &task->host) == 0) {
 		sigprocmask(SIG_BLOCK, &signals, &before);
-		status = host_verb(&host, (const char *const *)begin->items, begin->count, REQUEST_OPERATIONS,
-				   &settings, task->max_artifact_size);
+		status = host_verb(&host, (const char *const *)begin->items, begin->count,
+				   REQUEST_OPERATIONS | HOST_KEEP_SIGNALS, &settings,
+				   task->max_artifact_size);
 		if (!status) {
 			wait_for(seconds, &signals);
 			status = host_verb(&host, end, ARRAY_SIZE(end), REQUEST_OPERATIONS, &settings,

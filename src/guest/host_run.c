@@ -174,7 +174,8 @@ static int request(struct host *host, struct host_request *request, struct recei
 		   const struct settings *settings, char **trace) {
 	request->input = STDIN_FILENO;
 	request->errors = STDERR_FILENO;
-	request->signals = true;
+	request->signals = !(request->flags & HOST_KEEP_SIGNALS);
+	request->flags &= ~(unsigned)HOST_KEEP_SIGNALS;
 	request->receiver = receiver;
 	int error = host_request(host, request);
 	if (!error)

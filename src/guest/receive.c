@@ -80,7 +80,9 @@ void receiver_begin(struct receiver *receiver, const char *name, uint64_t size) 
 	}
 	artifact_safe_name(name, safe);
 	int error = receiver->folder || receiver->single ? create(receiver, safe) : -ENOENT;
-	if (error)
+	if (error == -EEXIST)
+		refuse(receiver, "a thousand files of one name");
+	else if (error)
 		fail(receiver, error);
 }
 

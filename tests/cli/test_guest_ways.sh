@@ -96,7 +96,14 @@ run guest perf -d 0.3
 check_equal "perf: a trace and a flame graph" "0 1 1" "$status $(grep -c '\.pb (' "$stdout") $(grep -c '\.svg (' "$stdout")"
 run guest perf -d never
 check_equal "perf: a time that is none" "2 1" "$status $(wc -l <"$stderr")"
-timeout -s INT 0.5 "$TRACELET" guest "$here" perf -p $spinner -F 99 >out 2>&1
+"$TRACELET" guest "$here" perf -p $spinner -F 99 >out 2>&1 &
+first=$!
+for _ in $(seq 500); do
+	guest status | grep -q perf && break
+	sleep 0.02
+done
+kill -INT $first
+wait $first
 check_equal "perf: Ctrl-C ends it, and the trace comes" 1 "$(grep -c '\.pb (' out)"
 kill $spinner
 run guest heap -n no-such-process
