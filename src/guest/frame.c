@@ -116,9 +116,10 @@ bool frame_decoder_next(struct frame_decoder *decoder, struct frame *frame) {
 			decoder->begin += FRAME_HEADER + frame->size;
 			return true;
 		}
-		// Behind a cut frame another one may begin inside what would be its payload.
-		decoder->damaged++;
-		skip(decoder, 1);
+		// Behind a cut frame another one may begin inside what would be its payload. Who sends many
+		// such ones wants us to be busy: each costs a checksum.
+		bool enough = ++decoder->damaged > FRAME_DAMAGED_MOST;
+		skip(decoder, enough ? FRAME_HEADER + frame->size : 1);
 	}
 	return false;
 }

@@ -13,6 +13,7 @@ enum {
 	FRAME_VERSION = 1,
 	FRAME_HEADER = 32,
 	FRAME_PAYLOAD_MOST = 1 << 20,
+	FRAME_DAMAGED_MOST = 64, // so many are looked into for others
 };
 
 enum frame_type {

@@ -11,8 +11,7 @@
 
 enum {
 	GARBAGE_MOST = 4 << 20, // bytes of no frame: whoever talks there is no agent
-	DAMAGED_MOST = 256,     // frames; each costs us a checksum
-	RESYNCS_MOST = 16,      // without progress, as the two above
+	RESYNCS_MOST = 16,      // without progress
 	ROUND_TRIPS = 32,
 	ACK_EVERY = 1 << 20, // bytes; less than the window, so that the guest never waits
 };
@@ -105,7 +104,7 @@ static int host_wait(struct host *host, uint64_t deadline) {
 
 // Something has arrived that is no frame, over and over.
 static bool is_garbage(const struct host *host) {
-	return host->decoder.skipped > GARBAGE_MOST || host->decoder.damaged > DAMAGED_MOST;
+	return host->decoder.skipped > GARBAGE_MOST || host->decoder.damaged > FRAME_DAMAGED_MOST;
 }
 
 static int say_garbage(struct host *host) {
