@@ -63,7 +63,7 @@ help:
 	@echo 'make               builds build/tracelet'
 	@echo 'make run           traces the demo tests and says where the traces are'
 	@echo 'make test          all tests: native, sanitizers, Windows build and wine, fuzzers, guest'
-	@echo 'make test-guest    only those inside a virtual machine'
+	@echo 'make test-guest    only those inside a virtual machine (LONG=1: also a gigabyte out of one)'
 	@echo 'make bench         measures what is claimed, against peers'
 	@echo 'make agent-arm64   tracelet-agent for arm64 guests, in build-arm64'
 	@echo 'make fuzz          fuzzes each reader (TIME=60 seconds each)'

@@ -180,7 +180,7 @@ _tracelet() {
 	guest:-*) _tracelet_offer "--patience --max-artifact-size --compress --no-live --verbose --help" ;;
 	guest:*)
 		if [ "$COMP_CWORD" -gt 2 ]; then
-			_tracelet_offer "run start stop status snapshot stat file kmsg shell power-off"
+			_tracelet_offer "run start stop status snapshot stat heap perf file kmsg shell power-off"
 		else
 			_tracelet_offer "unix: vsock: tcp: serial: exec:"
 		fi

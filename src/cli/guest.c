@@ -4,8 +4,11 @@
 #include "cli/verb.h"
 #include "guest/host_run.h"
 #include "session/test.h"
+#include "session/words.h"
 
+#include <signal.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 struct task {
@@ -75,6 +78,88 @@ static int guest_verb(struct task *task) {
 		host_close(&host);
 	}
 	settings_free(&settings);
+	return status;
+}
+
+// ---- perf ----
+
+// Until the time is over (0: there is none) or somebody says that it is enough.
+static void wait_for(double seconds, const sigset_t *signals) {
+	struct timespec time = {.tv_sec = (time_t)seconds,
+				.tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+	if (seconds > 0)
+		sigtimedwait(signals, NULL, &time);
+	else
+		sigwaitinfo(signals, NULL);
+}
+
+// A recording of the whole guest with samples, begun there and ended there, as 'start' and 'stop' would.
+static int sampled(struct task *task, const struct words *begin, double seconds) {
+	static const char *const end[] = {"stop", "perf"};
+	struct settings settings;
+	struct host host;
+	sigset_t signals, before;
+	int status = STATUS_GUEST_FAILED;
+	if (!settings_load(&settings))
+		return EXIT_USAGE;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	if (host_open(&host, &task->host) == 0) {
+		sigprocmask(SIG_BLOCK, &signals, &before);
+		status = host_verb(&host, (const char *const *)begin->items, begin->count,
+				   REQUEST_OPERATIONS | HOST_KEEP_SIGNALS, &settings,
+				   task->max_artifact_size);
+		if (!status) {
+			wait_for(seconds, &signals);
+			status = host_verb(&host, end, ARRAY_SIZE(end), REQUEST_OPERATIONS, &settings,
+					   task->max_artifact_size);
+		}
+		sigprocmask(SIG_SETMASK, &before, NULL);
+		host_close(&host);
+	}
+	settings_free(&settings);
+	return status;
+}
+
+static int guest_perf(struct task *task) {
+	static const struct option options[] = {{"duration", required_argument, NULL, 'd'},
+						{"frequency", required_argument, NULL, 'F'},
+						{"pid", required_argument, NULL, 'p'},
+						{"help", no_argument, NULL, 'h'},
+						{0}};
+	const char *frequency = "999", *pid = NULL;
+	double seconds = 0;
+	optind = 0;
+	for (int option; (option = getopt_long(task->argc, task->argv, "d:F:p:h", options, NULL)) != -1;) {
+		if (option == 'F')
+			frequency = optarg;
+		else if (option == 'p')
+			pid = optarg;
+		else if (option != 'd')
+			return option == 'h' ? verb_print_help(task->verb) : verb_bad_usage(task->verb);
+		else if (!settings_parse_seconds(optarg, &seconds) || seconds <= 0) {
+			log_error("--duration: '%s' is not a time in seconds", optarg);
+			return EXIT_USAGE;
+		}
+	}
+	if (optind != task->argc) {
+		log_error("perf records all that runs in the guest, and takes no command: that is 'run "
+			  "--sample'");
+		return EXIT_USAGE;
+	}
+	struct words begin = {0};
+	words_add(&begin, "start");
+	words_add(&begin, "--quiet");
+	words_add(&begin, "--sample=%s", frequency);
+	if (pid)
+		words_add(&begin, "--pid=%s", pid);
+	else
+		words_add(&begin, "--scope=system");
+	words_add(&begin, "perf");
+	int status = sampled(task, &begin, seconds);
+	words_free(&begin);
 	return status;
 }
 
@@ -154,7 +239,7 @@ static const struct {
 	int (*run)(struct task *task);
 } words[] = {
 	{"run", guest_run},     {"file", guest_file},           {"kmsg", guest_kmsg},
-	{"shell", guest_shell}, {"power-off", guest_power_off},
+	{"shell", guest_shell}, {"power-off", guest_power_off}, {"perf", guest_perf},
 };
 
 static bool take_options(int argc, char **argv, struct task *task, int *status) {
@@ -234,6 +319,11 @@ const struct verb verb_guest = {
 		"  kmsg                 its kernel's log\n"
 		"  shell [COMMAND...]   a shell, or a command that is not traced\n"
 		"  power-off            ends the guest, or the agent\n"
+		"  perf [-d SECONDS] [-F HZ] [-p PID]  samples of all that runs there, or of one process, "
+		"for\n"
+		"                       so long or until Ctrl-C: a trace and a flame graph here\n"
+		"  heap -p PID | -n NAME [-d SECONDS]  a heap profile of a process there, to standard "
+		"output\n"
 		"  start, stop, status, snapshot, stat, ...  that verb of tracelet in the guest, with what "
 		"it\n"
 		"                       prints and its artifacts here\n\n"

@@ -242,6 +242,10 @@ static void connection_read(struct agent *agent, struct connection *connection) 
 	struct frame frame;
 	while (connection->used && next_frame(connection, &frame))
 		take_frame(agent, connection, &frame, arrived);
+	if (connection->used && connection->decoder.other_version) {
+		connection->decoder.other_version = 0;
+		refuse(agent, connection, "it speaks another version of the wire");
+	}
 	struct visit *visit = connection->visit;
 	if (connection->used && visit && visit->channel.broken) {
 		refuse(agent, connection, visit->channel.broken);

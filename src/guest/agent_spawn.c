@@ -59,10 +59,13 @@ static void use_terminal(const char *name) {
 __attribute__((noreturn)) static void become(const struct spawn *spawn) {
 	char **words = memory_alloc((spawn->word_count + 2) * sizeof(*words));
 	size_t count = 0;
+	static const int plain[] = {SIGPIPE, SIGINT, SIGQUIT, SIGTERM, SIGHUP};
 	sigset_t none;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
+	// A script's `tracelet-agent &` ignores some; what the host's user presses is for this command.
+	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
+		signal(plain[i], SIG_DFL);
 	if (spawn->kind == REQUEST_KMSG)
 		_exit(print_kernel_log());
 	if (spawn->kind == REQUEST_VERB) {

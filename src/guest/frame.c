@@ -82,7 +82,9 @@ static bool find_magic(struct frame_decoder *decoder) {
 	return false;
 }
 
-static bool take_header(const uint8_t *bytes, struct frame *frame, uint32_t *payload_crc) {
+// In every version a header begins with magic and version and ends with its CRC.
+static bool take_header(struct frame_decoder *decoder, const uint8_t *bytes, struct frame *frame,
+			uint32_t *payload_crc) {
 	struct cursor cursor = cursor_of(bytes + 4, FRAME_HEADER - 4);
 	uint8_t version = cursor_u8(&cursor), type = cursor_u8(&cursor);
 	*frame = (struct frame){.type = type};
@@ -91,15 +93,19 @@ static bool take_header(const uint8_t *bytes, struct frame *frame, uint32_t *pay
 	frame->size = cursor_u32(&cursor);
 	frame->sequence = cursor_u64(&cursor);
 	*payload_crc = cursor_u32(&cursor);
-	return cursor_u32(&cursor) == crc32c(0, bytes, AT_CRC) && version == FRAME_VERSION && type > 0 &&
-	       type < FRAME_TYPE_COUNT && frame->size <= FRAME_PAYLOAD_MOST;
+	if (cursor_u32(&cursor) != crc32c(0, bytes, AT_CRC))
+		return false;
+	if (version != FRAME_VERSION)
+		decoder->other_version = version;
+	return version == FRAME_VERSION && type > 0 && type < FRAME_TYPE_COUNT &&
+	       frame->size <= FRAME_PAYLOAD_MOST;
 }
 
 bool frame_decoder_next(struct frame_decoder *decoder, struct frame *frame) {
 	uint32_t payload_crc;
 	while (find_magic(decoder)) {
 		const uint8_t *at = decoder->data + decoder->begin;
-		if (!take_header(at, frame, &payload_crc)) {
+		if (!take_header(decoder, at, frame, &payload_crc)) {
 			skip(decoder, 1);
 			continue;
 		}
@@ -110,9 +116,10 @@ bool frame_decoder_next(struct frame_decoder *decoder, struct frame *frame) {
 			decoder->begin += FRAME_HEADER + frame->size;
 			return true;
 		}
-		// Behind a cut frame another one may begin inside what would be its payload.
-		decoder->damaged++;
-		skip(decoder, 1);
+		// Behind a cut frame another one may begin inside what would be its payload. Who sends many
+		// such ones wants us to be busy: each costs a checksum.
+		bool enough = ++decoder->damaged > FRAME_DAMAGED_MOST;
+		skip(decoder, enough ? FRAME_HEADER + frame->size : 1);
 	}
 	return false;
 }

@@ -13,6 +13,7 @@ enum {
 	FRAME_VERSION = 1,
 	FRAME_HEADER = 32,
 	FRAME_PAYLOAD_MOST = 1 << 20,
+	FRAME_DAMAGED_MOST = 64, // so many are looked into for others
 };
 
 enum frame_type {
@@ -51,6 +52,7 @@ struct frame_decoder {
 	size_t begin, end, capacity; // data[begin, end) is not decoded yet
 	uint64_t skipped;            // bytes that belong to no frame
 	uint64_t damaged;            // frames whose payload's CRC is wrong
+	uint8_t other_version;       // whole headers of this version came, which is not ours
 };
 
 // Where to put bytes that arrive, at least `wanted`; frame_decoder_added() says how many came.

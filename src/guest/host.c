@@ -77,7 +77,8 @@ static int host_read(struct host *host) {
 	return (int)MIN(got, 1);
 }
 
-// Waits for something to read, and writes meanwhile. 1: there is; 0: the time is over; or -errno.
+// Waits for something to read, and writes meanwhile. 1: there is; 0: the time is over; or -errno, -EINTR if
+// the user wants no more of it.
 static int host_wait(struct host *host, uint64_t deadline) {
 	for (;;) {
 		size_t size;
@@ -86,13 +87,16 @@ static int host_wait(struct host *host, uint64_t deadline) {
 		if (error < 0)
 			return error;
 		short events = channel_output(&host->channel, &size) ? POLLIN | POLLOUT : POLLIN;
-		struct pollfd wait = {.fd = host->link.in, .events = events};
+		struct pollfd wait[] = {{.fd = host->link.in, .events = events},
+					{.fd = host->interrupts, .events = POLLIN}};
 		int left = time >= deadline ? 0 : (int)((deadline - time) / 1000000) + 1;
-		int ready = poll(&wait, 1, left);
+		int ready = poll(wait, 2, left);
 		if (ready < 0 && errno != EINTR)
 			return -errno;
-		if (ready > 0 && wait.revents & ~POLLOUT)
+		if (ready > 0 && wait[0].revents & ~POLLOUT)
 			return 1;
+		if (ready > 0 && wait[1].revents)
+			return -EINTR;
 		if (ready == 0 && now() >= deadline)
 			return 0;
 	}
@@ -100,7 +104,7 @@ static int host_wait(struct host *host, uint64_t deadline) {
 
 // Something has arrived that is no frame, over and over.
 static bool is_garbage(const struct host *host) {
-	return host->decoder.skipped > GARBAGE_MOST;
+	return host->decoder.skipped > GARBAGE_MOST || host->decoder.damaged > FRAME_DAMAGED_MOST;
 }
 
 static int say_garbage(struct host *host) {
@@ -108,6 +112,15 @@ static int say_garbage(struct host *host) {
 		  host->options.address, host->decoder.skipped);
 	host->gone = true;
 	return -EPROTO;
+}
+
+static int say_version(struct host *host) {
+	log_error("%s: the agent there speaks version %u of the wire, this is version %u: take the agent of "
+		  "this "
+		  "tracelet (%s) there, or its tracelet here",
+		  host->options.address, host->decoder.other_version, FRAME_VERSION, TRACELET_VERSION);
+	host->gone = true;
+	return -EPROTONOSUPPORT;
 }
 
 static int take_refusal(struct host *host, const struct frame *frame) {
@@ -157,6 +170,8 @@ static int greet(struct host *host, bool fresh, uint64_t deadline) {
 			if (error != -EAGAIN)
 				return error;
 		}
+		if (host->decoder.other_version)
+			return say_version(host);
 		if (is_garbage(host))
 			return say_garbage(host);
 		if (now() >= again) {
@@ -170,22 +185,33 @@ static int greet(struct host *host, bool fresh, uint64_t deadline) {
 
 int host_open(struct host *host, const struct host_options *options) {
 	char why[LINK_WHY] = "";
-	*host = (struct host){.options = *options};
+	*host = (struct host){.options = *options, .interrupts = -1};
 	if (getrandom(&host->session, sizeof(host->session), 0) != sizeof(host->session) || !host->session)
 		host->session = now() | 1;
 	channel_init(&host->channel, CHANNEL_HOST_CHUNK);
 	double seconds = options->connect > 0 ? options->connect : options->patience;
-	int error = link_connect(&host->link, options->address, seconds, why);
-	if (error) {
-		log_error("no connection to the guest: %s", why);
-		channel_free(&host->channel);
-		return error;
-	}
-	error = greet(host, true, now() + nanoseconds(seconds));
+	uint64_t deadline = now() + nanoseconds(seconds);
+	int error, tries = 10, pause = 5; // ms
+	// One that is closed before a word was said may be an accident, ten are not.
+	do {
+		error = link_connect(&host->link, options->address, seconds, why);
+		if (error) {
+			log_error("no connection to the guest: %s", why);
+			channel_free(&host->channel);
+			return error;
+		}
+		error = greet(host, true, deadline);
+		if (!error || error == -ETIMEDOUT || host->gone || host->link.helper || --tries == 0)
+			break;
+		disconnect(host);
+		poll(NULL, 0, pause);
+		pause = MIN(pause * 2, 100);
+	} while (now() < deadline);
 	if (error == -ETIMEDOUT)
-		log_error("%s: the guest does not answer (%g s); does tracelet-agent run there?%s",
-			  options->address, seconds,
-			  host->decoder.skipped ? " Something else talks there." : "");
+		log_error("%s: the guest does not answer (%g s); %s", options->address, seconds,
+			  host->decoder.skipped
+				  ? "something else talks there"
+				  : "does tracelet-agent run there, and is no other host connected?");
 	else if (error && !host->gone)
 		log_error("%s: the connection was closed: %s", options->address, strerror(-error));
 	if (error) {
@@ -209,20 +235,24 @@ void host_close(struct host *host) {
 }
 
 // Connects anew and goes on where it was. Said when it fails.
-static int reconnect(struct host *host) {
+static int reconnect(struct host *host, struct host_command *command) {
 	uint64_t deadline = now() + nanoseconds(host->options.patience);
-	bool possible = !host->link.helper;
+	bool possible = !host->link.helper, interrupted = false;
+	int pause = 5; // ms
 	bool nothing_said = !host->channel.acked && !host->channel.expected;
 	char why[LINK_WHY] = "";
 	int error = -ECONNRESET;
+	progress_hide(&host->progress);
 	disconnect(host);
-	while (possible && now() < deadline &&
+	host->interrupts = command->signals;
+	while (possible && now() < deadline && !(interrupted = host_command_interrupted(command)) &&
 	       !(host->options.is_over && host->options.is_over(host->options.context))) {
-		double left = host->options.is_over ? 0.2 : (double)(deadline - now()) / 1e9;
+		double left = host->options.is_over ? 0.2 : MIN((double)(deadline - now()) / 1e9, 1);
 		error = link_connect(&host->link, host->options.address, left, why);
 		if (!error)
 			error = greet(host, nothing_said, deadline);
 		if (!error) {
+			host->interrupts = -1;
 			host->resumed++;
 			log_verbose("%s: the connection was lost and taken up again", host->options.address);
 			return 0;
@@ -230,11 +260,14 @@ static int reconnect(struct host *host) {
 		disconnect(host);
 		if (host->gone)
 			return error;
-		nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+		poll(&(struct pollfd){.fd = host->interrupts, .events = POLLIN}, 1, pause);
+		pause = MIN(pause * 2, 100);
 	}
 	host->gone = true;
 	log_error("the connection to the guest is lost (%s)%s", host->options.address,
-		  possible ? ": the guest has ended, or its agent was killed" : "");
+		  interrupted ? ", and is not waited for; the command there ends when its agent gives up, too"
+		  : possible  ? ": the guest has ended, or its agent was killed"
+			      : "");
 	return error;
 }
 
@@ -319,6 +352,7 @@ static void take_message(struct host *host, struct host_request *request, const 
 static void take_data(struct host *host, struct host_request *request, struct host_command *command,
 		      const struct frame *frame) {
 	host->resyncs = 0;
+	host->decoder.skipped = host->decoder.damaged = 0;
 	switch (frame->stream) {
 	case STREAM_CONTROL:
 		take_message(host, request, frame);
@@ -421,15 +455,20 @@ int host_request(struct host *host, struct host_request *request) {
 	struct host_command command;
 	if (host->gone)
 		return -ENOTCONN;
+	host->heard = now(); // there may have been nothing to say for a while
 	host_command_begin(&command, host, request);
 	send_request(host, request);
 	int error = 0;
+	progress_begin(&host->progress, request->receiver);
 	while (!error && !(request->answered && host_command_flushed(&command))) {
 		error = turn(host, request, &command);
 		// What was said is said; all else is tried again on another connection.
 		if (error && !host->gone)
-			error = reconnect(host);
+			error = reconnect(host, &command);
+		if (request->receiver)
+			progress_show(&host->progress, request->receiver, now());
 	}
+	progress_hide(&host->progress);
 	if (error && request->receiver)
 		receiver_cut(request->receiver);
 	if (!error)

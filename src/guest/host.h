@@ -6,6 +6,7 @@
 #include "guest/clock.h"
 #include "guest/link.h"
 #include "guest/message.h"
+#include "guest/progress.h"
 #include "guest/receive.h"
 
 struct host_options {
@@ -30,6 +31,8 @@ struct host {
 	unsigned resyncs;       // since something arrived
 	unsigned resumed;       // how often a connection was taken up again
 	bool greeted, gone;     // it has said hello; it will say no more
+	int interrupts;         // while a connection is taken up again: signals that end that; -1: none
+	struct progress progress;
 };
 
 struct host_request {

@@ -122,9 +122,11 @@ static void take_input(struct host_command *command) {
 	}
 }
 
-static void take_signals(struct host_command *command) {
+// Passes them on. True: one of them is meant to end the command.
+static bool take_signals(struct host_command *command) {
 	enum { ENOUGH = 4 };
 	struct signalfd_siginfo signal;
+	bool end = false;
 	while (read(command->signals, &signal, sizeof(signal)) == (ssize_t)sizeof(signal)) {
 		uint64_t rows, columns;
 		if (signal.ssi_signo == SIGPIPE)
@@ -136,12 +138,18 @@ static void take_signals(struct host_command *command) {
 		}
 		// From the kernel: typed on a terminal, which means all of the foreground.
 		send_numbers(command->host, MESSAGE_SIGNAL, signal.ssi_signo, signal.ssi_code > 0);
+		end |= signal.ssi_signo != SIGUSR1 && signal.ssi_signo != SIGUSR2;
 		// Who insists means us.
 		if (++command->interrupts >= ENOUGH) {
 			log_error("given up; the command in the guest may go on for a while");
 			_exit(128 + (int)signal.ssi_signo);
 		}
 	}
+	return end;
+}
+
+bool host_command_interrupted(struct host_command *command) {
+	return command->signals >= 0 && take_signals(command);
 }
 
 size_t host_command_poll(struct host_command *command, struct pollfd *list) {

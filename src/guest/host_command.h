@@ -35,5 +35,6 @@ void host_command_end(struct host_command *command);
 size_t host_command_poll(struct host_command *command, struct pollfd *list); // HOST_COMMAND_POLLED of them
 void host_command_attend(struct host_command *command, const struct pollfd *list);
 void host_command_output(struct host_command *command, const struct frame *frame);
+bool host_command_interrupted(struct host_command *command); // by one who wants it to end
 bool host_command_flushed(struct host_command *command);
 void host_terminal_size(uint64_t *rows, uint64_t *columns);

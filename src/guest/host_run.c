@@ -51,6 +51,22 @@ static void print_files(const struct receiver *receiver) {
 	}
 }
 
+// These print where the trace is: there, which is of no use here.
+static bool tells_paths(const char *const *words, size_t count) {
+	for (size_t i = 1; i < count; i++)
+		if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0)
+			return false;
+	return count && (strcmp(words[0], "stop") == 0 || strcmp(words[0], "snapshot") == 0);
+}
+
+static void print_paths(const struct receiver *receiver) {
+	char size[16];
+	for (size_t i = 0; i < receiver->files.count; i++)
+		if (!receiver->files.items[i].partial)
+			printf("%s (%s)\n", receiver->files.items[i].path,
+			       file_size_words(receiver->files.items[i].size, size));
+}
+
 static void print_summary(const struct host *host, const struct receiver *receiver) {
 	struct manifest_line line;
 	const char *text = (const char *)receiver->manifest.data;
@@ -157,9 +173,9 @@ static void settle_live(struct settlement settlement, const struct host_request 
 static int request(struct host *host, struct host_request *request, struct receiver *receiver,
 		   const struct settings *settings, char **trace) {
 	request->input = STDIN_FILENO;
-	request->output = STDOUT_FILENO;
 	request->errors = STDERR_FILENO;
-	request->signals = true;
+	request->signals = !(request->flags & HOST_KEEP_SIGNALS);
+	request->flags &= ~(unsigned)HOST_KEEP_SIGNALS;
 	request->receiver = receiver;
 	int error = host_request(host, request);
 	if (!error)
@@ -183,9 +199,12 @@ void host_run(struct host *host, struct host_run *run) {
 	const struct settings *settings = run->settings;
 	struct words words = {0};
 	run_words(settings, &words);
-	struct host_request asked = {
-		.kind = REQUEST_VERB, .words = (const char *const *)words.items, .word_count = words.count};
-	struct receiver receiver = {.folder = settings->output_dir, .most = run->max_artifact_size};
+	struct host_request asked = {.kind = REQUEST_VERB,
+				     .words = (const char *const *)words.items,
+				     .word_count = words.count,
+				     .output = STDOUT_FILENO};
+	struct receiver receiver = {
+		.folder = settings->output_dir, .most = run->max_artifact_size, .quiet = settings->quiet};
 	struct receiver live = receiver;
 	if (run->live) {
 		asked.flags |= REQUEST_LIVE;
@@ -211,11 +230,18 @@ void host_run_free(struct host_run *run) {
 
 int host_verb(struct host *host, const char *const *words, size_t count, unsigned flags,
 	      const struct settings *settings, uint64_t max_artifact_size) {
-	struct host_request asked = {
-		.kind = REQUEST_VERB, .flags = flags, .words = words, .word_count = count};
-	struct receiver receiver = {.folder = settings->output_dir, .most = max_artifact_size};
+	bool paths = tells_paths(words, count);
+	struct host_request asked = {.kind = REQUEST_VERB,
+				     .flags = flags,
+				     .words = words,
+				     .word_count = count,
+				     .output = paths ? -1 : STDOUT_FILENO};
+	struct receiver receiver = {
+		.folder = settings->output_dir, .most = max_artifact_size, .quiet = settings->quiet};
 	int status = request(host, &asked, &receiver, settings, NULL);
-	if (!settings->quiet)
+	if (paths)
+		print_paths(&receiver);
+	else if (!settings->quiet)
 		print_files(&receiver);
 	receiver_free(&receiver);
 	return status;

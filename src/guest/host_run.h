@@ -21,6 +21,8 @@ struct host_run {
 void host_run(struct host *host, struct host_run *run);
 void host_run_free(struct host_run *run);
 
+enum { HOST_KEEP_SIGNALS = 1 << 16 }; // with flags of a request: ours stay ours meanwhile
+
 // Another verb, as it is written; its artifacts come to the folder. The exit status.
 int host_verb(struct host *host, const char *const *words, size_t count, unsigned flags,
 	      const struct settings *settings, uint64_t max_artifact_size);

@@ -24,10 +24,11 @@ bool message_decode(const void *payload, size_t size, struct message *message) {
 		if (good)
 			array_push(&message->words, word);
 	}
+	good = good && !cursor_left(&cursor);
 	message->type = good ? (enum message_type)type : 0;
 	if (!good)
 		message_free(message);
-	return good && !cursor_left(&cursor);
+	return good;
 }
 
 void message_free(struct message *message) {

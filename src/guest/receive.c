@@ -24,18 +24,27 @@ static void refuse(struct receiver *receiver, const char *what) {
 	receiver->refused = receiver->failed = true;
 }
 
+// The name with a number, before its extension: what a file is stays to be seen.
+static char *numbered(const char *path, size_t length, unsigned number, const char *end) {
+	size_t stem = length;
+	while (stem && path[stem - 1] != '.' && path[stem - 1] != '/')
+		stem--;
+	bool extension = stem > 1 && path[stem - 1] == '.' && path[stem - 2] != '/';
+	stem = extension ? stem - 1 : length;
+	if (!number)
+		return memory_format("%.*s%s", (int)length, path, end);
+	return memory_format("%.*s_%u%.*s%s", (int)stem, path, number, (int)(length - stem), path + stem,
+			     end);
+}
+
 // Creates a file that was not there.
 static int create(struct receiver *receiver, const char *safe) {
 	int error = receiver->single ? 0 : artifact_make_dir(receiver->folder);
+	CLEANUP_FREE char *path = receiver->single ? memory_string(receiver->single)
+						   : memory_format("%s/%s", receiver->folder, safe);
 	for (unsigned number = 0; !error && number < 1000; number++) {
-		char suffix[16] = "";
-		if (number)
-			snprintf(suffix, sizeof(suffix), "_%u", number);
 		free(receiver->temporary);
-		receiver->temporary = receiver->single
-					      ? memory_format("%s%s.partial", receiver->single, suffix)
-					      : memory_format("%s/%s%s.partial", receiver->folder, safe,
-							      suffix);
+		receiver->temporary = numbered(path, strlen(path), number, ".partial");
 		receiver->fd = open(receiver->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
 				    0666);
 		if (receiver->fd >= 0)
@@ -71,7 +80,9 @@ void receiver_begin(struct receiver *receiver, const char *name, uint64_t size) 
 	}
 	artifact_safe_name(name, safe);
 	int error = receiver->folder || receiver->single ? create(receiver, safe) : -ENOENT;
-	if (error)
+	if (error == -EEXIST)
+		refuse(receiver, "a thousand files of one name");
+	else if (error)
 		fail(receiver, error);
 }
 
@@ -99,8 +110,7 @@ static char *settle(struct receiver *receiver) {
 	size_t stem = strlen(receiver->temporary) - strlen(".partial");
 	for (unsigned number = 0; number < 1000; number++) {
 		char *path = receiver->single ? memory_string(receiver->single)
-			     : number ? memory_format("%.*s_%u", (int)stem, receiver->temporary, number)
-				      : memory_format("%.*s", (int)stem, receiver->temporary);
+					      : numbered(receiver->temporary, stem, number, "");
 		// A file that the user named is replaced, one that a guest named never.
 		unsigned flags = receiver->single ? 0 : RENAME_NOREPLACE;
 		if (renameat2(AT_FDCWD, receiver->temporary, AT_FDCWD, path, flags) == 0)

@@ -18,6 +18,7 @@ struct receiver {
 	const char *folder; // NULL: nothing is wanted
 	const char *single; // the path of the only file that is wanted; "-": standard output
 	uint64_t most;      // bytes in all
+	bool quiet;         // nobody wants to see how far it is
 	uint64_t total;
 	ARRAY(struct received) files;
 	struct buffer manifest; // lines of the guest's manifest.jsonl, which becomes no file

@@ -5,14 +5,23 @@ guest_peer.py proxy LISTEN TARGET BYTES TIMES  a proxy of Unix sockets that clos
                                                bytes of the guest's, so often, and then lets all pass
 guest_peer.py garbage LISTEN                   answers with noise
 guest_peer.py silent LISTEN                    takes connections and says nothing
+guest_peer.py chaos LISTEN TARGET SEED TIMES    a proxy that cuts so many connections, each after a number of bytes of
+                                               either side that the seed tells
+guest_peer.py slow LISTEN TARGET BYTES         a proxy that rests for a moment after so many bytes of the guest's
+guest_peer.py hybrid LISTEN TARGET PORT        a VMM's socket for vsock: CONNECT PORT, and OK
+guest_peer.py serial ONE OTHER                 two ends of a serial line
+guest_peer.py version LISTEN                   an agent of another version
 guest_peer.py hostile LISTEN CASE...           a guest that speaks the language and means ill, in another way each time
 """
 
 import os
+import random
 import select
 import socket
 import struct
 import sys
+import time
+import tty
 
 MAGIC = 0x31464C54
 HELLO, DATA, ACK, PING, PONG = 1, 2, 3, 4, 5
@@ -29,8 +38,8 @@ def crc32c(data):
     return crc ^ 0xFFFFFFFF
 
 
-def frame(kind, stream, sequence, payload=b"", length=None):
-    head = struct.pack("<IBBHIIQI", MAGIC, 1, kind, 0, stream, len(payload) if length is None else length, sequence,
+def frame(kind, stream, sequence, payload=b"", length=None, version=1, flags=0):
+    head = struct.pack("<IBBHIIQI", MAGIC, version, kind, flags, stream, len(payload) if length is None else length, sequence,
                        crc32c(payload))
     return head + struct.pack("<I", crc32c(head)) + payload
 
@@ -84,6 +93,111 @@ def proxy(path, target, limit, times):
         guest.close()
 
 
+def relay(host, guest, take):
+    """Bytes both ways until a side closes or take(from the guest?, bytes) gives fewer than it got."""
+    while True:
+        for ready in select.select([host, guest], [], [])[0]:
+            try:
+                data = ready.recv(65536)
+                passed = take(ready is guest, data)
+                (guest if ready is host else host).sendall(passed)
+            except OSError:
+                return
+            if not data or len(passed) < len(data):
+                return
+
+
+def connect(target):
+    guest = socket.socket(socket.AF_UNIX)
+    guest.connect(target)
+    return guest
+
+
+def chaos(path, target, seed, times):
+    server, dice, times = listen(path), random.Random(int(seed)), int(times)
+    while True:
+        host, _ = server.accept()
+        guest = connect(target)
+        left = [int(10**dice.uniform(0, 5.7)) if times else 1 << 60 for _ in range(2)]
+
+        def take(side, data):
+            data = data[:left[side]]
+            left[side] -= len(data)
+            return data
+
+        relay(host, guest, take)
+        if 0 in left:
+            times -= 1
+            with open(path + ".cuts", "a") as log:
+                log.write("cut\n")
+        host.close()
+        guest.close()
+
+
+def slow(path, target, size):
+    server = listen(path)
+    host, _ = server.accept()
+    passed = 0
+
+    def take(side, data):
+        nonlocal passed
+        passed += len(data) if side else 0
+        if passed > int(size):
+            passed = 0
+            time.sleep(0.3)
+        return data
+
+    relay(host, connect(target), take)
+
+
+def hybrid(path, target, port):
+    server = listen(path)
+    while True:
+        host, _ = server.accept()
+        line = b""
+        while not line.endswith(b"\n"):
+            line += host.recv(1)
+        if line == b"CONNECT %s\n" % port.encode():
+            guest = connect(target)
+            host.sendall(b"O")
+            time.sleep(0.01)
+            host.sendall(b"K 1073741824\n")
+            relay(host, guest, lambda side, data: data)
+            guest.close()
+        host.close()
+
+
+def serial(one, other):
+    ends = {}
+    for path in (one, other):
+        master, slave = os.openpty()
+        tty.setraw(slave)
+        os.set_blocking(master, False)
+        ends[path] = master
+        os.symlink(os.ttyname(slave), path + ".new")
+    fds = [ends[one], ends[other]]
+    waiting = [b"", b""]  # for each end
+    for path in (one, other):
+        os.rename(path + ".new", path)
+    while True:
+        readable = [fds[i] for i in range(2) if len(waiting[1 - i]) < 65536]
+        writable = [fds[i] for i in range(2) if waiting[i]]
+        reads, writes, _ = select.select(readable, writable, [])
+        for i in range(2):
+            if fds[i] in reads:
+                waiting[1 - i] += os.read(fds[i], 4096)
+            if fds[i] in writes:
+                waiting[i] = waiting[i][os.write(fds[i], waiting[i][:4096]):]
+
+
+def version(path):
+    server = listen(path)
+    while True:
+        connection, _ = server.accept()
+        connection.recv(4096)
+        connection.sendall(frame(HELLO, 0, 0, b"x" * 24, version=2))
+
+
 def read_frame(connection):
     head = b""
     while len(head) < 32:
@@ -110,6 +224,12 @@ def answer_of(case):
         frames.append((CONTROL, message(FILE_END, 100 if case == "short" else 5)))
     if case == "message":
         frames.append((CONTROL, b"\xff" * 40))
+    if case == "nul":
+        frames.append((CONTROL, varint(FILE_BEGIN) + varint(1) + varint(0) * 3 + varint(1) + b"a\0b\0"))
+    if case == "many":
+        frames += [(CONTROL, message(FILE_BEGIN, 0, "f"))] * 4200
+    if case == "words":
+        frames.append((CONTROL, varint(STARTED) + varint(0) * 4 + varint(1 << 40)))
     if case == "stream":
         frames.append((99, b"x"))
     frames.append((CONTROL, message(RESULT, 0, "\x1b[31mred" if case == "escape" else "")))
@@ -132,6 +252,13 @@ def be_hostile(connection, case):
         kind, stream, _, payload = read_frame(connection)
         if kind == HELLO:
             connection.sendall(frame(HELLO, 0, 0, struct.pack("<II", 0, 0) + payload[8:16] + struct.pack("<Q", 0) + b"evil"))
+            if case == "damaged":  # headers that are good, over and over, before payloads that are not
+                bad = frame(DATA, FILE, 0, b"", 1 << 20)
+                connection.sendall(bad * (5 << 15))
+            if case == "bomb":
+                zeros = bytes.fromhex("28b52ffda0ffff0300")  # a frame of many blocks, each 128 KiB of one byte
+                packed = struct.pack("<I", 1 << 20) + zeros + b"\x02\x00\x10\x00" * 200
+                connection.sendall(frame(DATA, FILE, 0, packed, flags=1))
             if case == "length":
                 connection.sendall(frame(DATA, FILE, 0, b"", 0xFFFFFFFF) + b"x" * (5 << 20))
         elif kind == PING:
@@ -161,6 +288,7 @@ def silent(path):
 
 if __name__ == "__main__":
     try:
-        {"proxy": proxy, "garbage": garbage, "hostile": hostile, "silent": silent}[sys.argv[1]](*sys.argv[2:])
+        {"proxy": proxy, "garbage": garbage, "hostile": hostile, "silent": silent, "chaos": chaos,
+         "slow": slow, "hybrid": hybrid, "serial": serial, "version": version}[sys.argv[1]](*sys.argv[2:])
     except (OSError, KeyboardInterrupt):
         pass

@@ -15,7 +15,9 @@ cd "$work" || exit 1
 
 agent_prepare one
 expect 'the agent is small' yes "$([ "$(stat -c %s "$agent_program")" -le 6000000 ] && echo yes)"
-agent_boot one -chardev "socket,id=monitor,path=$work/monitor,server=on,wait=off" -mon chardev=monitor,mode=readline
+[ -z "${LONG:-}" ] || memory="-m 3000" # for a gigabyte in /tmp
+# shellcheck disable=SC2086 # two words or none
+agent_boot one ${memory:-} -chardev "socket,id=monitor,path=$work/monitor,server=on,wait=off" -mon chardev=monitor,mode=readline
 trap 'kill $emulator $proxy 2>/dev/null; rm -rf "$work"' EXIT
 proxy=
 guest() { timeout 120 "$tracelet" guest --patience 60 "$address" "$@"; }
@@ -67,6 +69,18 @@ expect 'paused, 50 MB are the same' "$sum" "$(sha256sum <paused | cut -c1-64)"
 head -c 10000000 cut >part
 guest shell sh -c 'cat >/tmp/back' <part
 expect 'and 10 MB back again' "$(sha256sum <part | cut -c1-64)" "$(guest shell sha256sum /tmp/back </dev/null | cut -c1-64)"
+
+# a gigabyte takes a minute: make test-guest LONG=1
+if [ -n "${LONG:-}" ]; then
+	guest shell dd if=/dev/urandom of=/tmp/gigabyte bs=1M count=1024 2>/dev/null </dev/null
+	sum=$(guest shell sha256sum /tmp/gigabyte </dev/null | cut -c1-64)
+	begin=$SECONDS
+	guest file -o gigabyte /tmp/gigabyte
+	echo "a gigabyte in $((SECONDS - begin)) s"
+	expect '1 GB is the same' "$sum" "$(sha256sum <gigabyte | cut -c1-64)"
+	guest shell busybox rm /tmp/gigabyte </dev/null
+	rm gigabyte
+fi
 
 # nobody talks to it: of three seconds one at least is without any wakeup
 guest shell sh -c '(for i in 1 2 3 4; do sleep 1; grep ^voluntary /proc/1/status; done >/tmp/idle; echo >/tmp/done) </dev/null >/dev/null 2>&1 &' </dev/null

@@ -94,6 +94,23 @@ static void test_a_frame_inside_a_cut_one_is_found(void **state) {
 	frame_decoder_free(&decoder);
 }
 
+static void test_a_frame_of_another_version_is_known_as_that(void **state) {
+	uint8_t header[FRAME_HEADER];
+	struct frame_decoder decoder = {0};
+	struct frame frame;
+	frame_header(header, FRAME_HELLO, 0, 0, 0, NULL, 0);
+	header[4] = 2;
+	feed(&decoder, header, sizeof(header));
+	assert_false(frame_decoder_next(&decoder, &frame));
+	assert_int_equal(decoder.other_version, 0); // whoever has no good checksum has no version
+	uint32_t crc = crc32c(0, header, 28);
+	memcpy(header + 28, &crc, 4);
+	feed(&decoder, header, sizeof(header));
+	assert_false(frame_decoder_next(&decoder, &frame));
+	assert_int_equal(decoder.other_version, 2);
+	frame_decoder_free(&decoder);
+}
+
 static void test_a_length_beyond_the_limit_is_no_frame(void **state) {
 	uint8_t header[FRAME_HEADER];
 	struct frame_decoder decoder = {0};
@@ -209,6 +226,107 @@ static void test_a_cut_connection_loses_nothing(void **state) {
 		assert_int_equal(pair.got.size, sizeof(text));
 		assert_memory_equal(pair.got.data, text, sizeof(text));
 		pair_end(&pair);
+	}
+}
+
+// ---- chance ----
+
+static uint32_t dice_state;
+
+// Numbers below `limit`, the same in every run.
+static size_t dice(size_t limit) {
+	dice_state = dice_state * 1664525 + 1013904223;
+	return (size_t)(dice_state >> 8) % limit;
+}
+
+// One end of a connection that is cut wherever chance wants it: what it sends, and what it got.
+struct end {
+	struct channel channel;
+	struct frame_decoder decoder;
+	struct buffer got[STREAM_COUNT];
+};
+
+// What is sent on a stream, byte by byte: some of it compresses well.
+static uint8_t sent_byte(enum channel_stream stream, size_t at) {
+	return (uint8_t)(at / 2000 % 2 ? 'x' + stream : at * 2654435761u >> 13);
+}
+
+static void end_put(struct end *end, size_t total) {
+	static const enum channel_stream streams[] = {STREAM_STDOUT, STREAM_FILE};
+	for (size_t i = 0; i < 2; i++) {
+		uint64_t *sent = &end->channel.streams[streams[i]].sent;
+		size_t room;
+		uint8_t *at = *sent < total ? channel_reserve(&end->channel, streams[i], &room) : NULL;
+		if (!at)
+			continue;
+		room = 1 + dice(room);
+		room = MIN(room, total - *sent);
+		for (size_t k = 0; k < room; k++)
+			at[k] = sent_byte(streams[i], *sent + k);
+		channel_commit(&end->channel, streams[i], room);
+	}
+}
+
+static void end_take(struct end *end) {
+	struct frame frame;
+	while (channel_next(&end->channel, &frame)) {
+		assert_int_equal(frame.type, FRAME_DATA);
+		buffer_append(&end->got[frame.stream], frame.payload, frame.size);
+		if (dice(3))
+			channel_consumed(&end->channel, frame.stream, frame.size);
+	}
+	assert_null(end->channel.broken);
+	if (dice(2))
+		channel_acknowledge(&end->channel);
+}
+
+static void end_check(struct end *end, size_t total) {
+	static const enum channel_stream streams[] = {STREAM_STDOUT, STREAM_FILE};
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(end->got[streams[i]].size, total);
+		for (size_t k = 0; k < total; k++)
+			assert_true(end->got[streams[i]].data[k] == sent_byte(streams[i], k));
+	}
+}
+
+static void lose_connection(struct end ends[2]) {
+	for (int i = 0; i < 2; i++) {
+		frame_decoder_forget(&ends[i].decoder);
+		channel_pause(&ends[i].channel);
+	}
+	for (int i = 0; i < 2; i++)
+		assert_true(channel_resume(&ends[i].channel, ends[1 - i].channel.expected, NULL));
+}
+
+static void test_whatever_is_cut_both_sides_get_all_of_it_once(void **state) {
+	for (uint32_t seed = 0; seed < 60; seed++) {
+		enum { TOTAL = 20000 };
+		struct end ends[2] = {0};
+		dice_state = seed;
+		for (int i = 0; i < 2; i++) {
+			channel_init(&ends[i].channel, 1 + dice(3000));
+			ends[i].channel.decoder = &ends[i].decoder;
+			ends[i].channel.compress = seed & 1u << i;
+		}
+		for (unsigned turn = 0; turn < 20000; turn++) {
+			for (int i = 0; i < 2; i++) {
+				end_put(&ends[i], TOTAL);
+				move(&ends[i].channel, &ends[1 - i].decoder, dice(4000));
+				end_take(&ends[1 - i]);
+			}
+			if (dice(4) == 0)
+				lose_connection(ends);
+			if (ends[0].got[STREAM_FILE].size + ends[0].got[STREAM_STDOUT].size == 2 * TOTAL &&
+			    ends[1].got[STREAM_FILE].size + ends[1].got[STREAM_STDOUT].size == 2 * TOTAL)
+				break;
+		}
+		for (int i = 0; i < 2; i++) {
+			end_check(&ends[i], TOTAL);
+			channel_free(&ends[i].channel);
+			frame_decoder_free(&ends[i].decoder);
+			for (int stream = 0; stream < STREAM_COUNT; stream++)
+				buffer_free(&ends[i].got[stream]);
+		}
 	}
 }
 
@@ -378,9 +496,11 @@ int main(void) {
 		cmocka_unit_test(test_noise_between_frames_is_passed_over),
 		cmocka_unit_test(test_each_changed_bit_is_noticed),
 		cmocka_unit_test(test_a_frame_inside_a_cut_one_is_found),
+		cmocka_unit_test(test_a_frame_of_another_version_is_known_as_that),
 		cmocka_unit_test(test_a_length_beyond_the_limit_is_no_frame),
 		cmocka_unit_test(test_chunks_arrive_in_order_and_are_acknowledged),
 		cmocka_unit_test(test_a_cut_connection_loses_nothing),
+		cmocka_unit_test(test_whatever_is_cut_both_sides_get_all_of_it_once),
 		cmocka_unit_test(test_who_does_not_read_stops_his_stream_only),
 		cmocka_unit_test(test_more_than_allowed_is_refused),
 		cmocka_unit_test(test_a_missing_chunk_asks_for_a_resync),

@@ -1,0 +1,200 @@
+# `tracelet guest` by every kind of address, through connections that are cut wherever chance wants it, with a
+# gigabyte, and what a user sees who waits, presses Ctrl-C, or has another version. An agent on this very machine.
+. "$(dirname "$0")/lib.sh"
+need_root
+need_command python3 jq
+
+export TRACELET_STATE_DIR=$work/state
+peers=()
+peer() { # KIND LISTEN ARGUMENTS...: leaves it running, and waits until it is there
+	python3 "$source/tests/cli/guest_peer.py" "$@" &
+	peers+=($!)
+	for _ in $(seq 1000); do
+		[ -e "$2" ] && return
+		sleep 0.01
+	done
+}
+
+agent() { # ADDRESS [HOST'S ADDRESS [OPTION...]]: until it answers; a script's '&' makes it ignore SIGINT
+	"$TRACELET" agent --listen "$1" "${@:3}" 2>agent.log &
+	agent=$!
+	here=${2:-$1}
+	for _ in $(seq 1000); do
+		"$TRACELET" guest --patience 20 "$here" shell true 2>/dev/null </dev/null && return
+		sleep 0.01
+	done
+}
+guest() { timeout 100 "$TRACELET" guest "$here" "$@"; }
+until_file() { # REGEX FILE
+	for _ in $(seq 1000); do
+		grep -Eq "$1" "$2" 2>/dev/null && return
+		sleep 0.01
+	done
+}
+seq 200000 >numbers
+sum=$(sha256sum <numbers)
+
+# ---- addresses ----
+
+# ways WHAT: what a command is given and gives, a file, an exit status.
+ways() {
+	run guest run -q --name way -- sh -c 'cat; exit 6' <numbers
+	check_equal "$1: a traced command, both ways" "6 $sum" "$status $(sha256sum <"$stdout")"
+	check "$1: its trace" "$TRACELET" check tracelet-out/way_*.pb
+	rm -rf tracelet-out
+	run guest file "$work/numbers"
+	check_equal "$1: a file" "0 $sum" "$status $(sha256sum <"$stdout")"
+	run guest shell sh -c 'kill -TERM $$' </dev/null
+	check_equal "$1: a signal" 143 "$status"
+}
+peer serial "$work/line" "$work/other-end"
+agent "serial:$work/line" "serial:$work/other-end"
+ways "a serial line"
+kill $agent
+agent "unix:$work/agent"
+ways "a Unix socket"
+peer hybrid "$work/hybrid" "$work/agent" 21580
+here=vsock:$work/hybrid
+ways "a VMM's socket for vsock"
+here=vsock:$work/hybrid:77
+run guest shell true
+check_equal "a port nobody listens on" "125 1" "$status $(wc -l <"$stderr")"
+check_match "is told" 'nobody listens on port 77' "$stderr"
+
+# ---- cut wherever ----
+
+cut() { # SEED OPTION...
+	local seed=$1
+	shift
+	peer chaos "$work/chaos$seed" "$work/agent" "$seed" 8
+	run timeout 100 "$TRACELET" guest "$@" "unix:$work/chaos$seed" run -q --name "cut$seed" -- sh -c 'cat; cat numbers >&2; exit 7' <numbers
+	check_equal "cut by seed $seed ($*): both ways, all of it, once" "7 $sum $sum" "$status $(sha256sum <"$stdout") $(sha256sum <"$stderr")"
+	check "and its trace" "$TRACELET" check tracelet-out/cut"$seed"_*.pb
+	check "it was cut" test "$(wc -l <"chaos$seed.cuts")" -ge 3
+}
+cut 1
+cut 2 --compress
+cut 3
+cut 4 --compress --no-live
+
+# ---- what is counted ----
+
+here=unix:$work/agent
+guest start twin 2>/dev/null
+mkdir -p tracelet-out
+stamp=$(guest status | sed -n 's/.*\(twin_[0-9_]*\).pb.*/\1/p')
+touch "tracelet-out/$stamp.pb"
+run guest stop twin
+check_equal "a name that is taken gets a number, before its extension" "tracelet-out/${stamp}_1.pb" "$(sed -n 's/ (.*//p' "$stdout")"
+check_equal "and it knows the clock" 1 "$("$TRACELET" info "tracelet-out/${stamp}_1.pb" | grep -c '^guest-clock ')"
+
+# ---- other words ----
+
+sh -c 'while :; do :; done' &
+spinner=$!
+run guest perf -d 0.3
+check_equal "perf: a trace and a flame graph" "0 1 1" "$status $(grep -c '\.pb (' "$stdout") $(grep -c '\.svg (' "$stdout")"
+run guest perf -d never
+check_equal "perf: a time that is none" "2 1" "$status $(wc -l <"$stderr")"
+"$TRACELET" guest "$here" perf -p $spinner -F 99 >out 2>&1 &
+first=$!
+for _ in $(seq 500); do
+	guest status | grep -q perf && break
+	sleep 0.02
+done
+kill -INT $first
+wait $first
+check_equal "perf: Ctrl-C ends it, and the trace comes" 1 "$(grep -c '\.pb (' out)"
+kill $spinner
+run guest heap -n no-such-process
+check_equal "heap: whoever is not there is told with those who are" "2 1" "$status $(grep -c "these run: .*tracelet" "$stderr")"
+
+# ---- users ----
+
+"$TRACELET" guest "$here" run -q -- sh -c 'trap "echo caught; exit 42" INT; echo ready; while :; do sleep 0.02; done' >out </dev/null &
+first=$!
+until_file ready out
+run guest run -q -- sh -c 'echo second; exit 4' </dev/null
+check_equal "a second host at the same time" "4 second" "$status $(cat "$stdout")"
+kill -INT $first
+wait $first
+check_equal "Ctrl-C meets the command" "42 caught" "$? $(tail -n 1 out)"
+
+"$TRACELET" guest --patience 60 "$here" run -q --name waits -- sh -c 'echo ready; sleep 60' >out 2>err </dev/null &
+first=$!
+until_file ready out
+kill -STOP $agent
+mv agent agent.away # the connection is cut, and there is nobody to connect to
+kill -9 $agent
+sleep 0.1
+kill -INT $first
+timeout 20 tail --pid=$first -f /dev/null
+wait $first
+check_equal "Ctrl-C while a lost connection is waited for" "125 1" "$? $(grep -c 'is not waited for' err)"
+
+agent "unix:$work/short" "unix:$work/short" --linger 0.3
+"$TRACELET" guest "$here" run -q -- sh -c 'sleep 7771 & echo ready; sleep 7772' >out </dev/null &
+first=$!
+until_file ready out
+kill -9 $first
+for _ in $(seq 1000); do
+	pgrep -f '^sleep 777[12]$' >/dev/null || break
+	sleep 0.01
+done
+check_equal "a host that never comes back: nothing of its command stays" "" "$(pgrep -f '^sleep 777[12]$')"
+
+peer version "$work/version"
+run timeout 30 "$TRACELET" guest "unix:$work/version" run -q -- true </dev/null
+check_equal "an agent of another version" "125 1" "$status $(wc -l <"$stderr")"
+check_match "is told as that" 'version 2 of the wire, this is version 1' "$stderr"
+
+peer hostile "$work/evil" damaged bomb nul many words
+for case in damaged bomb nul many words; do
+	run timeout 60 "$TRACELET" guest --patience 5 "unix:$work/evil" run --quiet --output-dir "out-$case" -- true </dev/null
+	check_equal "$case that cannot be: told, and over" "125 yes" "$status $(grep -qE 'guest sen|no tracelet-agent' "$stderr" && echo yes)"
+done
+
+# ---- a gigabyte ----
+
+if grep -q __asan_init "$TRACELET"; then
+	skip "a gigabyte is the same" "a sanitizer's program is slow, and its memory says nothing"
+else
+	head -c 16M /dev/urandom >block
+	for ((i = 0; i < 64; i++)); do
+		echo $i
+		cat block
+	done >gigabyte
+	tcp=$((20000 + $$ % 20000))
+	agent "tcp:127.0.0.1:$tcp"
+	python3 - "$TRACELET" "$here" "$work/gigabyte" >host.memory <<-'END'
+		import resource, subprocess, sys
+		host = subprocess.Popen([sys.argv[1], "guest", sys.argv[2], "file", sys.argv[3]], stdout=subprocess.PIPE)
+		same = subprocess.run(["cmp", "-", sys.argv[3]], stdin=host.stdout).returncode
+		status = host.wait()
+		usage = subprocess.run(["true"]) and resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+		print(status, same, usage)
+	END
+	read -r code same memory <host.memory
+	check_equal "a gigabyte is the same, over TCP" "0 0" "$code $same"
+	check "in 64 MB of the host's memory ($memory kB)" test "$memory" -lt 65536
+	memory=$(awk '/^VmHWM/ { print $2 }' /proc/$agent/status)
+	check "and of the agent's ($memory kB)" test "$memory" -lt 65536
+	kill $agent
+	agent "unix:$work/bulk"
+	check "and over a Unix socket" sh -c "'$TRACELET' guest '$here' file '$work/gigabyte' | cmp - gigabyte"
+fi
+
+# ---- who waits sees it ----
+
+if command -v script >/dev/null; then
+	head -c 50000000 /dev/urandom >big
+	peer slow "$work/slow" "${here#unix:}" 9000000
+	timeout 100 script -qec "$TRACELET guest unix:$work/slow file -o copy $work/big" /dev/null >screen </dev/null
+	check "a slow file arrives" cmp copy big
+	check_match "meanwhile a line on the terminal tells how far it is" 'big: .* MB of 50.* MB, .*B/s' screen
+	check_equal "and is gone at the end" $'\r\033[K' "$(tail -c 4 screen)"
+else
+	skip "how far a file is" "there is no script here"
+fi
+kill "${peers[@]}" $agent 2>/dev/null
+done_testing
