@@ -66,8 +66,9 @@ struct counting {
 	bool to_file;
 	char *file_name; // options->output with its words filled in
 	struct timespec begun;
-	int fd;          // else
-	int write_error; // the first one there, -errno
+	double user_seconds, system_seconds; // of the command and what it waited for
+	int fd;                              // else
+	int write_error;                     // the first one there, -errno
 };
 
 enum { STAT_DIFFERS = 3, STAT_USAGE = 2, STAT_ALL_PLACES = -2 };
@@ -95,6 +96,8 @@ struct stat_part {
 struct stat_part stat_whole(const struct counting *counting, const struct stat_reading *reading);
 struct count stat_count(const struct stat_part *part, size_t event);
 bool stat_was_counted(const struct counting *counting, size_t event, const struct count *count);
+// Why an event has no value: a word of the event's, or that it never counted.
+const char *stat_why_not(const struct counting *counting, size_t event);
 double stat_event_value(const struct stat_part *part, size_t event); // NAN: there is none
 double stat_metric_value(const struct stat_part *part, const struct metric *metric);
 double stat_lookup(const char *name, void *part); // as formulas want it

@@ -67,8 +67,8 @@ static void write_counter(struct json *json, const struct stat_part *part, size_
 	if (counted) {
 		json_string(json, "event_note", "e");
 	} else {
-		CLEANUP_FREE char *note = memory_format(
-			"not available: %s", event->missing ? event->missing : "it was never on a counter");
+		CLEANUP_FREE char *note = memory_format("not available: %s",
+							stat_why_not(part->counting, index));
 		json_string(json, "event_note", note);
 	}
 	if (counted && count.running < count.enabled) {
@@ -151,10 +151,19 @@ static void write_reading(struct json *json, const struct counting *counting,
 	json_double(json, "Time_elapsed", reading->end - reading->begin);
 }
 
+// Of the command on CPUs; WindowsPerf has no such.
+static void write_times(struct json *json, const struct counting *counting) {
+	if (!counting->options->command)
+		return;
+	json_double(json, "Time_user", counting->user_seconds);
+	json_double(json, "Time_system", counting->system_seconds);
+}
+
 static void write_json(const struct counting *counting, struct buffer *text) {
 	struct json json = json_into(text);
 	json_object(&json, NULL);
 	write_reading(&json, counting, &counting->total);
+	write_times(&json, counting);
 	if (counting->options->timeline) {
 		json_double(&json, "count_duration", counting->total.end);
 		json_double(&json, "count_interval", counting->options->interval);
@@ -201,7 +210,7 @@ static void append_csv_event(struct buffer *text, const struct stat_part *part, 
 	append_where(text, part, event->name);
 	if (!stat_was_counted(part->counting, index, &count)) {
 		buffer_printf(text, ",,,,,");
-		append_quoted(text, event->missing ? event->missing : "it was never on a counter");
+		append_quoted(text, stat_why_not(part->counting, index));
 	} else {
 		buffer_printf(text, ",%" PRIu64 ",%.0f,%.4f,%.6g,", count.value, count.scaled,
 			      count.enabled ? (double)count.running / (double)count.enabled : 1,
@@ -341,6 +350,7 @@ void stat_report_case(struct counting *counting, int status) {
 		json_string(&json, "test", counting->test);
 		json_uint(&json, "exit_status", (uint64_t)status);
 		write_reading(&json, counting, &counting->total);
+		write_times(&json, counting);
 		json_close_object(&json);
 		buffer_append(&text, ",", 1);
 	} else if (counting->options->format == STAT_CSV) {

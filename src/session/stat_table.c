@@ -11,12 +11,8 @@ static void append_note(struct buffer *text, const struct counting *counting, si
 	struct buffer note = {0};
 	const char *comma = "";
 	bool clock = strncmp(event->name, "task-clock", 10) == 0 || strncmp(event->name, "cpu-clock", 9) == 0;
-	if (event->missing) {
-		buffer_printf(text, "  not available: %s", event->missing);
-		return;
-	}
 	if (!stat_was_counted(counting, index, count)) {
-		buffer_printf(text, "  not available: it was never on a counter");
+		buffer_printf(text, "  not available: %s", stat_why_not(counting, index));
 		return;
 	}
 	if (clock)
@@ -196,6 +192,9 @@ void stat_table_end(struct counting *counting, struct buffer *text) {
 		      counting->total.end, command ? ": " : "", command ? command[0] : "",
 		      counting->counters.user_only ? " (without the kernel, which this user may not count)"
 						   : "");
+	if (command)
+		buffer_printf(text, "  %.6f s in programs, %.6f s in the kernel\n", counting->user_seconds,
+			      counting->system_seconds);
 	stat_each_part(counting, &counting->total, append_part, text);
 	if (counting->options->per_core || counting->options->per_thread)
 		buffer_printf(text, "\nall\n");
