@@ -140,10 +140,10 @@ static const char *contradiction(const struct stat_options *options) {
 		return "-p and -a do not go together";
 	if (options->per_core && options->per_thread)
 		return "--per-core and --per-thread do not go together";
-	if (options->per_thread && !options->pid)
-		return "--per-thread needs -p PID; the threads of a command: tracelet run --counters EVENTS "
-		       "-- COMMAND, "
-		       "then tracelet table TRACE pmu --group-by event,thread --sum value";
+	if (options->per_thread && options->system)
+		return "--per-thread needs a command or -p PID, not -a";
+	if (options->per_thread && !options->pid && (options->timeline || options->cpus))
+		return "--per-thread of a command does not go together with -t and -c";
 	if (options->per_test && (!options->command || options->pid || options->system))
 		return "--per-test needs a test program: tracelet stat --per-test -- TEST_PROGRAM";
 	if (options->per_test && (options->timeline || options->per_core || options->per_thread))
@@ -258,7 +258,7 @@ const struct verb verb_stat = {
 		"  -a, --all-cpus        the whole machine; without COMMAND until Ctrl-C\n"
 		"  -c, --cpus LIST       only on these CPUs, as in 0,3-5\n"
 		"      --per-core        for each CPU\n"
-		"      --per-thread      for each thread of PID\n"
+		"      --per-thread      for each thread of COMMAND, or of PID\n"
 		"      --per-test        for each case of a test program, run by itself\n"
 		"  -t, --timeline        a row for each interval\n"
 		"  -i, --interval TIME   how long that is, as in 100ms (default: 1 s)\n"

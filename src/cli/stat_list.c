@@ -64,7 +64,8 @@ static bool is_listed(struct listing *listing, const char *name, const char *kin
 	bool listed = !listing->text || strcasestr(name, listing->text) ||
 		      strcasecmp(kind, listing->text) == 0 ||
 		      (description && strcasestr(description, listing->text));
-	listing->count += listed;
+	if (listed && !listing->count++)
+		printf("%-32s %-10s %-4s %s\n", "NAME", "KIND", "HERE", "WHAT");
 	return listed;
 }
 
@@ -109,7 +110,6 @@ int stat_list(const char *text) {
 	struct pmu_source source;
 	load(&metrics, &source);
 	struct listing listing = {.source = &source, .text = text};
-	printf("%-32s %-10s %-4s %s\n", "NAME", "KIND", "HERE", "WHAT");
 	pmu_event_names(list_name, &listing);
 	list_sysfs(&listing);
 	for (size_t i = 0; i < metrics.aliases.count; i++)

@@ -339,6 +339,13 @@ static int open_output(struct counting *counting) {
 }
 
 static int open_counters(struct counting *counting, pid_t test) {
+	bool of_threads = counting->options->per_thread && counting->options->command &&
+			  !counting->options->pid;
+	if (of_threads && stat_threads_begin(counting, test)) {
+		counters_open(&counting->counters, &counting->events, NULL, 0);
+		counting->total = new_reading(counting);
+		return 0;
+	}
 	int status = choose_places(counting, test);
 	if (status)
 		return status;
@@ -387,6 +394,7 @@ static int count_command(struct counting *counting) {
 	if (error)
 		return test_say_not_started(command[0], error);
 	count_until_over(counting, &watched, begin);
+	stat_threads_end(counting);
 	int of_command = test_shell_status(watched.wait_status);
 	counting->user_seconds = seconds_of(watched.usage.ru_utime);
 	counting->system_seconds = seconds_of(watched.usage.ru_stime);
@@ -428,6 +436,9 @@ static void counting_free(struct counting *counting) {
 	array_free(&counting->assertions);
 	array_free(&counting->shown);
 	array_free(&counting->places);
+	for (size_t i = 0; i < counting->thread_names.count; i++)
+		free(counting->thread_names.items[i]);
+	array_free(&counting->thread_names);
 	free(counting->total.counts);
 	stat_baseline_free(&counting->baseline);
 	pmu_events_free(&counting->events);

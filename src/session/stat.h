@@ -51,6 +51,7 @@ struct stat_baseline {
 
 struct counting {
 	const struct stat_options *options;
+	struct stat_options as_whole; // in place of them, where threads cannot be counted by themselves
 	struct metrics metrics;
 	struct pmu_events events;
 	ARRAY(const struct metric *) shown;
@@ -58,6 +59,8 @@ struct counting {
 	struct stat_baseline baseline;
 	ARRAY(struct counter_place) places;
 	struct counters counters;
+	struct stat_threads *threads; // each of the command's by itself; NULL: not wanted, or over
+	ARRAY(char *) thread_names;   // then, of each place
 	struct stat_reading total;
 	ARRAY(struct stat_reading) timeline;
 	const char *test;   // the case of a test program that is counted now; NULL: all of the command
@@ -82,6 +85,13 @@ int session_stat(const struct stat_options *options);
 // Counts each case of a test program by itself; `count` counts the command of `counting` and returns
 // its status. Returns that of all.
 int stat_each_case(struct counting *counting, int (*count)(struct counting *counting));
+
+// ---- threads of a command (stat_threads.c) ----
+
+// Counts from now on, for each thread that `test` will have. False: it cannot be done here, as was said.
+bool stat_threads_begin(struct counting *counting, pid_t test);
+// The threads are the places then, with `total`. Nothing, if it has not begun.
+void stat_threads_end(struct counting *counting);
 
 // ---- values (stat_values.c) ----
 

@@ -13,7 +13,12 @@
 
 // ---- parts ----
 
-static void thread_name(pid_t thread, char name[32]) {
+static void thread_name(const struct counting *counting, pid_t thread, char name[32]) {
+	for (size_t i = 0; i < counting->thread_names.count; i++)
+		if (counting->places.items[i].pid == thread) { // it has ended
+			snprintf(name, 32, "%s", counting->thread_names.items[i]);
+			return;
+		}
 	CLEANUP_FREE char *folder = memory_format("/proc/%d", (int)thread);
 	CLEANUP_FREE char *comm = pmu_sysfs_line(folder, "comm");
 	snprintf(name, 32, "%s", comm ? comm : "");
@@ -25,7 +30,7 @@ void stat_part_name(const struct stat_part *part, char name[64]) {
 	if (part->cpu != STAT_ALL_PLACES) {
 		snprintf(name, 64, "CPU %d", part->cpu);
 	} else if (part->thread != STAT_ALL_PLACES) {
-		thread_name(part->thread, comm);
+		thread_name(part->counting, part->thread, comm);
 		snprintf(name, 64, *comm ? "thread %d (%s)" : "thread %d", (int)part->thread, comm);
 	}
 }
@@ -93,7 +98,7 @@ static void write_json_part(const struct stat_part *part, void *context) {
 	if (part->cpu != STAT_ALL_PLACES) {
 		json_uint(json, "core_number", (uint64_t)part->cpu);
 	} else {
-		thread_name(part->thread, comm);
+		thread_name(part->counting, part->thread, comm);
 		json_uint(json, "thread_id", (uint64_t)part->thread);
 		json_string(json, "thread_name", comm);
 	}
