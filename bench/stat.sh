@@ -11,17 +11,21 @@ if "$TRACELET" stat man instructions | grep -q 'available  yes'; then
 fi
 echo "events: $events"
 
+# On one CPU: left to the scheduler, the two tasks are sometimes on one and sometimes on two, which makes an operation take 6 us
+# or 40, whoever counts. "again" is perf once more: what differs between these two is no difference.
 # Many short rounds in turn: what else the machine does meets all of them alike.
-rounds=$((ROUNDS * 3))
-load="perf bench sched pipe -l 20000"
-table=$("$bench/measure.py" "$rounds" "plain=$load" \
-	"ours=$TRACELET stat -q -e $events -- $load" "perf=perf stat -e $events -- $load")
-echo "sched pipe (median of $rounds: wall s, CPU s, largest kB, us for an operation):"
+rounds=$((ROUNDS * 5))
+load="taskset -c $(($(nproc) - 1)) perf bench sched pipe -l 20000"
+table=$("$bench/measure.py" "$rounds" "plain=$load" "ours=$TRACELET stat -o /dev/null -e $events -- $load" \
+	"perf=perf stat -o /dev/null -e $events -- $load" "again=perf stat -o /dev/null -e $events -- $load")
+echo "sched pipe on one CPU ($rounds rounds: median of wall s, of CPU s, largest kB, us for an operation: median, least):"
 sed 's/^/  /' <<<"$table"
-ours=$(column ours 5) perf=$(column perf 5) plain=$(column plain 5)
-echo "  slowdown: ours $(calculate "$ours / $plain"), perf $(calculate "$perf / $plain")"
-floor "time of an operation over perf stat's" "$(calculate "$ours / $perf")" "<=" 1.05
-floor "CPU time over perf stat's" "$(calculate "$(column ours 3) / $(column perf 3)")" "<=" 1.02
+for name in ours perf again; do
+	echo "  slowdown: $name $(calculate "$(column $name 5) / $(column plain 5)") by medians," \
+		"$(calculate "$(column $name 6) / $(column plain 6)") by the least"
+done
+floor "time of an operation over perf stat's, by the least" "$(calculate "$(column ours 6) / $(column perf 6)")" "<=" 1.02
+floor "CPU time over perf stat's" "$(calculate "$(column ours 3) / $(column perf 3)")" "<=" 1
 
 cat >empty <<END
 #!/bin/bash

@@ -140,8 +140,10 @@ static const char *contradiction(const struct stat_options *options) {
 		return "-p and -a do not go together";
 	if (options->per_core && options->per_thread)
 		return "--per-core and --per-thread do not go together";
-	if (options->per_thread && !options->pid)
-		return "--per-thread needs -p PID";
+	if (options->per_thread && options->system)
+		return "--per-thread needs a command or -p PID, not -a";
+	if (options->per_thread && !options->pid && (options->timeline || options->cpus))
+		return "--per-thread of a command does not go together with -t and -c";
 	if (options->per_test && (!options->command || options->pid || options->system))
 		return "--per-test needs a test program: tracelet stat --per-test -- TEST_PROGRAM";
 	if (options->per_test && (options->timeline || options->per_core || options->per_thread))
@@ -150,18 +152,28 @@ static const char *contradiction(const struct stat_options *options) {
 		return "{core} in the name of a file needs --per-core and --csv";
 	if (options->count && !options->timeline)
 		return "-n counts the rows of a timeline: add -t";
+	if (options->interval > 0 && !options->timeline)
+		return "-i is the time between the rows of a timeline: add -t";
+	if (options->tolerance >= 0 && !options->baseline)
+		return "--tolerance is that of a baseline: add --baseline FILE";
 	return NULL;
 }
 
-// 'list', 'detect' and 'man NAME', unless behind "--", where it is a command. -1: none of them.
+// 'list [TEXT]', 'detect' and 'man NAME', unless behind "--", where it is a command. -1: none of them.
 static int take_word(int count, char **words) {
-	if (strcmp(words[0], "list") == 0 && count == 1)
-		return stat_list();
-	if (strcmp(words[0], "detect") == 0 && count == 1)
+	bool list = strcmp(words[0], "list") == 0, detect = strcmp(words[0], "detect") == 0,
+	     man = strcmp(words[0], "man") == 0;
+	if (list && count <= 2)
+		return stat_list(words[1]);
+	if (detect && count == 1)
 		return stat_detect();
-	if (strcmp(words[0], "man") == 0 && count == 2)
+	if (man && count == 2)
 		return stat_man(words[1]);
-	return -1;
+	if (!list && !detect && !man)
+		return -1;
+	log_error("it is written 'stat list [TEXT]', 'stat detect' or 'stat man NAME'; a command stands "
+		  "behind --");
+	return EXIT_USAGE;
 }
 
 static const struct option long_options[] = {
@@ -213,11 +225,15 @@ static int count(struct arguments *arguments, int words, char **argv, const stru
 		log_error("%s", why);
 		return EXIT_USAGE;
 	}
+	if (options->interval <= 0)
+		options->interval = 1;
+	if (options->tolerance < 0)
+		options->tolerance = 0.02;
 	return session_stat(options);
 }
 
 static int run(int argc, char **argv, const struct verb *verb) {
-	struct arguments arguments = {.options = {.interval = 1, .tolerance = 0.02}};
+	struct arguments arguments = {.options = {.interval = 0, .tolerance = -1}};
 	int status = count(&arguments, argc, argv, verb);
 	array_free(&arguments.options.assertions);
 	free(arguments.events);
@@ -230,7 +246,7 @@ const struct verb verb_stat = {
 	.summary = "count events while a command runs: instructions, misses, switches, faults",
 	.help = "Usage: tracelet stat [OPTIONS] -- COMMAND [ARGUMENTS...]\n"
 		"       tracelet stat [OPTIONS] -p PID | -a\n"
-		"       tracelet stat list | detect | man NAME\n\n"
+		"       tracelet stat list [TEXT] | detect | man NAME\n\n"
 		"Counts events while COMMAND and all it starts run, for a process or the whole machine.\n"
 		"COMMAND has its own input, output and exit status; the table is on stderr. What this\n"
 		"machine cannot count is shown as not available, with the reason.\n\n"
@@ -242,7 +258,7 @@ const struct verb verb_stat = {
 		"  -a, --all-cpus        the whole machine; without COMMAND until Ctrl-C\n"
 		"  -c, --cpus LIST       only on these CPUs, as in 0,3-5\n"
 		"      --per-core        for each CPU\n"
-		"      --per-thread      for each thread of PID\n"
+		"      --per-thread      for each thread of COMMAND, or of PID\n"
 		"      --per-test        for each case of a test program, run by itself\n"
 		"  -t, --timeline        a row for each interval\n"
 		"  -i, --interval TIME   how long that is, as in 100ms (default: 1 s)\n"
@@ -257,8 +273,8 @@ const struct verb verb_stat = {
 		"      --tolerance SHARE by more than this (default: 2%)\n"
 		"      --quiet           no table; assertions are checked\n"
 		"      --help            this text\n\n"
-		"list: events and metrics, and whether they can be counted here; detect: the PMUs;\n"
-		"man NAME: one event or metric.\n\n"
+		"list: events and metrics, and whether they can be counted here, or those that TEXT is part\n"
+		"of; detect: the PMUs; man NAME: one event or metric.\n\n"
 		"Exit status: COMMAND's; 3 if that is 0 and a check failed; 2 bad options.\n\n"
 		"Example: tracelet stat -e instructions:u --assert 'instructions:u<5e6' -- ./unit_tests\n",
 	.run = run,

@@ -54,17 +54,36 @@ static void print_line(const char *name, const char *kind, const char *descripti
 	       why ? " (" : "", why ? why : "", why ? ")" : "");
 }
 
+struct listing {
+	const struct pmu_source *source;
+	const char *text; // only what has it in its name or description, or is of this kind; NULL: all
+	size_t count;
+};
+
+static bool is_listed(struct listing *listing, const char *name, const char *kind, const char *description) {
+	bool listed = !listing->text || strcasestr(name, listing->text) ||
+		      strcasecmp(kind, listing->text) == 0 ||
+		      (description && strcasestr(description, listing->text));
+	if (listed && !listing->count++)
+		printf("%-32s %-10s %-4s %s\n", "NAME", "KIND", "HERE", "WHAT");
+	return listed;
+}
+
 static void list_name(const char *name, const char *kind, const char *description, void *context) {
-	CLEANUP_FREE char *why = why_not(name, context);
+	struct listing *listing = context;
+	if (!is_listed(listing, name, kind, description))
+		return;
+	CLEANUP_FREE char *why = why_not(name, listing->source);
 	print_line(name, kind, description, why);
 }
 
 // The events that the kernel's drivers name.
-static void list_sysfs(const struct pmu_source *source) {
+static void list_sysfs(struct listing *listing) {
 	struct pmu_sysfs_names pmus = {0};
-	pmu_sysfs_list(&pmus, source->devices);
+	const char *devices = listing->source->devices;
+	pmu_sysfs_list(&pmus, devices);
 	for (size_t i = 0; i < pmus.count; i++) {
-		CLEANUP_FREE char *folder = memory_format("%s/%s/events", source->devices, pmus.items[i]);
+		CLEANUP_FREE char *folder = memory_format("%s/%s/events", devices, pmus.items[i]);
 		struct pmu_sysfs_names events = {0};
 		pmu_sysfs_list(&events, folder);
 		for (size_t event = 0; event < events.count; event++) {
@@ -72,7 +91,7 @@ static void list_sysfs(const struct pmu_source *source) {
 				continue;
 			CLEANUP_FREE char *name = memory_format("%s/%s/", pmus.items[i], events.items[event]);
 			CLEANUP_FREE char *terms = pmu_sysfs_line(folder, events.items[event]);
-			list_name(name, "pmu", terms, (void *)source);
+			list_name(name, "pmu", terms, listing);
 		}
 		pmu_sysfs_names_free(&events);
 	}
@@ -86,23 +105,45 @@ static int flush(void) {
 	return EXIT_USAGE;
 }
 
-int stat_list(void) {
+int stat_list(const char *text) {
 	struct metrics metrics;
 	struct pmu_source source;
 	load(&metrics, &source);
-	printf("%-32s %-10s %-4s %s\n", "NAME", "KIND", "HERE", "WHAT");
-	pmu_event_names(list_name, &source);
-	list_sysfs(&source);
+	struct listing listing = {.source = &source, .text = text};
+	pmu_event_names(list_name, &listing);
+	list_sysfs(&listing);
 	for (size_t i = 0; i < metrics.aliases.count; i++)
 		list_name(metrics.aliases.items[i].name, "cpu", metrics.aliases.items[i].description,
-			  &source);
+			  &listing);
 	for (size_t i = 0; i < metrics.metrics.count; i++) {
 		const struct metric *metric = &metrics.metrics.items[i];
+		if (!is_listed(&listing, metric->name, "metric", metric->description))
+			continue;
 		CLEANUP_FREE char *why = why_no_metric(metric, &source);
 		print_line(metric->name, "metric", metric->description, why);
 	}
 	metrics_free(&metrics);
-	return flush();
+	int status = flush();
+	if (status || listing.count)
+		return status;
+	log_error("no event and no metric has '%s' in its name or description", text);
+	return EXIT_USAGE;
+}
+
+// The kernel's own events have no folder in sysfs.
+static void count_software(const char *name, const char *kind, const char *description, void *context) {
+	(void)name, (void)description;
+	*(size_t *)context += strcmp(kind, "software") == 0;
+}
+
+static void print_hardware(const struct pmu_source *source) {
+	CLEANUP_FREE char *why = why_not("instructions:u", source);
+	printf("hardware counters: %s%s\n", why ? "none: " : "yes", why ? why : "");
+	if (why)
+		printf("  a virtual machine has them if its host passes its PMU on; until then software "
+		       "events are\n"
+		       "  counted: 'tracelet stat list software'\n");
+	printf("\n");
 }
 
 int stat_detect(void) {
@@ -111,8 +152,7 @@ int stat_detect(void) {
 	struct pmu_sysfs_names pmus = {0};
 	load(&metrics, &source);
 	printf("CPU %s, metrics for: %s\n", metrics.cpu, metrics.family);
-	CLEANUP_FREE char *why = why_not("instructions:u", &source);
-	printf("hardware counters: %s\n\n", why ? why : "yes");
+	print_hardware(&source);
 	printf("%-24s %6s %7s  %s\n", "PMU", "TYPE", "EVENTS", "CPUS");
 	pmu_sysfs_list(&pmus, source.devices);
 	for (size_t i = 0; i < pmus.count; i++) {
@@ -123,7 +163,10 @@ int stat_detect(void) {
 		CLEANUP_FREE char *cores = pmu_sysfs_line(folder, "cpus");
 		struct pmu_sysfs_names events = {0};
 		pmu_sysfs_list(&events, names);
-		printf("%-24s %6s %7zu  %s\n", pmus.items[i], type ? type : "", events.count,
+		size_t count = events.count;
+		if (strcmp(pmus.items[i], "software") == 0 && !count)
+			pmu_event_names(count_software, &count);
+		printf("%-24s %6s %7zu  %s\n", pmus.items[i], type ? type : "", count,
 		       beside  ? beside
 		       : cores ? cores
 			       : "all");

@@ -3,6 +3,7 @@
 // by themselves when it executes its program.
 #include "session/stat.h"
 #include "base/log.h"
+#include "base/near.h"
 #include "session/descriptors.h"
 #include "session/test.h"
 
@@ -66,13 +67,22 @@ static void add_events_of(struct counting *counting, const struct formula *formu
 	buffer_free(&list);
 }
 
+static void say_no_metric(const struct counting *counting, const char *name) {
+	struct near_name near = {.wanted = name};
+	char words[NEAR_LONGEST + 32];
+	for (size_t i = 0; i < counting->metrics.metrics.count; i++)
+		near_offer(&near, counting->metrics.metrics.items[i].name);
+	near_words(&near, words, sizeof(words));
+	log_error("there is no metric '%s'%s; 'tracelet stat list' shows them", name, words);
+}
+
 static int add_metrics(struct counting *counting, const char *list) {
 	CLEANUP_FREE char *copy = memory_string(list);
 	char *rest = copy;
 	for (char *name; (name = strsep(&rest, ","));) {
 		const struct metric *metric = metrics_find(&counting->metrics, name);
 		if (!metric) {
-			log_error("there is no metric '%s'; 'tracelet stat list' shows them", name);
+			say_no_metric(counting, name);
 			return STAT_USAGE;
 		}
 		array_push(&counting->shown, metric);
@@ -178,6 +188,31 @@ static int add_threads(struct counting *counting, pid_t process, const struct cp
 	return 0;
 }
 
+// Those of -c are looked at: nothing is counted on a CPU that is not there, and one that is named
+// twice would count twice.
+static int check_cpus(struct cpu_list *cpus, const char *online) {
+	struct cpu_list there = {0};
+	int status = 0;
+	size_t count = 0;
+	cpu_list_parse(&there, online);
+	for (size_t i = 0; i < cpus->count && !status; i++) {
+		bool found = false, again = false;
+		for (size_t k = 0; k < there.count; k++)
+			found |= there.items[k] == cpus->items[i];
+		for (size_t k = 0; k < count; k++)
+			again |= cpus->items[k] == cpus->items[i];
+		if (!found) {
+			log_error("-c: there is no CPU %d; here are %s", cpus->items[i], online);
+			status = STAT_USAGE;
+		} else if (!again) {
+			cpus->items[count++] = cpus->items[i];
+		}
+	}
+	cpus->count = count;
+	array_free(&there);
+	return status;
+}
+
 static int choose_places(struct counting *counting, pid_t test) {
 	const struct stat_options *options = counting->options;
 	struct cpu_list cpus = {0};
@@ -188,6 +223,8 @@ static int choose_places(struct counting *counting, pid_t test) {
 								  : NULL;
 	if (list && cpu_list_parse(&cpus, list)) {
 		log_error("-c takes CPUs like 0,3-5, not '%s'", list);
+		status = STAT_USAGE;
+	} else if (options->cpus && online && check_cpus(&cpus, online)) {
 		status = STAT_USAGE;
 	} else if (options->pid) {
 		status = add_threads(counting, options->pid, &cpus);
@@ -240,14 +277,14 @@ struct watched {
 	struct test *test; // NULL: none
 	int process;       // a pidfd, -1: none
 	int wait_status;
+	struct rusage usage; // of the test, when it has ended
 	sigset_t signals;
 	bool asked_to_end;
 };
 
 static bool is_over(struct watched *watched) {
-	struct rusage usage;
 	if (watched->test)
-		return test_has_ended(watched->test, &watched->wait_status, &usage);
+		return test_has_ended(watched->test, &watched->wait_status, &watched->usage);
 	struct pollfd poll_process = {.fd = watched->process, .events = POLLIN};
 	return watched->asked_to_end || (watched->process >= 0 && poll(&poll_process, 1, 0) > 0);
 }
@@ -302,6 +339,13 @@ static int open_output(struct counting *counting) {
 }
 
 static int open_counters(struct counting *counting, pid_t test) {
+	bool of_threads = counting->options->per_thread && counting->options->command &&
+			  !counting->options->pid;
+	if (of_threads && stat_threads_begin(counting, test)) {
+		counters_open(&counting->counters, &counting->events, NULL, 0);
+		counting->total = new_reading(counting);
+		return 0;
+	}
 	int status = choose_places(counting, test);
 	if (status)
 		return status;
@@ -322,6 +366,10 @@ static int open_counters(struct counting *counting, pid_t test) {
 static int finish(struct counting *counting) {
 	int reported = stat_report_end(counting), checked = stat_check(counting);
 	return checked ? checked : reported;
+}
+
+static double seconds_of(struct timeval time) {
+	return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
 static int count_command(struct counting *counting) {
@@ -346,7 +394,10 @@ static int count_command(struct counting *counting) {
 	if (error)
 		return test_say_not_started(command[0], error);
 	count_until_over(counting, &watched, begin);
+	stat_threads_end(counting);
 	int of_command = test_shell_status(watched.wait_status);
+	counting->user_seconds = seconds_of(watched.usage.ru_utime);
+	counting->system_seconds = seconds_of(watched.usage.ru_stime);
 	if (counting->test)
 		stat_report_case(counting, of_command);
 	status = counting->test ? stat_check(counting) : finish(counting);
@@ -385,6 +436,9 @@ static void counting_free(struct counting *counting) {
 	array_free(&counting->assertions);
 	array_free(&counting->shown);
 	array_free(&counting->places);
+	for (size_t i = 0; i < counting->thread_names.count; i++)
+		free(counting->thread_names.items[i]);
+	array_free(&counting->thread_names);
 	free(counting->total.counts);
 	stat_baseline_free(&counting->baseline);
 	pmu_events_free(&counting->events);

@@ -51,6 +51,7 @@ struct stat_baseline {
 
 struct counting {
 	const struct stat_options *options;
+	struct stat_options as_whole; // in place of them, where threads cannot be counted by themselves
 	struct metrics metrics;
 	struct pmu_events events;
 	ARRAY(const struct metric *) shown;
@@ -58,6 +59,8 @@ struct counting {
 	struct stat_baseline baseline;
 	ARRAY(struct counter_place) places;
 	struct counters counters;
+	struct stat_threads *threads; // each of the command's by itself; NULL: not wanted, or over
+	ARRAY(char *) thread_names;   // then, of each place
 	struct stat_reading total;
 	ARRAY(struct stat_reading) timeline;
 	const char *test;   // the case of a test program that is counted now; NULL: all of the command
@@ -66,8 +69,9 @@ struct counting {
 	bool to_file;
 	char *file_name; // options->output with its words filled in
 	struct timespec begun;
-	int fd;          // else
-	int write_error; // the first one there, -errno
+	double user_seconds, system_seconds; // of the command and what it waited for
+	int fd;                              // else
+	int write_error;                     // the first one there, -errno
 };
 
 enum { STAT_DIFFERS = 3, STAT_USAGE = 2, STAT_ALL_PLACES = -2 };
@@ -82,6 +86,13 @@ int session_stat(const struct stat_options *options);
 // its status. Returns that of all.
 int stat_each_case(struct counting *counting, int (*count)(struct counting *counting));
 
+// ---- threads of a command (stat_threads.c) ----
+
+// Counts from now on, for each thread that `test` will have. False: it cannot be done here, as was said.
+bool stat_threads_begin(struct counting *counting, pid_t test);
+// The threads are the places then, with `total`. Nothing, if it has not begun.
+void stat_threads_end(struct counting *counting);
+
 // ---- values (stat_values.c) ----
 
 // A part of a reading: of one CPU or one thread, or STAT_ALL_PLACES.
@@ -95,6 +106,8 @@ struct stat_part {
 struct stat_part stat_whole(const struct counting *counting, const struct stat_reading *reading);
 struct count stat_count(const struct stat_part *part, size_t event);
 bool stat_was_counted(const struct counting *counting, size_t event, const struct count *count);
+// Why an event has no value: a word of the event's, or that it never counted.
+const char *stat_why_not(const struct counting *counting, size_t event);
 double stat_event_value(const struct stat_part *part, size_t event); // NAN: there is none
 double stat_metric_value(const struct stat_part *part, const struct metric *metric);
 double stat_lookup(const char *name, void *part); // as formulas want it

@@ -78,7 +78,7 @@ static int check_baseline(const struct counting *counting, size_t index) {
 	double now = stat_event_value(&whole, (size_t)(event - counting->events.items)) / event->scale;
 	if (isnan(now)) {
 		log_warning("%s%s was not compared with the baseline: it is not available: %s", test, name,
-			    event->missing ? event->missing : "it was never on a counter");
+			    stat_why_not(counting, (size_t)(event - counting->events.items)));
 		return 0;
 	}
 	double change = before ? (now - before) / before : now ? (double)INFINITY : 0;

@@ -13,7 +13,12 @@
 
 // ---- parts ----
 
-static void thread_name(pid_t thread, char name[32]) {
+static void thread_name(const struct counting *counting, pid_t thread, char name[32]) {
+	for (size_t i = 0; i < counting->thread_names.count; i++)
+		if (counting->places.items[i].pid == thread) { // it has ended
+			snprintf(name, 32, "%s", counting->thread_names.items[i]);
+			return;
+		}
 	CLEANUP_FREE char *folder = memory_format("/proc/%d", (int)thread);
 	CLEANUP_FREE char *comm = pmu_sysfs_line(folder, "comm");
 	snprintf(name, 32, "%s", comm ? comm : "");
@@ -25,7 +30,7 @@ void stat_part_name(const struct stat_part *part, char name[64]) {
 	if (part->cpu != STAT_ALL_PLACES) {
 		snprintf(name, 64, "CPU %d", part->cpu);
 	} else if (part->thread != STAT_ALL_PLACES) {
-		thread_name(part->thread, comm);
+		thread_name(part->counting, part->thread, comm);
 		snprintf(name, 64, *comm ? "thread %d (%s)" : "thread %d", (int)part->thread, comm);
 	}
 }
@@ -67,8 +72,8 @@ static void write_counter(struct json *json, const struct stat_part *part, size_
 	if (counted) {
 		json_string(json, "event_note", "e");
 	} else {
-		CLEANUP_FREE char *note = memory_format(
-			"not available: %s", event->missing ? event->missing : "it was never on a counter");
+		CLEANUP_FREE char *note = memory_format("not available: %s",
+							stat_why_not(part->counting, index));
 		json_string(json, "event_note", note);
 	}
 	if (counted && count.running < count.enabled) {
@@ -93,7 +98,7 @@ static void write_json_part(const struct stat_part *part, void *context) {
 	if (part->cpu != STAT_ALL_PLACES) {
 		json_uint(json, "core_number", (uint64_t)part->cpu);
 	} else {
-		thread_name(part->thread, comm);
+		thread_name(part->counting, part->thread, comm);
 		json_uint(json, "thread_id", (uint64_t)part->thread);
 		json_string(json, "thread_name", comm);
 	}
@@ -151,10 +156,19 @@ static void write_reading(struct json *json, const struct counting *counting,
 	json_double(json, "Time_elapsed", reading->end - reading->begin);
 }
 
+// Of the command on CPUs; WindowsPerf has no such.
+static void write_times(struct json *json, const struct counting *counting) {
+	if (!counting->options->command)
+		return;
+	json_double(json, "Time_user", counting->user_seconds);
+	json_double(json, "Time_system", counting->system_seconds);
+}
+
 static void write_json(const struct counting *counting, struct buffer *text) {
 	struct json json = json_into(text);
 	json_object(&json, NULL);
 	write_reading(&json, counting, &counting->total);
+	write_times(&json, counting);
 	if (counting->options->timeline) {
 		json_double(&json, "count_duration", counting->total.end);
 		json_double(&json, "count_interval", counting->options->interval);
@@ -201,7 +215,7 @@ static void append_csv_event(struct buffer *text, const struct stat_part *part, 
 	append_where(text, part, event->name);
 	if (!stat_was_counted(part->counting, index, &count)) {
 		buffer_printf(text, ",,,,,");
-		append_quoted(text, event->missing ? event->missing : "it was never on a counter");
+		append_quoted(text, stat_why_not(part->counting, index));
 	} else {
 		buffer_printf(text, ",%" PRIu64 ",%.0f,%.4f,%.6g,", count.value, count.scaled,
 			      count.enabled ? (double)count.running / (double)count.enabled : 1,
@@ -341,6 +355,7 @@ void stat_report_case(struct counting *counting, int status) {
 		json_string(&json, "test", counting->test);
 		json_uint(&json, "exit_status", (uint64_t)status);
 		write_reading(&json, counting, &counting->total);
+		write_times(&json, counting);
 		json_close_object(&json);
 		buffer_append(&text, ",", 1);
 	} else if (counting->options->format == STAT_CSV) {

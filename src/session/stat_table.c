@@ -11,12 +11,8 @@ static void append_note(struct buffer *text, const struct counting *counting, si
 	struct buffer note = {0};
 	const char *comma = "";
 	bool clock = strncmp(event->name, "task-clock", 10) == 0 || strncmp(event->name, "cpu-clock", 9) == 0;
-	if (event->missing) {
-		buffer_printf(text, "  not available: %s", event->missing);
-		return;
-	}
 	if (!stat_was_counted(counting, index, count)) {
-		buffer_printf(text, "  not available: it was never on a counter");
+		buffer_printf(text, "  not available: %s", stat_why_not(counting, index));
 		return;
 	}
 	if (clock)
@@ -81,30 +77,29 @@ static int column_width(const struct counting *counting, size_t event) {
 	return (int)MAX(strlen(counting->events.items[event].name), 14);
 }
 
+static void append_columns(const struct counting *counting, struct buffer *text) {
+	for (size_t i = 0; i < counting->events.count; i++)
+		buffer_printf(text, "  %*s", column_width(counting, i), counting->events.items[i].name);
+	for (size_t i = 0; i < counting->shown.count; i++)
+		if (counting->options->metrics)
+			buffer_printf(text, "  %14s", counting->shown.items[i]->name);
+}
+
 void stat_table_begin(struct counting *counting, struct buffer *text) {
 	if (!counting->options->timeline && !counting->options->per_test)
 		return;
 	buffer_printf(text, "  %10s", "SECONDS");
 	if (counting->options->per_core || counting->options->per_thread)
 		buffer_printf(text, "  %-20s", "WHERE");
-	for (size_t i = 0; i < counting->events.count; i++)
-		buffer_printf(text, "  %*s", column_width(counting, i), counting->events.items[i].name);
-	for (size_t i = 0; i < counting->shown.count; i++)
-		if (counting->options->metrics)
-			buffer_printf(text, "  %14s", counting->shown.items[i]->name);
+	append_columns(counting, text);
 	if (counting->options->per_test)
 		buffer_printf(text, "  TEST");
 	buffer_printf(text, "\n");
 }
 
-static void append_row(const struct stat_part *part, void *context) {
+static void append_values(const struct stat_part *part, struct buffer *text) {
 	const struct counting *counting = part->counting;
-	struct buffer *text = context;
-	char name[64], number[40];
-	stat_part_name(part, name);
-	buffer_printf(text, "  %10.3f", part->reading->end);
-	if (*name)
-		buffer_printf(text, "  %-20s", name);
+	char number[40];
 	for (size_t i = 0; i < counting->events.count; i++) {
 		struct count count = stat_count(part, i);
 		bool counted = stat_was_counted(counting, i, &count);
@@ -120,6 +115,32 @@ static void append_row(const struct stat_part *part, void *context) {
 				buffer_printf(text, "  %14.4g", value);
 		}
 	buffer_printf(text, "\n");
+}
+
+static void append_row(const struct stat_part *part, void *context) {
+	struct buffer *text = context;
+	char name[64];
+	stat_part_name(part, name);
+	buffer_printf(text, "  %10.3f", part->reading->end);
+	if (*name)
+		buffer_printf(text, "  %-20s", name);
+	append_values(part, text);
+}
+
+// A command may have many threads: a row is enough for each.
+static void append_thread(const struct stat_part *part, void *context) {
+	struct buffer *text = context;
+	char name[64];
+	stat_part_name(part, name);
+	buffer_printf(text, "  %-32s", name);
+	append_values(part, text);
+}
+
+static void append_threads(const struct counting *counting, struct buffer *text) {
+	buffer_printf(text, "\n  %-32s", "THREAD");
+	append_columns(counting, text);
+	buffer_printf(text, "\n");
+	stat_each_part(counting, &counting->total, append_thread, text);
 }
 
 void stat_table_row(struct counting *counting, const struct stat_reading *reading, struct buffer *text) {
@@ -196,7 +217,13 @@ void stat_table_end(struct counting *counting, struct buffer *text) {
 		      counting->total.end, command ? ": " : "", command ? command[0] : "",
 		      counting->counters.user_only ? " (without the kernel, which this user may not count)"
 						   : "");
-	stat_each_part(counting, &counting->total, append_part, text);
+	if (command)
+		buffer_printf(text, "  %.6f s in programs, %.6f s in the kernel\n", counting->user_seconds,
+			      counting->system_seconds);
+	if (counting->thread_names.count)
+		append_threads(counting, text);
+	else
+		stat_each_part(counting, &counting->total, append_part, text);
 	if (counting->options->per_core || counting->options->per_thread)
 		buffer_printf(text, "\nall\n");
 	append_part(&whole, text);

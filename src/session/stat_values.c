@@ -33,6 +33,13 @@ bool stat_was_counted(const struct counting *counting, size_t event, const struc
 	return !counting->events.items[event].missing && (count->running || !count->enabled);
 }
 
+const char *stat_why_not(const struct counting *counting, size_t event) {
+	const char *missing = counting->events.items[event].missing;
+	return missing                   ? missing
+	       : counting->options->cpus ? "it never ran on these CPUs, or was never on a counter"
+					 : "it was never on a counter";
+}
+
 double stat_event_value(const struct stat_part *part, size_t event) {
 	struct count count = stat_count(part, event);
 	return stat_was_counted(part->counting, event, &count)

@@ -61,6 +61,9 @@ check "the shape is WindowsPerf's" jq -e '.core | (.Multiplexing == false) and (
 	and (.overall.Systemwide_Overall_Performance_Counters | length == 2)
 	and (.ts_metric.Telemetry_Solution_Metrics | type == "array")' many.json
 check "with the time" jq -e '.Time_elapsed > 0' many.json
+check "and that on CPUs" jq -e '.Time_user + .Time_system > 0' many.json
+run "$TRACELET" stat -- true
+check_match "as in the table" '^  [0-9.]+ s in programs, [0-9.]+ s in the kernel$' "$stderr"
 
 run "$TRACELET" stat -e '{page-faults:u,context-switches},task-clock' -m fault-rate -- true
 check_match "a group's events" '^ +[0-9,]+  page-faults:u .* 100.0%$' "$stderr"
@@ -97,6 +100,10 @@ check "together they are the whole" jq -e '([.core.cores[].Performance_counter[0
 check "time on another CPU is no multiplexing" jq -e '.core.Multiplexing == false' cores.json
 sleep 60 &
 sleeper=$!
+check_equal "-c: a CPU that is named twice counts once" true "$("$TRACELET" stat -c 0,0 -e task-clock --json -o - -- \
+	taskset -c 0 true 2>/dev/null | jq '.core.overall.Systemwide_Overall_Performance_Counters[0].counter_value < .Time_elapsed * 1.2e9')"
+check_run "-c: one that is not there" 2 "$TRACELET" stat -c 8000 -- touch was-run
+check_match "is named, with those that are" '^tracelet: -c: there is no CPU 8000; here are 0' "$stderr"
 run "$TRACELET" stat -p $sleeper --per-thread -t -n 1 -i 10ms --json
 check_equal "-p: its thread" $sleeper "$(jq '.core.threads[0].thread_id' "$stdout")"
 (sleep 0.1; kill $sleeper) &
@@ -110,6 +117,38 @@ if [ "$(id -u)" = 0 ]; then
 	check_run "-a with one: until its end" 5 "$TRACELET" stat -a -e context-switches -- sh -c 'exit 5'
 else
 	skip "-a" "this needs root"
+fi
+
+# ---- each thread of a command ----
+
+"$TRACELET" stat --per-thread -q -e page-faults -- true 2>whether
+if [ "$(id -u)" = 0 ] && [ ! -s whether ] && command -v python3 >/dev/null; then
+	cat >threads.py <<'END'
+import ctypes, mmap, threading
+def touch(name, pages):
+    ctypes.CDLL(None).prctl(15, name, 0, 0, 0)
+    memory = mmap.mmap(-1, pages * 4096)
+    for page in range(pages):
+        memory[page * 4096] = 1
+for name, pages in ((b"few", 100), (b"many", 3000)):
+    thread = threading.Thread(target=touch, args=(name, pages))
+    thread.start()
+    thread.join()
+END
+	# Small pages, each of which is asked for by itself.
+	"$TRACELET" stat --per-thread -e page-faults,no_such_pmu/event=1/ --json -o threads.json -- \
+		sh -c 'true; /bin/true; /usr/bin/env python3 threads.py'
+	faults() { jq "[.core.threads[] | select(.thread_name == \"$1\").Performance_counter[0].counter_value] | add" threads.json; }
+	check "each thread of a command has its own counts" test "$(faults many)" -gt $(($(faults few) + 100))
+	check "one that was there for a moment, too" test "$(faults true)" -gt 10
+	check "together they are the whole" jq -e '([.core.threads[].Performance_counter[0].counter_value] | add)
+		== .core.overall.Systemwide_Overall_Performance_Counters[0].counter_value' threads.json
+	check "what is not available is told" jq -e '.core.overall.Systemwide_Overall_Performance_Counters[1].counter_value == null' threads.json
+	check_run "the status is the command's" 9 "$TRACELET" stat --per-thread -e page-faults -- sh -c '/bin/true; exit 9'
+	check_match "a row for each" '^  thread [0-9]+ \(true\) +[0-9,]+$' "$stderr"
+	check_run "an assertion is on the whole" 3 "$TRACELET" stat -q --per-thread --assert 'page-faults<2' -- true
+else
+	skip "each thread of a command" "this needs root, BPF and python3"
 fi
 
 # ---- timelines ----
@@ -266,7 +305,16 @@ done <<'END'
 -n 0 -t -- touch was-run
 -n 3 -- touch was-run
 -p 1 -a -- touch was-run
---per-thread -- touch was-run
+--per-thread -a -- touch was-run
+--per-thread -t -- touch was-run
+-i 1s -- touch was-run
+--tolerance 2% -- touch was-run
+-e page-faults:x -- touch was-run
+-e sched:no_such_point -- touch was-run
+list no-such-event-at-all
+list a b
+man
+detect x
 --per-test -a
 --per-test -t -- touch was-run
 --tolerance x -- touch was-run
@@ -275,13 +323,23 @@ man nonsense
 END
 check_not "and the command was not run" test -e was-run
 
+check_run "a name that is nearly right" 2 "$TRACELET" stat -e page-fault:u -- true
+check_match "is told" "'page-fault' \\(did you mean 'page-faults'\\?\\)" "$stderr"
+check_run "of a metric, too" 2 "$TRACELET" stat -m ipx -- true
+check_match "is told" "'ipx' \\(did you mean 'ipc'\\?\\)" "$stderr"
+run "$TRACELET" stat -e page-faults:x -- true
+check_match "a modifier that is none" 'there may be :u ' "$stderr"
+
 # ---- what there is ----
 
 check_run "list" 0 "$TRACELET" stat list
 check_match "events" '^page-faults +software +yes ' "$stdout"
 check_match "metrics" '^ipc +metric +(yes|no) ' "$stdout"
+check_run "list TEXT" 0 "$TRACELET" stat list fault
+check_equal "has only what that is part of" 0 "$(sed 1d "$stdout" | grep -civ fault)"
+check_match "as page-faults" '^page-faults ' "$stdout"
 check_run "detect" 0 "$TRACELET" stat detect
-check_match "the PMUs" '^software +1 ' "$stdout"
+check_match "the PMUs" '^software +1 +[1-9]' "$stdout"
 check_run "man of an event" 0 "$TRACELET" stat man page-faults
 check_match "is it available" '^  available  yes$' "$stdout"
 check_run "man of a metric" 0 "$TRACELET" stat man ipc

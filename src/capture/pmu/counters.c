@@ -104,8 +104,9 @@ static char *why_missing(const struct pmu_event *event, int error, bool in_group
 		return memory_string(hardware ? "no PMU here counts it" : "the kernel does not count it");
 	case EACCES:
 	case EPERM:
-		return memory_format("not permitted (kernel.perf_event_paranoid is %s)",
-				     level ? level : "not known");
+		return memory_format(
+			"not permitted: root may, or lower kernel.perf_event_paranoid (it is %s)",
+			level ? level : "not known");
 	case EINVAL:
 		return memory_string(in_group ? "the group does not fit the counters"
 					      : "the PMU does not take it");

@@ -1,6 +1,7 @@
 // From a list of names to events. Names that are the same everywhere are in tables here;
 // those of a machine's own come from sysfs and tracefs.
 #include "capture/pmu/events.h"
+#include "base/near.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -129,6 +130,20 @@ static bool take_raw(struct pmu_event *event, const char *name) {
 	return !*end;
 }
 
+// What has a colon is a tracepoint, unless it was meant as an event with a modifier.
+static void no_tracepoint(const char *name, char *why) {
+	struct pmu_event event = {0};
+	CLEANUP_FREE char *before = memory_string(name);
+	*strchr(before, ':') = 0;
+	if (take_known(&event, before) || take_cache(&event, before))
+		snprintf(why, PMU_WHY_SIZE,
+			 "'%.100s': behind an event there may be :u (programs) or :k (kernel)", name);
+	else
+		snprintf(why, PMU_WHY_SIZE,
+			 "there is no tracepoint '%.100s'; /sys/kernel/tracing/available_events has them",
+			 name);
+}
+
 static int take_tracepoint(struct pmu_event *event, const char *name, const struct pmu_source *source,
 			   char *why) {
 	CLEANUP_FREE char *path = memory_string(name);
@@ -149,7 +164,7 @@ static int take_tracepoint(struct pmu_event *event, const char *name, const stru
 		return 0;
 	}
 	if (!id) {
-		snprintf(why, PMU_WHY_SIZE, "there is no tracepoint '%.100s'", name);
+		no_tracepoint(name, why);
 		return -EINVAL;
 	}
 	event->config[0] = strtoull(id, NULL, 10);
@@ -186,6 +201,20 @@ static int take_own(struct pmu_event *event, const char *owner, const char *name
 	return error;
 }
 
+static void offer_name(const char *name, const char *kind, const char *description, void *context) {
+	(void)kind, (void)description;
+	near_offer(context, name);
+}
+
+static void no_event(const char *name, char *why) {
+	struct near_name near = {.wanted = name};
+	char words[NEAR_LONGEST + 32];
+	pmu_event_names(offer_name, &near);
+	near_words(&near, words, sizeof(words));
+	snprintf(why, PMU_WHY_SIZE, "there is no event '%.100s'%s; 'tracelet stat list' shows them", name,
+		 words);
+}
+
 static int take_name(struct pmu_event *event, const char *name, const struct pmu_source *source, char *why,
 		     bool alias) {
 	const char *code = alias && source->alias ? source->alias(name, source->context) : NULL;
@@ -205,7 +234,7 @@ static int take_name(struct pmu_event *event, const char *name, const struct pmu
 		return take_own(event, owner, name, source, why);
 	if (source->pfm && pmu_pfm_event(event, name) == 0)
 		return 0;
-	snprintf(why, PMU_WHY_SIZE, "there is no event '%.100s'; 'tracelet stat list' shows them", name);
+	no_event(name, why);
 	return -EINVAL;
 }
 
