@@ -2,10 +2,10 @@
 // much of it is live now, at most and at the peak of the whole, and for how long.
 // It stands before whatever allocator comes next and changes no block of it.
 //
-// Each function has a short way, for blocks that nobody looks at, and a slow one that it
-// jumps to: so the slow one, too, was called by the program. The short way asks for
-// nothing but a countdown of the thread's and a count by the block's address; before all
-// is known both say "slowly".
+// Each function has a short way, for blocks that nobody looks at (heap_door.c has those of
+// the first four), and a slow one that it jumps to: so the slow one, too, was called by the
+// program. The short way asks for nothing but a countdown of the thread's and a count by the
+// block's address; before all is known both say "slowly".
 //
 // Children of the program are counted if that is wanted. A page that the kernel wipes at
 // a fork says who we are, also to those who fork without libc.
@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #define PUBLIC __attribute__((visibility("default")))
-#define SLOW   __attribute__((noinline)) static
 
 // Where the function was called whose first lines this is in.
 #define CALLER                                                                                               \
@@ -31,19 +30,7 @@
 			*(uint64_t *)__builtin_frame_address(0)                                              \
 	}
 
-static struct {
-	void *(*malloc)(size_t size);
-	void (*free)(void *block);
-	void *(*calloc)(size_t count, size_t size);
-	void *(*realloc)(void *block, size_t size);
-	void *(*memalign)(size_t alignment, size_t size);
-	int (*posix_memalign)(void **block, size_t alignment, size_t size);
-	void *(*aligned_alloc)(size_t alignment, size_t size);
-	void *(*valloc)(size_t size);
-	void *(*pvalloc)(size_t size);
-	size_t (*usable_size)(void *block);
-	int (*dlclose)(void *library);
-} next;
+struct heap_next heap_next;
 
 static bool *on; // on a page that a child finds wiped; NULL: nothing is recorded
 static bool begun;
@@ -74,17 +61,17 @@ static void find_next(void) {
 		const char *name;
 		void *function;
 	} const wanted[] = {
-		{"malloc", &next.malloc},
-		{"free", &next.free},
-		{"calloc", &next.calloc},
-		{"realloc", &next.realloc},
-		{"memalign", &next.memalign},
-		{"posix_memalign", &next.posix_memalign},
-		{"aligned_alloc", &next.aligned_alloc},
-		{"valloc", &next.valloc},
-		{"pvalloc", &next.pvalloc},
-		{"malloc_usable_size", &next.usable_size},
-		{"dlclose", &next.dlclose},
+		{"malloc", &heap_next.malloc},
+		{"free", &heap_next.free},
+		{"calloc", &heap_next.calloc},
+		{"realloc", &heap_next.realloc},
+		{"memalign", &heap_next.memalign},
+		{"posix_memalign", &heap_next.posix_memalign},
+		{"aligned_alloc", &heap_next.aligned_alloc},
+		{"valloc", &heap_next.valloc},
+		{"pvalloc", &heap_next.pvalloc},
+		{"malloc_usable_size", &heap_next.usable_size},
+		{"dlclose", &heap_next.dlclose},
 	};
 	struct heap_visit visit, *before = heap_self.visit;
 	struct heap_quiet quiet;
@@ -129,7 +116,7 @@ __attribute__((constructor)) static void begin(void) {
 	if (__atomic_exchange_n(&begun, true, __ATOMIC_ACQ_REL))
 		return;
 	int error = errno;
-	if (!next.malloc)
+	if (!heap_next.malloc)
 		find_next();
 	bool *page = heap_pages((size_t)sysconf(_SC_PAGESIZE));
 	if (page && madvise(page, (size_t)sysconf(_SC_PAGESIZE), MADV_WIPEONFORK) == 0 && heap_area_open()) {
@@ -143,6 +130,8 @@ __attribute__((constructor)) static void begin(void) {
 		on = page;
 	}
 	begin_marks(on && !heap_wishes.sample);
+	if (!on || heap_wishes.sample) // else every block is looked at
+		heap_doors_lead();
 	errno = error;
 }
 
@@ -150,13 +139,13 @@ __attribute__((constructor)) static void begin(void) {
 extern char **environ;
 
 static bool know_next(void) {
-	if (__builtin_expect(next.malloc && begun, 1))
+	if (__builtin_expect(heap_next.malloc && begun, 1))
 		return true;
-	if (!next.malloc && !heap_self.visit)
+	if (!heap_next.malloc && !heap_self.visit)
 		find_next();
 	if (environ && !heap_self.visit)
 		begin();
-	return next.malloc;
+	return heap_next.malloc;
 }
 
 // In a process that was forked: its area, with nothing in it. False: it has none.
@@ -251,30 +240,26 @@ static inline void note_begin(void *block, size_t size, const struct heap_place 
 	heap_enter(&visit);
 	if (__builtin_expect(!heap_self.thread, 0))
 		know_thread();
-	if (heap_wishes.usable && next.usable_size)
-		size = next.usable_size(block);
+	if (heap_wishes.usable && heap_next.usable_size)
+		size = heap_next.usable_size(block);
 	heap_count_begin(block, size, caller);
 	heap_leave();
 }
 
 // ---- the allocator's door ----
 
-SLOW void *malloc_slowly(size_t size) {
+void *heap_malloc_slowly(size_t size) {
 	struct heap_place caller = CALLER;
 	if (!know_next())
 		return from_first_memory(size, 16);
 	bool counted = chosen(size, __builtin_frame_address(0));
-	void *block = next.malloc(size);
+	void *block = heap_next.malloc(size);
 	if (block && counted)
 		note_begin(block, size, &caller);
 	return block;
 }
 
-PUBLIC void *malloc(size_t size) {
-	return passes(size) ? next.malloc(size) : malloc_slowly(size);
-}
-
-SLOW void free_slowly(void *block) {
+void heap_free_slowly(void *block) {
 	if (!block || in_first_memory(block) || !know_next())
 		return;
 	if (recording(__builtin_frame_address(0))) {
@@ -283,30 +268,19 @@ SLOW void free_slowly(void *block) {
 		heap_count_end(block);
 		heap_leave();
 	}
-	next.free(block);
+	heap_next.free(block);
 }
 
-PUBLIC void free(void *block) {
-	if (__builtin_expect(is_marked(block), 0))
-		free_slowly(block);
-	else
-		next.free(block);
-}
-
-SLOW void *calloc_slowly(size_t count, size_t size) {
+void *heap_calloc_slowly(size_t count, size_t size) {
 	struct heap_place caller = CALLER;
 	if (!know_next())
 		return size && count > sizeof(first_memory) / size ? NULL
 								   : from_first_memory(count * size, 16);
 	bool counted = chosen(count * size, __builtin_frame_address(0));
-	void *block = next.calloc(count, size);
+	void *block = heap_next.calloc(count, size);
 	if (block && counted)
 		note_begin(block, count * size, &caller);
 	return block;
-}
-
-PUBLIC void *calloc(size_t count, size_t size) {
-	return passes(count * size) ? next.calloc(count, size) : calloc_slowly(count, size);
 }
 
 static void *resize(void *old, size_t size, const struct heap_place *caller, bool counted) {
@@ -314,8 +288,9 @@ static void *resize(void *old, size_t size, const struct heap_place *caller, boo
 	struct heap_visit visit;
 	heap_enter(&visit);
 	bool ours = heap_count_resize(old, &block);
-	void *resized = next.realloc(old, size);
-	size_t now = resized && heap_wishes.usable && next.usable_size ? next.usable_size(resized) : size;
+	void *resized = heap_next.realloc(old, size);
+	size_t now = resized && heap_wishes.usable && heap_next.usable_size ? heap_next.usable_size(resized)
+									    : size;
 	if (ours)
 		heap_count_resized(&block, resized, now);
 	heap_leave();
@@ -325,7 +300,7 @@ static void *resize(void *old, size_t size, const struct heap_place *caller, boo
 }
 
 static void *move_from_first_memory(void *old, size_t size) {
-	void *block = know_next() ? next.malloc(size) : from_first_memory(size, 16);
+	void *block = know_next() ? heap_next.malloc(size) : from_first_memory(size, 16);
 	size_t most = (size_t)(first_memory + sizeof(first_memory) - (char *)old);
 	if (block && old)
 		memcpy(block, old, size < most ? size : most);
@@ -338,21 +313,15 @@ static inline void *reallocate(void *old, size_t size, const struct heap_place *
 	bool counted = chosen(size, frame);
 	if (old && recording(frame))
 		return resize(old, size, caller, counted);
-	void *block = next.realloc(old, size);
+	void *block = heap_next.realloc(old, size);
 	if (block && !old && counted)
 		note_begin(block, size, caller);
 	return block;
 }
 
-SLOW void *realloc_slowly(void *old, size_t size) {
+void *heap_realloc_slowly(void *old, size_t size) {
 	struct heap_place caller = CALLER;
 	return reallocate(old, size, &caller, __builtin_frame_address(0));
-}
-
-PUBLIC void *realloc(void *old, size_t size) {
-	if (is_marked(old) || !passes(size))
-		return realloc_slowly(old, size);
-	return next.realloc(old, size);
 }
 
 PUBLIC void *reallocarray(void *old, size_t count, size_t size) {
@@ -363,7 +332,7 @@ PUBLIC void *reallocarray(void *old, size_t count, size_t size) {
 		return NULL;
 	}
 	if (!is_marked(old) && passes(bytes))
-		return next.realloc(old, bytes);
+		return heap_next.realloc(old, bytes);
 	return reallocate(old, bytes, &caller, __builtin_frame_address(0));
 }
 
@@ -384,46 +353,47 @@ PUBLIC void *reallocarray(void *old, size_t count, size_t size) {
 PUBLIC void *memalign(size_t alignment, size_t size) {
 	struct heap_place caller = CALLER;
 	void *block = NULL;
-	if (know_next() && next.memalign)
-		COUNTED(block = next.memalign(alignment, size), block, size);
+	if (know_next() && heap_next.memalign)
+		COUNTED(block = heap_next.memalign(alignment, size), block, size);
 	return block;
 }
 
 PUBLIC int posix_memalign(void **block, size_t alignment, size_t size) {
 	struct heap_place caller = CALLER;
 	int error = ENOMEM;
-	if (know_next() && next.posix_memalign)
-		COUNTED(error = next.posix_memalign(block, alignment, size), error ? NULL : *block, size);
+	if (know_next() && heap_next.posix_memalign)
+		COUNTED(error = heap_next.posix_memalign(block, alignment, size), error ? NULL : *block,
+			size);
 	return error;
 }
 
 PUBLIC void *aligned_alloc(size_t alignment, size_t size) {
 	struct heap_place caller = CALLER;
 	void *block = NULL;
-	if (know_next() && next.aligned_alloc)
-		COUNTED(block = next.aligned_alloc(alignment, size), block, size);
+	if (know_next() && heap_next.aligned_alloc)
+		COUNTED(block = heap_next.aligned_alloc(alignment, size), block, size);
 	return block;
 }
 
 PUBLIC void *valloc(size_t size) {
 	struct heap_place caller = CALLER;
 	void *block = NULL;
-	if (know_next() && next.valloc)
-		COUNTED(block = next.valloc(size), block, size);
+	if (know_next() && heap_next.valloc)
+		COUNTED(block = heap_next.valloc(size), block, size);
 	return block;
 }
 
 PUBLIC void *pvalloc(size_t size) {
 	struct heap_place caller = CALLER;
 	void *block = NULL;
-	if (know_next() && next.pvalloc)
-		COUNTED(block = next.pvalloc(size), block, size);
+	if (know_next() && heap_next.pvalloc)
+		COUNTED(block = heap_next.pvalloc(size), block, size);
 	return block;
 }
 
 PUBLIC int dlclose(void *library);
 PUBLIC int dlclose(void *library) {
-	int result = know_next() && next.dlclose ? next.dlclose(library) : -1;
+	int result = know_next() && heap_next.dlclose ? heap_next.dlclose(library) : -1;
 	__atomic_add_fetch(&heap_generation, 1, __ATOMIC_RELEASE);
 	return result;
 }

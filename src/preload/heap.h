@@ -1,5 +1,5 @@
-// Counting a program's heap from inside. heap.c stands before the allocator; behind it
-// are heap_count.c (what is counted), heap_walk.c (who called), heap_area.c (the tables
+// Counting a program's heap from inside. heap.c and heap_door.c stand before the allocator; behind
+// them are heap_count.c (what is counted), heap_walk.c (who called), heap_area.c (the tables
 // that the tracer shares), heap_blocks.c (which blocks are live) and heap_visit.c (locks,
 // and who does not come back). None of it calls the allocator, and none of it may end the
 // program or make it wait for good.
@@ -139,6 +139,31 @@ uint32_t heap_walk(struct heap_thread *thread, const struct heap_place *from); /
 bool heap_same_stack(const struct heap_thread *thread, uint64_t one, uint64_t other);
 
 extern uint32_t heap_generation; // of code: another one when a library was unloaded
+
+// ---- the allocator, and the doors before it ----
+
+// Whoever comes after us.
+extern struct heap_next {
+	void *(*malloc)(size_t size);
+	void (*free)(void *block);
+	void *(*calloc)(size_t count, size_t size);
+	void *(*realloc)(void *block, size_t size);
+	void *(*memalign)(size_t alignment, size_t size);
+	int (*posix_memalign)(void **block, size_t alignment, size_t size);
+	void *(*aligned_alloc)(size_t alignment, size_t size);
+	void *(*valloc)(size_t size);
+	void *(*pvalloc)(size_t size);
+	size_t (*usable_size)(void *block);
+	int (*dlclose)(void *library);
+} heap_next;
+
+// For blocks that may be looked at. A door jumps to these, so they were called by the program.
+void *heap_malloc_slowly(size_t size);
+void heap_free_slowly(void *block);
+void *heap_calloc_slowly(size_t count, size_t size);
+void *heap_realloc_slowly(void *old, size_t size);
+
+void heap_doors_lead(void); // straight to the allocator, which is known now
 
 // ---- counting ----
 

@@ -3,6 +3,7 @@
 // one may be interrupted for good anywhere, what is counted is there before it is.
 #include "preload/heap.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -137,13 +138,33 @@ static uint32_t add_module(struct heap_module *module) {
 	return index + 1;
 }
 
-// The dynamic linker has a lock of its own, which nobody may leave held.
+// The dynamic linker has a lock for dl_iterate_phdr(). In a child it may be held for good, by a thread of the
+// parent's that loads a library while another one forks. What exceptions use takes none.
+static void ask_without_lock(struct search *search) {
+	struct dl_find_object object;
+	if (_dl_find_object((void *)search->address, &object)) // NOLINT: an address
+		return;
+	const ElfW(Ehdr) *file = object.dlfo_map_start;
+	if (memcmp(file->e_ident, ELFMAG, SELFMAG) != 0) {
+		dl_iterate_phdr(look_at, search);
+		return;
+	}
+	struct dl_phdr_info info = {
+		.dlpi_addr = object.dlfo_link_map->l_addr,
+		.dlpi_name = object.dlfo_link_map->l_name,
+		.dlpi_phdr = (const ElfW(Phdr) *)((const char *)file + file->e_phoff),
+		.dlpi_phnum = file->e_phnum,
+	};
+	look_at(&info, sizeof(info), search);
+}
+
+// Nobody may leave a lock of the dynamic linker's held.
 HEAP_COLD static uint32_t ask_linker(uint64_t address, struct heap_module *module) {
 	struct search search = {address, module, false};
 	struct heap_quiet quiet;
 	uint32_t id = 0;
 	heap_quiet_begin(&quiet);
-	dl_iterate_phdr(look_at, &search);
+	ask_without_lock(&search);
 	if (search.found && !module->path[0] &&
 	    readlink("/proc/self/exe", module->path, HEAP_PATH_SIZE - 1) < 0)
 		module->path[0] = 0;

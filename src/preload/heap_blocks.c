@@ -6,7 +6,7 @@
 
 #include <sys/mman.h>
 
-enum { SHARD_BITS = 6, SHARDS = 1 << SHARD_BITS, FIRST_BITS = 7 };
+enum { SHARD_BITS = 6, SHARDS = 1 << SHARD_BITS, FIRST_BITS = 7, SAMPLE_SHARD_BITS = 2 };
 
 struct shard {
 	uint32_t lock;
@@ -34,13 +34,14 @@ void heap_pages_free(void *pages, size_t size) {
 		munmap(pages, size);
 }
 
-// Blocks are 16 bytes apart at least; the upper bits choose the shard.
+// Blocks are 16 bytes apart at least; the upper bits choose the shard. With samples threads hardly ever
+// meet, and each table more is one that has to be made.
 static inline uint64_t hash(uint64_t address) {
 	return (address >> 4) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
 static inline struct shard *shard_of(uint64_t hashed) {
-	return &shards[hashed >> (64 - SHARD_BITS)];
+	return &shards[hashed >> (64 - (heap_wishes.sample ? SAMPLE_SHARD_BITS : SHARD_BITS))];
 }
 
 static inline struct table table_of(const struct shard *shard) {

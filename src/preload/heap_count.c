@@ -9,6 +9,7 @@
 #include "preload/heap.h"
 
 #include <errno.h>
+#include <string.h>
 
 uint8_t heap_marks[HEAP_MARKS] = {[0 ... HEAP_MARKS - 1] = UINT8_MAX};
 
@@ -90,33 +91,36 @@ static void resize_in_point(const struct heap_block *block, uint64_t size, uint6
 
 // ---- samples ----
 
-// Nothing may be loaded into the test for the sake of two functions, hence not libm's. Both are exact
-// to some twelve digits.
+// Nothing may be loaded into the test for the sake of two functions, hence not libm's. Both are exact to
+// some twelve digits. Written out: a loop takes longer, and what the processor has learnt of the program's
+// own branches suffers from each of ours.
 static double logarithm(double value) { // of what is above 0 and below 1
-	const double ln2 = 0.69314718055994530942;
-	double result = 0, sum = 0;
-	for (; value < 0.70710678; value *= 2)
-		result -= ln2;
-	double t = (value - 1) / (value + 1), power = t;
-	for (int i = 1; i < 17; i += 2, power *= t * t)
-		sum += power / i;
-	return result + 2 * sum;
+	const double ln2 = 0.69314718055994530942, half_root = 0.70710678118654752440;
+	const uint64_t fraction = (UINT64_C(1) << 52) - 1, exponent_of_one = 1023;
+	uint64_t bits;
+	memcpy(&bits, &value, sizeof(bits));
+	double exponent = (double)(int64_t)(bits >> 52) - (double)exponent_of_one;
+	bits = (bits & fraction) | exponent_of_one << 52;
+	memcpy(&value, &bits, sizeof(value)); // from 1 to 2
+	double t = (value * half_root - 1) / (value * half_root + 1), s = t * t;
+	double series = 1 + s * (1.0 / 3 +
+				 s * (1.0 / 5 +
+				      s * (1.0 / 7 + s * (1.0 / 9 + s * (1.0 / 11 +
+									 s * (1.0 / 13 + s * (1.0 / 15)))))));
+	return (exponent + 0.5) * ln2 + 2 * t * series;
 }
 
-static double one_less_power(double x) { // 1 - exp(-x)
-	double half = 1, term = x, sum = 0;
+// 1 / (1 - exp(-x)), of what is above 0.
+static double inverse_chance(double x) {
+	double times = 1, s = x * x, inverse;
 	if (x > 40)
 		return 1;
-	for (; x > 0.5; x /= 2)
-		half *= 2;
-	term = x;
-	for (int i = 2; i < 16; i++) {
-		sum += term;
-		term *= -x / i;
-	}
-	for (; half > 1; half /= 2) // 1 - exp(-2x), from what is known for x
-		sum = sum * (2 - sum);
-	return sum;
+	for (; x > 0.5; x /= 2, s = x * x)
+		times *= 2;
+	inverse = 1 / x + 0.5 + x * (1.0 / 12 - s * (1.0 / 720 - s * (1.0 / 30240 - s * (1.0 / 1209600))));
+	for (; times > 1; times /= 2) // of 2x, from what is known for x
+		inverse = inverse * inverse / (2 * inverse - 1);
+	return inverse;
 }
 
 // From 0 to 1, without the ends.
@@ -139,7 +143,7 @@ int64_t heap_draw(void) {
 static uint32_t weight_of(size_t size) {
 	if (!heap_wishes.sample)
 		return 1;
-	double weight = 1 / one_less_power(((double)size + 1) / (double)heap_wishes.sample);
+	double weight = inverse_chance(((double)size + 1) / (double)heap_wishes.sample);
 	return weight < UINT32_MAX ? (uint32_t)(weight + random_number()) : UINT32_MAX;
 }
 

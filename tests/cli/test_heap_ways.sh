@@ -57,6 +57,15 @@ check "bytes are right on average" near 32000000 "$(sums samples tb)" 8
 check "and blocks" near 400000 "$(sums samples tbk)" 8
 check "and what is left" near 16000000 "$(sums samples eb)" 8
 check "and the peak" near 32000000 "$(sums samples gb)" 8
+cat >strict.py <<'END_OF_STRICT'
+import ctypes, os, sys
+PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN = 65, 1
+ctypes.CDLL(None).prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0)  # since Linux 6.3; else nothing is strict
+os.execv(sys.argv[1], sys.argv[1:])
+END_OF_STRICT
+profile "$(python3 -c 'import sys; print(sys.executable)')" strict.py "$heap" samples
+check_equal "where code may not be written" 0 "$status"
+check "samples are the same" near 32000000 "$(sums samples tb)" 8
 options="--heap-sample 64K"
 profile "$heap" plain
 check_equal "a program with little is just not met" 0 "$status"
