@@ -311,7 +311,7 @@ static void bpf_close(struct capture *capture) {
 }
 
 static void explain(int error, char *why) {
-	if (error == -EPERM || error == -EACCES)
+	if (error == -EPERM || (error == -EACCES && geteuid() != 0)) // root is refused by the verifier
 		snprintf(why, 256, "BPF is not permitted (run as root, or give CAP_BPF and CAP_PERFMON)");
 	else if (access("/sys/kernel/btf/vmlinux", R_OK) != 0)
 		snprintf(why, 256, "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)");
