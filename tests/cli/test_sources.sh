@@ -228,4 +228,20 @@ check_match "with the others" 'not recorded here: .*block .*timer \(this kernel 
 check_equal "the test runs" 0 "$status"
 check_equal "and the rest is recorded" exceptions "$(groups)"
 
+# One that the kernel calls so, and is something else: only that source is left out.
+mkdir -p kernel/ipi/ipi_raise
+for group in /sys/kernel/tracing/events/*/; do
+	ln -s "$group" kernel/ 2>/dev/null
+done
+ln -s /sys/kernel/tracing/events/ipi/ipi_send_cpu kernel/ipi/
+export TRACELET_TRACEFS=$PWD/kernel
+traced verbose -- "$cause" faults 10
+unset TRACELET_TRACEFS
+if [ "$(uname -m)" = x86_64 ] && [ -d /sys/kernel/tracing/events ]; then
+	check_lines "a program that the kernel refuses is one warning" 1 "$stderr"
+	check_match "about its source" 'does not take the programs of: ipi;' "$stderr"
+	check_equal "the test runs" 0 "$status"
+	check_match "and the rest is recorded" 'exceptions.* raw_syscalls' <(groups)
+fi
+
 done_testing

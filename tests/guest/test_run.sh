@@ -13,10 +13,31 @@ tp=$here/../perfetto/tp
 
 answer() { "$tp" "${traces[0]}" "$1"; }
 
+"$tracelet" profile export verbose | sed 's|<Keyword Value="SystemCall"/>|&<Keyword Value="Pool"/>|' >"$work/all.wprp"
+
+# Each source's programs load, and those that this kernel does not have are named in one warning.
+all_sources() {
+	local missing=' kvm (no host of virtual machines: there is no /dev/kvm)'
+	case $package in
+	linux-image-cloud-amd64) missing=" ipi (this kernel has no ipi events),$missing" ;;
+	esac
+	expect 'what is missing' "$missing" "$(sed -n 's/.*not recorded here://p' "$guest/out/all.err")"
+	expect 'programs that are refused' 0 "$(grep -c 'does not take' "$guest/out/all.err")"
+	for group in raw_syscalls exceptions timer kmem irq_vectors; do
+		expect "events of $group" 1 "$("$tracelet" table --csv --group-by group "$guest"/out/all/*.pb kernel-events |
+			grep -c "^$group,")"
+	done
+	"$tp" --health "$guest"/out/all/*.pb
+	expect 'exit status of the health check' 0 $?
+}
+
 traced_on() { # PACKAGE
 	package=$1 guest=$work/$1
-	"$here/boot" --kernel-package "$package" --output "$guest" -- "$tracelet" run --output-dir /out --name guest -- \
-		sh -c '/bin/sleep 0.2 & /bin/sleep 0.1; wait; exit 3' >"$work/stdout" 2>"$work/stderr"
+	# Before it, all that a profile can ask for.
+	"$here/boot" --kernel-package "$package" --output "$guest" --add "$tracelet" --add "$work/all.wprp=/all.wprp" -- sh -c '
+		tracelet run --quiet --profile /all.wprp --output-dir /out/all -- /bin/true 2>/out/all.err
+		tracelet run --output-dir /out --name guest -- sh -c "/bin/sleep 0.2 & /bin/sleep 0.1; wait; exit 3"' \
+		>"$work/stdout" 2>"$work/stderr"
 	status=$?
 	if [ $status -eq 77 ]; then
 		cat "$work/stderr"
@@ -26,6 +47,7 @@ traced_on() { # PACKAGE
 	expect 'exit status' 3 $status
 	expect 'nothing of ours on standard output' '' "$(cat "$work/stdout")"
 	cat "$work/stderr" # seen when the test fails
+	all_sources
 
 	traces=("$guest"/out/guest_*.pb)
 	expect 'number of traces' 1 "$(find "$guest/out" -name 'guest_*.pb' | wc -l)"

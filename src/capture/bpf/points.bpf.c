@@ -128,6 +128,13 @@ static __always_inline uint32_t slot_here(void) {
 	return slot_of_current(this_cpu(), bpf_get_current_task_btf());
 }
 
+// An argument as it is: some kernels give no pointers away that are to a function, or to const void.
+static __always_inline uint64_t argument(uint64_t *context, int place) {
+	uint64_t value = 0;
+	bpf_probe_read_kernel(&value, sizeof(value), &context[place]);
+	return value;
+}
+
 static __always_inline union any_record begin(enum point_number point) {
 	struct task_struct *task = bpf_get_current_task_btf();
 	union any_record record = {};
@@ -664,12 +671,12 @@ int on_cache_alloc(void *context) {
 
 SEC("tp_btf/kfree")
 int on_kfree(uint64_t *context) {
-	return on_pair(context[0], context[1], 0, 2, POINT_KFREE, RECORD_SOURCE_SLAB);
+	return on_pair(context[0], argument(context, 1), 0, 2, POINT_KFREE, RECORD_SOURCE_SLAB);
 }
 
 SEC("tp_btf/kmem_cache_free")
 int on_cache_free(uint64_t *context) {
-	return on_pair(context[0], context[1], 0, 2, POINT_CACHE_FREE, RECORD_SOURCE_SLAB);
+	return on_pair(context[0], argument(context, 1), 0, 2, POINT_CACHE_FREE, RECORD_SOURCE_SLAB);
 }
 
 // ---- power: of CPUs, whoever uses them ----
@@ -710,9 +717,7 @@ static __always_inline int on_hotplug(uint64_t *context, uint64_t value, enum po
 
 SEC("tp_btf/cpuhp_enter")
 int on_hotplug_enter(uint64_t *context) {
-	uint64_t function = 0; // the verifier gives no pointers to functions away
-	bpf_probe_read_kernel(&function, sizeof(function), &context[3]);
-	return on_hotplug(context, function, POINT_HOTPLUG_ENTER);
+	return on_hotplug(context, argument(context, 3), POINT_HOTPLUG_ENTER);
 }
 
 SEC("tp_btf/cpuhp_exit")

@@ -200,11 +200,11 @@ static void choose_slab(struct tracelet *programs) {
 
 // ---- all ----
 
-bool points_wanted(const struct capture_options *options) {
-	for (int source = RECORD_SOURCE_FAULT; source < RECORD_SOURCE_COUNT; source++)
-		if (options->sources[source])
-			return true;
-	return false;
+int points_source_of(const char *program) {
+	for (size_t i = 0; i < ARRAY_SIZE(programs_of); i++)
+		if (strcmp(programs_of[i].program, program) == 0)
+			return programs_of[i].source;
+	return -1;
 }
 
 void points_choose(struct tracelet *programs, const struct capture_options *options, uint32_t slot) {
