@@ -31,11 +31,45 @@ all_sources() {
 	expect 'exit status of the health check' 0 $?
 }
 
+# A host of virtual machines: QEMU emulates what KVM needs on AMD's processors. Each write to a port is an exit.
+cc -O1 -static -o "$work/machine" "$here/machine.c" || skip 'no static C library'
+with_kvm() { # leaves $kvm, options of boot
+	local name folder modules
+	kvm=()
+	folder=$("$here/kernel" "$package" 2>/dev/null) || return
+	modules=$(echo "$(dirname "$folder")/kernel-package-$package"/lib/modules/*/kernel)
+	for name in virt/lib/irqbypass arch/x86/kvm/kvm arch/x86/kvm/kvm-amd; do
+		[ -e "$modules/$name.ko" ] || return
+		kvm+=(--add "$modules/$name.ko=/kvm/$(basename $name).ko")
+	done
+	kvm+=(--add "$work/machine=/bin/machine")
+}
+machine_seen() {
+	if [ ${#kvm[@]} = 0 ]; then
+		echo "$package: no modules of KVM"
+		return
+	fi
+	expect 'what the host of a virtual machine saw' '5 0' "$(xargs <"$guest/out/machine.out")"
+	"$tracelet" dump "$guest"/out/machine/*.pb | grep -o 'kvm/kvm_.*' >"$work/kvm"
+	expect 'machines, vCPUs, writes to the port, halts' '1 1 5 1' "$(for what in create_vm create_vcpu \
+		'exit .* exit_reason=123 isa=2' 'exit .* exit_reason=120 isa=2'; do
+		grep -c "kvm_$what " "$work/kvm"
+	done | xargs)"
+	expect 'as many exits as entries' "$(grep -c kvm_entry "$work/kvm")" "$(grep -c kvm_exit "$work/kvm")"
+}
+
 traced_on() { # PACKAGE
 	package=$1 guest=$work/$1
-	# Before it, all that a profile can ask for.
-	"$here/boot" --kernel-package "$package" --output "$guest" --add "$tracelet" --add "$work/all.wprp=/all.wprp" -- sh -c '
+	with_kvm
+	# Before it, all that a profile can ask for, and KVM.
+	"$here/boot" --kernel-package "$package" --output "$guest" --add "$tracelet" --add "$work/all.wprp=/all.wprp" \
+		"${kvm[@]}" -- sh -c '
 		tracelet run --quiet --profile /all.wprp --output-dir /out/all -- /bin/true 2>/out/all.err
+		if [ -d /kvm ]; then
+			insmod /kvm/irqbypass.ko && insmod /kvm/kvm.ko && insmod /kvm/kvm-amd.ko
+			tracelet run --quiet --profile embedded --output-dir /out/machine -- /bin/machine 5 >/out/machine.out 2>/dev/null
+			echo $? >>/out/machine.out
+		fi
 		tracelet run --output-dir /out --name guest -- sh -c "/bin/sleep 0.2 & /bin/sleep 0.1; wait; exit 3"' \
 		>"$work/stdout" 2>"$work/stderr"
 	status=$?
@@ -48,6 +82,7 @@ traced_on() { # PACKAGE
 	expect 'nothing of ours on standard output' '' "$(cat "$work/stdout")"
 	cat "$work/stderr" # seen when the test fails
 	all_sources
+	machine_seen
 
 	traces=("$guest"/out/guest_*.pb)
 	expect 'number of traces' 1 "$(find "$guest/out" -name 'guest_*.pb' | wc -l)"
