@@ -41,6 +41,10 @@ check_run "export writes to standard output" 0 "$TRACELET" profile export light
 check "the same" cmp "$stdout" light.wprp
 check_run "one that is not there" 2 "$TRACELET" profile show nothing
 check_lines "is told in one line" 1 "$stderr"
+check_run "one that is nearly called so" 2 "$TRACELET" profile show embeded
+check_match "is asked for" "did you mean 'embedded'\\?" "$stderr"
+check_run "nothing is like this one" 2 "$TRACELET" profile show nothing
+check_not "so nothing is asked" grep -q 'did you mean' "$stderr"
 check_run "export to a folder that is not there" 2 "$TRACELET" profile export -o no/such/file
 check_lines "too" 1 "$stderr"
 
