@@ -20,6 +20,15 @@ static const struct {
 	[RECORD_SOURCE_IPI] = {{"ipi/ipi_send_cpu", "ipi/ipi_raise"}, "this kernel has no ipi events"},
 	[RECORD_SOURCE_NETWORK] = {{"sock/inet_sock_set_state"}, "this kernel has no events of sockets"},
 	[RECORD_SOURCE_POWER] = {{"power/cpu_idle"}, "this kernel has no power events"},
+	[RECORD_SOURCE_PRIORITY] = {{"sched/sched_pi_setprio"}, "this kernel has no events of priorities"},
+	[RECORD_SOURCE_MIGRATION] = {{"sched/sched_migrate_task"}, "this kernel has no events of migrations"},
+	[RECORD_SOURCE_CLOCK] = {{"irq_vectors/local_timer_entry"}, "this kernel has no irq_vectors events"},
+	[RECORD_SOURCE_SOFTIRQ_QUEUE] = {{"irq/softirq_raise"}, "this kernel has no events of softirqs"},
+	[RECORD_SOURCE_RSS] = {{"kmem/rss_stat"}, "this kernel has no rss_stat event"},
+	[RECORD_SOURCE_SLAB] = {{"kmem/kmalloc"}, "this kernel has no kmem events"},
+	[RECORD_SOURCE_LOCK] = {{"raw_syscalls/sys_enter", "lock/contention_begin"},
+				"this kernel has no events of locks"},
+	[RECORD_SOURCE_BIO] = {{"block/block_bio_queue"}, "this kernel has no events of block devices"},
 	[RECORD_SOURCE_KVM] = {{"kvm/kvm_exit"}, "no host of virtual machines: KVM is not there"},
 };
 
@@ -69,7 +78,9 @@ const char *source_why_not(int source) {
 	if (source == RECORD_SOURCE_FAULT)
 		return access("/proc/sys/kernel/perf_event_paranoid", F_OK) ? "this kernel has no perf events"
 									    : NULL;
-	if (source == RECORD_SOURCE_KVM && !events_folder())
+	bool by_format = source == RECORD_SOURCE_KVM || source == RECORD_SOURCE_RSS ||
+			 source == RECORD_SOURCE_SLAB;
+	if (by_format && !events_folder())
 		return "its events are in tracefs, which is not mounted";
 	if (source == RECORD_SOURCE_KVM && access("/dev/kvm", F_OK))
 		return "no host of virtual machines: there is no /dev/kvm";

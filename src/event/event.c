@@ -3,12 +3,32 @@
 #include <string.h>
 
 const char *const event_source_names[SOURCE_COUNT] = {
-	[SOURCE_SCHED] = "sched",   [SOURCE_PROCESS] = "process", [SOURCE_IRQ] = "irq",
-	[SOURCE_SAMPLE] = "sample", [SOURCE_MARKER] = "marker",   [SOURCE_FAULT] = "fault",
-	[SOURCE_MEMORY] = "memory", [SOURCE_FILE] = "file",       [SOURCE_SYSTEM_CALL] = "system-call",
-	[SOURCE_BLOCK] = "block",   [SOURCE_TIMER] = "timer",     [SOURCE_WORK] = "workqueue",
-	[SOURCE_IPI] = "ipi",       [SOURCE_NETWORK] = "network", [SOURCE_POWER] = "power",
-	[SOURCE_KVM] = "kvm",       [SOURCE_TRACE] = "trace",     [SOURCE_BUFFER] = "buffer",
+	[SOURCE_SCHED] = "sched",
+	[SOURCE_PROCESS] = "process",
+	[SOURCE_IRQ] = "irq",
+	[SOURCE_SAMPLE] = "sample",
+	[SOURCE_MARKER] = "marker",
+	[SOURCE_FAULT] = "fault",
+	[SOURCE_MEMORY] = "memory",
+	[SOURCE_FILE] = "file",
+	[SOURCE_SYSTEM_CALL] = "system-call",
+	[SOURCE_BLOCK] = "block",
+	[SOURCE_TIMER] = "timer",
+	[SOURCE_WORK] = "workqueue",
+	[SOURCE_IPI] = "ipi",
+	[SOURCE_NETWORK] = "network",
+	[SOURCE_POWER] = "power",
+	[SOURCE_PRIORITY] = "priority",
+	[SOURCE_MIGRATION] = "migration",
+	[SOURCE_CLOCK] = "clock",
+	[SOURCE_SOFTIRQ_QUEUE] = "softirq-queue",
+	[SOURCE_RSS] = "rss",
+	[SOURCE_SLAB] = "slab",
+	[SOURCE_LOCK] = "lock",
+	[SOURCE_BIO] = "bio",
+	[SOURCE_KVM] = "kvm",
+	[SOURCE_TRACE] = "trace",
+	[SOURCE_BUFFER] = "buffer",
 };
 
 const char *const event_wait_reasons[WAIT_REASON_COUNT] = {

@@ -57,6 +57,14 @@ enum event_source {
 	SOURCE_NETWORK,
 	SOURCE_POWER,
 	SOURCE_KVM,
+	SOURCE_PRIORITY,
+	SOURCE_MIGRATION,
+	SOURCE_CLOCK,
+	SOURCE_SOFTIRQ_QUEUE,
+	SOURCE_RSS,
+	SOURCE_SLAB,
+	SOURCE_LOCK,
+	SOURCE_BIO,
 	SOURCE_TRACE,  // of whatever kind
 	SOURCE_BUFFER, // whole buffers, with nobody knows how many events
 	SOURCE_COUNT

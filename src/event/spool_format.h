@@ -6,7 +6,7 @@
 #include "event/record.h"
 
 #define SPOOL_MAGIC "tracelet spool\n" // and its NUL: 16 bytes
-enum { SPOOL_VERSION = 3, SPOOL_LARGEST_BLOCK = 1 << 20 };
+enum { SPOOL_VERSION = 4, SPOOL_LARGEST_BLOCK = 1 << 20 };
 
 struct spool_header {
 	char magic[16];

@@ -3,12 +3,14 @@
 #include <string.h>
 #include <strings.h>
 
-#define LIGHT     "ProcessThread CSwitch ReadyThread"
-#define USUAL     LIGHT " Loader Interrupt DPC"
-#define MEMORY    " HardFaults AllFaults VirtualAllocation VAMap"
-#define EMBEDDED  USUAL " HardFaults AllFaults VirtualAllocation HvHypercalls SampledProfile"
-#define BLOCK_IO  " DiskIO DiskIOInit FileIO FileIOInit Filename"
-#define THE_OTHER " SystemCall Timer KernelQueue InterProcessorInterrupt NetworkTrace Power IdleStates"
+#define LIGHT    "ProcessThread CSwitch ReadyThread"
+#define USUAL    LIGHT " Loader Interrupt DPC"
+#define MEMORY   " HardFaults AllFaults VirtualAllocation VAMap"
+#define EMBEDDED USUAL " HardFaults AllFaults VirtualAllocation HvHypercalls SampledProfile"
+#define BLOCK_IO " DiskIO DiskIOInit FileIO FileIOInit Filename"
+#define THE_OTHER                                                                                            \
+	" SystemCall Timer KernelQueue InterProcessorInterrupt NetworkTrace Power IdleStates CpuConfig"      \
+	" ThreadPriority IdealProcessor ClockInterrupt DPCQueue MemoryInfo SynchronizationObjects SplitIO"
 
 const struct builtin builtins[BUILTIN_COUNT] = {
 	[BUILTIN_DEFAULT] = {"default", "processes, scheduling, interrupts: what a plain 'run' records",

@@ -4,6 +4,7 @@
 #include "base/system.h"
 
 #include <errno.h>
+#include <string.h>
 
 // A word alone, as a built-in profile would be called.
 static bool looks_like_name(const char *text) {
@@ -18,6 +19,41 @@ static bool find_in(const struct input *input, const char *selection, enum plan_
 	bool found = wprp_select(&file, selection, wanted, plan, findings);
 	wprp_free(&file);
 	return found;
+}
+
+// How many letters have to be put in, taken out or changed.
+static size_t distance(const char *a, const char *b) {
+	enum { LONGEST = 32 };
+	size_t row[LONGEST + 1], length = strlen(b);
+	if (length > LONGEST)
+		return length;
+	for (size_t i = 0; i <= length; i++)
+		row[i] = i;
+	for (size_t i = 1; *a; a++, i++) {
+		size_t diagonal = row[0];
+		row[0] = i;
+		for (size_t k = 1; k <= length; k++) {
+			size_t changed = diagonal + (*a != b[k - 1]);
+			diagonal = row[k];
+			row[k] = MIN(changed, MIN(row[k], row[k - 1]) + 1);
+		}
+	}
+	return row[length];
+}
+
+static void say_unknown(struct findings *findings, const char *name) {
+	const char *nearest = NULL;
+	size_t least = 3;
+	for (size_t i = 0; i < BUILTIN_COUNT; i++) {
+		size_t away = distance(name, builtins[i].name);
+		bool beginning = strlen(name) > 1 && strncmp(name, builtins[i].name, strlen(name)) == 0;
+		if (beginning || away < least) {
+			nearest = builtins[i].name;
+			least = beginning ? 0 : away;
+		}
+	}
+	findings_add(findings, 0, 0, "there is no such profile%s%s%s ('tracelet profile list' lists them)",
+		     nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
 int profile_open(struct input *input, const char *path) {
@@ -42,8 +78,7 @@ bool profile_find(const char *text, enum plan_mode wanted, struct plan *plan, st
 	int error = strcmp(*path, "-") == 0 ? -ENOENT : profile_open(&input, *path);
 	if (error) {
 		if (error == -ENOENT && !mark && looks_like_name(text))
-			findings_add(findings, 0, 0,
-				     "there is no such profile ('tracelet profile list' lists them)");
+			say_unknown(findings, text);
 		else
 			findings_add(findings, 0, 0, "cannot be read: %s", strerror(-error));
 		return false;

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "capture/sources.h"
 #include "capture/tasks.h"
+#include "event/points.h"
 #include "session/artifact.h"
 #include "session/convert.h"
 #include "session/heap.h"
@@ -134,10 +135,12 @@ static void write_kernel_facts(struct recording *recording) {
 	spool_meta(&recording->spool, "kernel-build-id", build_id);
 }
 
-// Timers, work and IPIs tell of functions of the kernel.
+// Some events tell of functions of the kernel.
 static bool names_functions(const struct settings *settings) {
-	return !settings->without[RECORD_SOURCE_TIMER] || !settings->without[RECORD_SOURCE_WORK] ||
-	       !settings->without[RECORD_SOURCE_IPI];
+	for (int i = 0; i < POINT_COUNT; i++)
+		if (points[i].code && !settings->without[points[i].source])
+			return true;
+	return false;
 }
 
 static void write_facts(struct recording *recording) {

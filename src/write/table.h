@@ -2,6 +2,7 @@
 //
 //   table.c       the engine: rows, groups, sums, sorting, text, CSV, JSON
 //   table_points.c  the tables of event/points.h
+//   table_counters.c  those of performance counters
 //   table_rows.c  what each table collects, a definition each
 #pragma once
 
@@ -103,9 +104,16 @@ struct table {
 // ---- table_rows.c: for all definitions ----
 
 struct cell table_text(struct table *table, const char *text);
+struct cell table_field(struct table *table, const struct event *event, const char *name);
 struct cell table_process(struct table *table, uint32_t pid);
 struct cell table_time(const struct table *table, uint64_t time); // since the recording began
 uint32_t table_pid(const struct table *table, const struct event *event);
+
+// ---- table_counters.c ----
+
+void take_pmu(struct table *table, const struct event *event);
+void take_pmu_app(struct table *table, const struct event *event);
+void take_pmu_driver(struct table *table, const struct event *event);
 
 // ---- table_points.c ----
 

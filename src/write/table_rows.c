@@ -30,7 +30,7 @@ static const struct event_field *field(const struct event *event, const char *na
 	return NULL;
 }
 
-static struct cell field_cell(struct table *table, const struct event *event, const char *name) {
+struct cell table_field(struct table *table, const struct event *event, const char *name) {
 	const struct event_field *found = field(event, name);
 	if (!found)
 		return (struct cell){0};
@@ -190,7 +190,7 @@ static void take_pdb(struct table *table, const struct event *event) {
 	if (guid && guid->type == FIELD_TEXT)
 		buffer_append(text, guid->text, guid->size);
 	buffer_printf(text, "-%u", (unsigned)field_number(event, "Age"));
-	uint64_t pdb = field_cell(table, event, "PdbFileName").text;
+	uint64_t pdb = table_field(table, event, "PdbFileName").text;
 	uint64_t id = strings_add_bytes(table->tables->strings, text->data, text->size);
 	*map_put(&table->pdbs, hash_u64(field_number(event, "ImageBase")) ^ pid) = pdb << 32 | id;
 }
@@ -234,7 +234,7 @@ static void take_images(struct table *table, const struct event *event) {
 	row[1] = table_process(table, pid);
 	row[2] = cell_hex(base);
 	row[3] = cell_uint(field_number(event, "ImageSize"));
-	row[4] = field_cell(table, event, "FileName");
+	row[4] = table_field(table, event, "FileName");
 	if (load)
 		row[5] = table_time(table, event->time);
 	if (unload)
@@ -369,7 +369,7 @@ static void take_interrupts(struct table *table, const struct event *event) {
 				   strlen("PerfInfo/");
 		const char *name = field(event, "Function") ? "Function" : "Routine";
 		interrupt_row(table, event->time - event->generic.duration, event->cpu, kind,
-			      field_cell(table, event, name), event->generic.duration);
+			      table_field(table, event, name), event->generic.duration);
 		return;
 	}
 	if (event->kind < EVENT_IRQ_ENTRY || event->kind > EVENT_SOFTIRQ_EXIT || event->cpu == CPU_NONE)
@@ -405,11 +405,11 @@ static void take_disk(struct table *table, const struct event *event) {
 	row[2] = table_process(table, pid);
 	row[3] = table_text(table,
 			    strings_get(table->tables->strings, event->generic.name) + strlen("DiskIO/"));
-	row[4] = field_cell(table, event, "DiskNumber");
-	row[5] = field_cell(table, event, "ByteOffset");
-	row[6] = field_cell(table, event, "TransferSize");
+	row[4] = table_field(table, event, "DiskNumber");
+	row[5] = table_field(table, event, "ByteOffset");
+	row[6] = table_field(table, event, "TransferSize");
 	row[7] = microseconds(event->generic.duration);
-	row[8] = field_cell(table, event, "FileName");
+	row[8] = table_field(table, event, "FileName");
 	table_row(table);
 }
 
@@ -424,10 +424,10 @@ static void take_hard_faults(struct table *table, const struct event *event) {
 	row[1] = cell_uint(pid);
 	row[2] = table_process(table, pid);
 	row[3] = cell_uint(event->tid);
-	row[4] = field_cell(table, event, "VirtualAddress");
-	row[5] = field_cell(table, event, "ByteCount");
+	row[4] = table_field(table, event, "VirtualAddress");
+	row[5] = table_field(table, event, "ByteCount");
 	row[6] = microseconds(event->generic.duration);
-	row[7] = field_cell(table, event, "FileName");
+	row[7] = table_field(table, event, "FileName");
 	table_row(table);
 }
 
@@ -444,8 +444,8 @@ static void take_page_faults(struct table *table, const struct event *event) {
 	row[3] = cell_uint(event->tid);
 	row[4] = table_text(table,
 			    strings_get(table->tables->strings, event->generic.name) + strlen("Memory/"));
-	row[5] = field_cell(table, event, "VirtualAddress");
-	row[6] = field_cell(table, event, "ProgramCounter");
+	row[5] = table_field(table, event, "VirtualAddress");
+	row[6] = table_field(table, event, "ProgramCounter");
 	table_row(table);
 }
 
@@ -461,9 +461,9 @@ static void take_virtual_alloc(struct table *table, const struct event *event) {
 	row[2] = table_process(table, pid);
 	row[3] = table_text(table,
 			    strings_get(table->tables->strings, event->generic.name) + strlen("Memory/"));
-	row[4] = field_cell(table, event, "BaseAddress");
-	row[5] = field_cell(table, event, "RegionSize");
-	row[6] = field_cell(table, event, "Flags");
+	row[4] = table_field(table, event, "BaseAddress");
+	row[5] = table_field(table, event, "RegionSize");
+	row[6] = table_field(table, event, "Flags");
 	table_row(table);
 }
 
@@ -511,55 +511,6 @@ static void take_lost(struct table *table, const struct event *event) {
 	table->row[1] = event->cpu == CPU_NONE ? (struct cell){0} : cell_uint(event->cpu);
 	table->row[2] = table_text(table, event_source_names[event->lost.source]);
 	table->row[3] = cell_uint(event->lost.count);
-	table_row(table);
-}
-
-// ---- performance counters ----
-
-// Of each CPU, with all that ran there; and what tasks of the test had of it.
-static void take_pmu(struct table *table, const struct event *event) {
-	if (event->kind != EVENT_COUNTER || !event->counter.adds)
-		return;
-	bool of_test = event->tid || event->cpu == CPU_NONE;
-	struct cell *row = table->row;
-	row[0] = cell_text(event->counter.name);
-	row[1] = table_text(table, of_test ? "test" : "core");
-	if (!of_test)
-		row[2] = cell_uint(event->cpu);
-	if (event->tid) {
-		row[3] = cell_uint(event->tid);
-		row[4] = table_text(table, describer_thread(&table->describer, event->tid));
-	}
-	row[5] = table_time(table, event->time);
-	row[6] = cell_real(event->counter.value);
-	row[7] = cell_text(event->counter.unit);
-	table_row(table);
-}
-
-static bool is_provider(const struct table *table, const struct event *event, const char *name) {
-	return event->kind == EVENT_GENERIC &&
-	       strcmp(strings_get(table->tables->strings, event->generic.provider), name) == 0;
-}
-
-static void take_pmu_app(struct table *table, const struct event *event) {
-	if (!is_provider(table, event, "WindowsPerf App"))
-		return;
-	static const char *const names[] = {"Event", "Core", "EventIdx", "EventNote"};
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		table->row[i] = field_cell(table, event, names[i]);
-	table->row[4] = table_time(table, event->time);
-	table->row[5] = field_cell(table, event, "Value");
-	table_row(table);
-}
-
-static void take_pmu_driver(struct table *table, const struct event *event) {
-	if (!is_provider(table, event, "WindowsPerf Driver"))
-		return;
-	static const char *const names[] = {"Event", "Core", "GPCIdx"};
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		table->row[i] = field_cell(table, event, names[i]);
-	table->row[3] = table_time(table, event->time);
-	table->row[4] = field_cell(table, event, "Difference");
 	table_row(table);
 }
 

@@ -41,6 +41,10 @@ check_run "export writes to standard output" 0 "$TRACELET" profile export light
 check "the same" cmp "$stdout" light.wprp
 check_run "one that is not there" 2 "$TRACELET" profile show nothing
 check_lines "is told in one line" 1 "$stderr"
+check_run "one that is nearly called so" 2 "$TRACELET" profile show embeded
+check_match "is asked for" "did you mean 'embedded'\\?" "$stderr"
+check_run "nothing is like this one" 2 "$TRACELET" profile show nothing
+check_not "so nothing is asked" grep -q 'did you mean' "$stderr"
 check_run "export to a folder that is not there" 2 "$TRACELET" profile export -o no/such/file
 check_lines "too" 1 "$stderr"
 
@@ -49,7 +53,7 @@ check_lines "too" 1 "$stderr"
 profile Mine Interrupt Registry Pool >mine.wprp
 check_run "a file" 0 "$TRACELET" profile show mine.wprp
 check_match "recorded" '^  Interrupt +recorded: irq_handler' "$stdout"
-check_match "not yet" '^  Pool +not recorded yet: kmalloc' "$stdout"
+check_match "too" '^  Pool +recorded: kmalloc' "$stdout"
 check_match "never" '^  Registry +Linux has nothing like it$' "$stdout"
 check_run "a profile of it" 0 "$TRACELET" profile show 'mine.wprp!mine.verbose'
 check_run "one that it does not have" 2 "$TRACELET" profile show 'mine.wprp!Yours'
@@ -136,7 +140,7 @@ check_match "has switches" 'sched' events
 check_not "no interrupts" grep -Eq ' (irq|softirq)/(entry|exit) ' events
 traced mine.wprp
 check_match "a file's missing words are listed in one warning" \
-	"profile mine.wprp: not recorded here: Pool, Registry" "$stderr"
+	"profile mine.wprp: not recorded here: Registry" "$stderr"
 check_lines "only one" 1 "$stderr"
 check_not "no switches where none were asked for" grep -Eq 'sched.*switch' events
 check_equal "the test's status" 3 "$status"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Real kernels, Debian's 6.1 and 6.12, each in a throw-away guest (in_kernel is what runs there): a trace that both our
 # check and Perfetto accept, with scheduling and the process tree in it; the stack of a crash, through the C library; a
-# wall clock that is set back.
+# wall clock that is set back; all sources that a profile can ask for; KVM, on an emulated processor.
 set -uo pipefail
 here=$(cd -- "$(dirname -- "$0")" && pwd)
 # shellcheck source=tests/guest/expect.sh
@@ -21,19 +21,38 @@ cp "$(command -v busybox)" initrd/bin/busybox
 ln -s busybox initrd/bin/sh
 (cd initrd && find . | busybox cpio -o -H newc -R 0:0 2>/dev/null) >initramfs
 
+# All that a profile can ask for.
+"$tracelet" profile export verbose | sed 's|<Keyword Value="SystemCall"/>|&<Keyword Value="Pool"/>|' >all.wprp
+
+# A host of virtual machines: QEMU emulates what KVM needs on AMD's processors.
+kvm=()
+with_kvm() { # KERNEL
+	local name modules
+	modules=$(echo "$(dirname "$1")"/../lib/modules/*/kernel)
+	cc -O1 -static -o machine "$here/machine.c" || return
+	for name in virt/lib/irqbypass arch/x86/kvm/kvm arch/x86/kvm/kvm-amd; do
+		[ -e "$modules/$name.ko" ] || return
+	done
+	kvm=(--add machine=/usr/bin/machine)
+	for name in virt/lib/irqbypass arch/x86/kvm/kvm arch/x86/kvm/kvm-amd; do
+		kvm+=(--add "$modules/$name.ko=/kvm/$(basename $name).ko")
+	done
+}
+
 boot() { # NAME KERNEL OPTION…
 	local name=$1 kernel=$2 status=0
 	shift 2
 	mkdir "$name"
 	"$tracelet" vm run --kernel "$kernel" --boot-timeout 300 --output-dir "$name" --name guest --add "$here/in_kernel=/in_kernel" \
 		--add "$build/tests/cli/helpers/crashes=/usr/bin/crashes" --add "$tracelet=/usr/bin/tracelet" \
-		--add "$build/tracelet-stacks=/usr/bin/tracelet-stacks" "$@" -- /in_kernel >"$name.tar" 2>"$name.err" </dev/null || status=$?
+		--add "$build/tracelet-stacks=/usr/bin/tracelet-stacks" --add all.wprp=/all.wprp "$@" -- /in_kernel >"$name.tar" 2>"$name.err" </dev/null || status=$?
 	echo $status >"$name.status"
 }
 
 first=$("$here/kernel" linux-image-cloud-amd64 2>log) || skip "$(cat log)"
 second=$("$here/kernel" linux-image-6.12-cloud-amd64) || second=
-boot first "$first" --add "$(command -v busybox)=/bin/busybox" --add file=/tracelet-test/file &
+with_kvm "$first"
+boot first "$first" "${kvm[@]}" --add "$(command -v busybox)=/bin/busybox" --add file=/tracelet-test/file &
 [ -z "$second" ] || boot second "$second" --initrd initramfs --append tracelet.test=1 &
 wait
 
@@ -89,6 +108,29 @@ check_clock() { # FOLDER
 	expect "$1: the trace tells of it" 1 "$(answer "select count(*) from slice where name glob 'wall clock set back by 3*'")"
 }
 
+# Each source's programs load, and those that this kernel does not have are named in one warning.
+check_sources() { # FOLDER WHAT_ELSE_IS_MISSING
+	local missing="$2 kvm (no host of virtual machines: there is no /dev/kvm)"
+	expect "$1: sources that are missing" "$missing" "$(sed -n 's/.*not recorded here://p' "$1/all.err")"
+	expect "$1: programs that are refused" 0 "$(grep -c 'does not take' "$1/all.err")"
+	for group in raw_syscalls exceptions timer kmem irq_vectors; do
+		expect "$1: events of $group" 1 "$("$tracelet" table --csv --group-by group "$1"/all_*.pb kernel-events | grep -c "^$group,")"
+	done
+	"$tp" --health "$1"/all_*.pb
+	expect "$1: health of all sources" 0 $?
+}
+
+# Each write of the machine's to a port is an exit.
+check_machine() { # FOLDER
+	expect "$1: what the host of a virtual machine saw" '5 0' "$(xargs <"$1/machine.out")"
+	"$tracelet" dump "$1"/machine_*.pb | grep -o 'kvm/kvm_.*' >exits
+	expect "$1: machines, vCPUs, writes to the port, halts" '1 1 5 1' "$(for what in create_vm create_vcpu \
+		'exit .* exit_reason=123 isa=2' 'exit .* exit_reason=120 isa=2'; do
+		grep -c "kvm_$what " exits
+	done | xargs)"
+	expect "$1: as many exits as entries" "$(grep -c kvm_entry exits)" "$(grep -c kvm_exit exits)"
+}
+
 for name in first second; do
 	[ -e "$name.status" ] || continue
 	cat "$name.err" # seen when the test fails
@@ -101,5 +143,8 @@ for name in first second; do
 	check_crash "$name.out"
 	check_clock "$name.out"
 done
+check_sources first.out ' ipi (this kernel has no ipi events),'
+[ -z "$second" ] || check_sources second.out ''
+[ ${#kvm[@]} = 0 ] || check_machine first.out
 [ -z "$second" ] || expect 'the kernels are two' 2 "$(jq -r 'select(.kind == "test").kernel' */manifest.jsonl | sort -u | wc -l)"
 finish

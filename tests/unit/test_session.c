@@ -438,7 +438,7 @@ static void test_what_cannot_be_converted_leaves_nothing_and_says_one_line(void 
 		{"folder", "out.pb", "folder: cannot be read: Is a directory\n", -EISDIR},
 		{"empty", "out.pb", "empty: is empty\n", -EINVAL},
 		{"text", "out.pb", "text: of no format that tracelet reads\n", -EINVAL},
-		{"header", "out.pb", "header: a spool of version 9; this tracelet reads version 3\n",
+		{"header", "out.pb", "header: a spool of version 9; this tracelet reads version 4\n",
 		 -EINVAL},
 		{"good", "no/out.pb", "no/out.pb: cannot be written: No such file or directory\n", -ENOENT},
 		{"good", "folder", "folder: cannot be written: Is a directory\n", -EISDIR},

@@ -233,7 +233,7 @@ static void test_what_is_no_spool_is_refused(void **state) {
 	assert_bad(&spool, "a.spool: not a tracelet spool\n", 0);
 	spool_begin(&spool, 1);
 	spool.data[offsetof(struct spool_header, version)] = 7;
-	assert_bad(&spool, "a spool of version 7; this tracelet reads version 3", 0);
+	assert_bad(&spool, "a spool of version 7; this tracelet reads version 4", 0);
 	spool_begin(&spool, UINT64_MAX);
 	assert_bad(&spool, "header is damaged", 0);
 }

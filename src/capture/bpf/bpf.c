@@ -17,6 +17,7 @@
 #include "capture/capture.h"
 #include "capture/kernel_version.h"
 #include "capture/tasks.h"
+#include "event/event.h"
 #include "tracelet.skel.h"
 
 #include <bpf/bpf.h>
@@ -79,12 +80,18 @@ enum { SLOT = 1, STATISTICS_TURN_NS = 90000000 }; // one run is one session
 
 // ---- libbpf's own words: kept, and shown with --verbose or when loading fails ----
 
+// The first program that the kernel has refused; libbpf says it nowhere else.
+static char refused[64];
+
 static int print_libbpf(enum libbpf_print_level level, const char *format, va_list arguments) {
-	if (level == LIBBPF_DEBUG || log_get_level() < LOG_VERBOSE)
+	if (level == LIBBPF_DEBUG)
 		return 0;
 	char line[1024];
 	vsnprintf(line, sizeof(line), format, arguments);
 	line[strcspn(line, "\n")] = 0;
+	const char *name = strstr(line, "prog '");
+	if (!*refused && name && strstr(line, "failed"))
+		sscanf(name, "prog '%63[^']", refused);
 	log_verbose("%s", line);
 	return 0;
 }
@@ -316,7 +323,7 @@ static void bpf_close(struct capture *capture) {
 }
 
 static void explain(int error, char *why) {
-	if (error == -EPERM || error == -EACCES)
+	if (error == -EPERM || (error == -EACCES && geteuid() != 0)) // root is refused by the verifier
 		snprintf(why, 256, "BPF is not permitted (run as root, or give CAP_BPF and CAP_PERFMON)");
 	else if (access("/sys/kernel/btf/vmlinux", R_OK) != 0)
 		snprintf(why, 256, "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)");
@@ -332,18 +339,37 @@ static int load_either(struct capture *capture, const struct capture_options *op
 	return error;
 }
 
+// Leaves out the source of the program that was refused; false: it is none of those that can be.
+static bool leave_out(struct capture_options *options, struct buffer *names) {
+	int source = points_source_of(refused);
+	if (source < 0 || !options->sources[source])
+		return false;
+	options->sources[source] = false;
+	buffer_printf(names, "%s%s", names->size ? ", " : "", event_source_names[source]);
+	return true;
+}
+
 // A kernel whose events are not what they are called costs those events, and not the trace.
 static int load_what_goes(struct capture *capture, const struct capture_options *options, bool has_state) {
-	int error = load_either(capture, options, has_state);
-	if (!error || error == -EPERM || !points_wanted(options))
-		return error;
 	struct capture_options fewer = *options;
-	for (int source = RECORD_SOURCE_FAULT; source < RECORD_SOURCE_COUNT; source++)
-		fewer.sources[source] = false;
-	error = load_either(capture, &fewer, has_state);
-	if (!error)
-		log_warning("this kernel does not take all programs: switches, processes and interrupts are "
-			    "recorded, the rest of the profile is not (--verbose tells more)");
+	struct buffer names = {0};
+	int error;
+	do {
+		*refused = 0;
+		error = load_either(capture, &fewer, has_state);
+	} while (error && error != -EPERM && leave_out(&fewer, &names));
+	if (error && error != -EPERM) {
+		for (int source = RECORD_SOURCE_FAULT; source < RECORD_SOURCE_COUNT; source++)
+			fewer.sources[source] = false;
+		error = load_either(capture, &fewer, has_state);
+		names.size = 0;
+		buffer_printf(&names, "all but switches, processes and interrupts");
+	}
+	if (!error && names.size)
+		log_warning("this kernel does not take the programs of: %.*s; the rest of the profile is "
+			    "recorded (--verbose tells more)",
+			    (int)names.size, (char *)names.data);
+	buffer_free(&names);
 	return error;
 }
 

@@ -54,7 +54,7 @@ struct cpu_state {
 	uint32_t slot;               // its session
 	uint32_t follower;           // the session that lost this CPU with the last switch
 	uint32_t hardirqs, softirqs; // being handled right now
-	uint64_t fired;              // the timer that has expired last, as an address
+	uint64_t fired, fired_in;    // the timer that has expired last and the task that it met, as addresses
 };
 
 struct cpu_states {

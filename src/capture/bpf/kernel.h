@@ -39,7 +39,7 @@ struct task_struct {
 	unsigned int cpu; // before 5.16, on x86; then it is in thread_info
 	unsigned int __state, flags;
 	int exit_state, exit_code;
-	int prio;
+	int prio, normal_prio;
 	int pid, tgid;
 	struct task_struct *real_parent;
 	struct mm_struct *mm;

@@ -34,6 +34,21 @@ struct request {
 	uint64_t __sector;
 } KERNEL_TYPE;
 
+struct block_device {
+	uint32_t bd_dev;
+} KERNEL_TYPE;
+
+struct bvec_iter {
+	uint64_t bi_sector;
+	unsigned int bi_size;
+} KERNEL_TYPE;
+
+struct bio {
+	struct block_device *bi_bdev;
+	uint32_t bi_opf;
+	struct bvec_iter bi_iter;
+} KERNEL_TYPE;
+
 struct timerqueue_node {
 	int64_t expires;
 } KERNEL_TYPE;
@@ -111,6 +126,13 @@ static __always_inline uint32_t disown(void *thing) {
 
 static __always_inline uint32_t slot_here(void) {
 	return slot_of_current(this_cpu(), bpf_get_current_task_btf());
+}
+
+// An argument as it is: some kernels give no pointers away that are to a function, or to const void.
+static __always_inline uint64_t argument(uint64_t *context, int place) {
+	uint64_t value = 0;
+	bpf_probe_read_kernel(&value, sizeof(value), &context[place]);
+	return value;
 }
 
 static __always_inline union any_record begin(enum point_number point) {
@@ -281,8 +303,10 @@ int on_block_complete(uint64_t *context) {
 static __always_inline int timer_start(void *timer, void *function, uint64_t expires,
 				       enum point_number point) {
 	struct cpu_state *cpu = this_cpu();
-	// One that goes on by itself, in whose time it may be, stays whose it was.
-	bool goes_on = cpu && cpu->fired == (uint64_t)timer;
+	// One that goes on by itself, in whose time it may be, stays whose it was. Others may be new
+	// ones in the same place, on the stack of a thread that sleeps.
+	bool goes_on = cpu && cpu->fired == (uint64_t)timer &&
+		       cpu->fired_in == (uint64_t)bpf_get_current_task_btf();
 	uint32_t slot = goes_on ? owner_of(timer) : slot_here();
 	if (slot == NO_SLOT) {
 		disown(timer); // somebody else has it now
@@ -299,8 +323,10 @@ static __always_inline int timer_start(void *timer, void *function, uint64_t exp
 static __always_inline int timer_fires(void *timer, void *function, enum point_number point) {
 	struct cpu_state *cpu = this_cpu();
 	uint32_t slot = owner_of(timer);
-	if (cpu)
+	if (cpu) {
 		cpu->fired = (uint64_t)timer;
+		cpu->fired_in = (uint64_t)bpf_get_current_task_btf();
+	}
 	if (slot == NO_SLOT)
 		slot = slot_here();
 	if (slot == NO_SLOT)
@@ -472,6 +498,187 @@ int on_packet_received(uint64_t *context) {
 	return on_packet(packet, packet->dev, 0, packet->len, POINT_PACKET_RECEIVED);
 }
 
+// ---- priorities and places of threads ----
+
+static __always_inline uint32_t cpu_of(struct task_struct *task) {
+	return bpf_core_field_exists(task->cpu) ? task->cpu : task->thread_info.cpu;
+}
+
+// What a thread inherits from one that waits for it.
+SEC("tp_btf/sched_pi_setprio")
+int on_priority(uint64_t *context) {
+	struct task_struct *task = (void *)context[0], *waiter = (void *)context[1];
+	uint32_t slot = slot_of(task);
+	if (slot == NO_SLOT)
+		return 0;
+	uint32_t priority = task->normal_prio;
+	if (waiter && (uint32_t)waiter->prio < priority)
+		priority = waiter->prio;
+	union any_record record = begin(POINT_PRIORITY);
+	record.point.values[0] = task->pid;
+	record.point.values[1] = (uint32_t)task->prio | (uint64_t)priority << 32;
+	return end(&record, slot, 2, RECORD_SOURCE_PRIORITY);
+}
+
+SEC("tp_btf/sched_migrate_task")
+int on_migration(uint64_t *context) {
+	struct task_struct *task = (void *)context[0];
+	uint32_t slot = slot_of(task);
+	if (slot == NO_SLOT)
+		return 0;
+	union any_record record = begin(POINT_MIGRATION);
+	record.point.values[0] = (uint32_t)task->pid | (uint64_t)(uint32_t)task->prio << 32;
+	record.point.values[1] = cpu_of(task) | (uint64_t)(uint32_t)context[1] << 32;
+	return end(&record, slot, 2, RECORD_SOURCE_MIGRATION);
+}
+
+// ---- the clock's interrupts, softirqs being raised: in the time of the test's threads ----
+
+static __always_inline int on_number(uint64_t number, enum point_number point, uint32_t source) {
+	uint32_t slot = slot_here();
+	if (slot == NO_SLOT)
+		return 0;
+	union any_record record = begin(point);
+	record.point.small = number;
+	return end(&record, slot, 0, source);
+}
+
+SEC("tp_btf/local_timer_entry")
+int on_clock_entry(uint64_t *context) {
+	return on_number(context[0], POINT_CLOCK_ENTRY, RECORD_SOURCE_CLOCK);
+}
+
+SEC("tp_btf/local_timer_exit")
+int on_clock_exit(uint64_t *context) {
+	return on_number(context[0], POINT_CLOCK_EXIT, RECORD_SOURCE_CLOCK);
+}
+
+SEC("tp_btf/softirq_raise")
+int on_softirq_raise(uint64_t *context) {
+	return on_number(context[0], POINT_SOFTIRQ_RAISE, RECORD_SOURCE_SOFTIRQ_QUEUE);
+}
+
+static __always_inline int on_pair(uint64_t first, uint64_t second, uint64_t small, uint32_t values,
+				   enum point_number point, uint32_t source) {
+	uint32_t slot = slot_here();
+	if (slot == NO_SLOT)
+		return 0;
+	union any_record record = begin(point);
+	record.point.small = small;
+	record.point.values[0] = first;
+	record.point.values[1] = second;
+	return end(&record, slot, values, source);
+}
+
+SEC("tp_btf/tasklet_entry")
+int on_tasklet_entry(uint64_t *context) {
+	return on_pair(context[0], context[1], 0, 2, POINT_TASKLET_ENTRY, RECORD_SOURCE_SOFTIRQ_QUEUE);
+}
+
+SEC("tp_btf/tasklet_exit")
+int on_tasklet_exit(uint64_t *context) {
+	return on_pair(context[0], context[1], 0, 2, POINT_TASKLET_EXIT, RECORD_SOURCE_SOFTIRQ_QUEUE);
+}
+
+// ---- locks of the kernel that somebody has to wait for ----
+
+SEC("tp_btf/contention_begin")
+int on_lock_begin(uint64_t *context) {
+	return on_pair(context[0], 0, context[1], 1, POINT_LOCK_BEGIN, RECORD_SOURCE_LOCK);
+}
+
+SEC("tp_btf/contention_end")
+int on_lock_end(uint64_t *context) {
+	return on_pair(context[0], (int64_t)(int32_t)context[1], 0, 2, POINT_LOCK_END, RECORD_SOURCE_LOCK);
+}
+
+// ---- block I/O before it is made requests ----
+
+static __always_inline int on_bio(struct bio *bio, uint64_t sectors, enum point_number point) {
+	uint32_t slot = slot_here();
+	if (slot == NO_SLOT)
+		return 0;
+	union any_record record = begin(point);
+	record.point.values[0] = bio->bi_bdev->bd_dev;
+	record.point.values[1] = bio->bi_iter.bi_sector;
+	record.point.values[2] = sectors;
+	record.point.values[3] = letters_of(bio->bi_opf);
+	return end(&record, slot, 4, RECORD_SOURCE_BIO);
+}
+
+SEC("tp_btf/block_bio_queue")
+int on_bio_queue(uint64_t *context) {
+	struct bio *bio = (void *)context[0];
+	return on_bio(bio, bio->bi_iter.bi_size >> 9, POINT_BIO_QUEUE);
+}
+
+SEC("tp_btf/block_split")
+int on_bio_split(uint64_t *context) {
+	return on_bio((void *)context[0], (uint32_t)context[1], POINT_BIO_SPLIT);
+}
+
+// ---- events whose fields are read where tracefs says they are: their arguments differ from kernel to
+// kernel, or what they tell is worked out for the event only ----
+
+static __always_inline uint64_t field_of(void *context, uint32_t offset, uint32_t size) {
+	uint64_t value = 0;
+	if (offset)
+		bpf_probe_read_kernel(&value, size, context + offset);
+	return value;
+}
+
+const volatile uint32_t rss_offsets[4] = {};     // mm_id, curr, member, size
+const volatile uint32_t kmalloc_offsets[5] = {}; // call_site, ptr, bytes_req, bytes_alloc, gfp_flags
+const volatile uint32_t cache_offsets[5] = {};   // the same of kmem_cache_alloc
+
+// Of the thread's own memory. While a process is being made, or goes, it is nobody's, and Perfetto does
+// not know where to show it.
+SEC("tp/kmem/rss_stat")
+int on_rss(void *context) {
+	uint32_t slot = slot_here();
+	bool own_memory = field_of(context, rss_offsets[1], 4);
+	if (slot == NO_SLOT || !own_memory)
+		return 0;
+	union any_record record = begin(POINT_RSS);
+	record.point.small = 1 | field_of(context, rss_offsets[2], 4) << 1;
+	record.point.values[0] = field_of(context, rss_offsets[3], 8);
+	record.point.values[1] = field_of(context, rss_offsets[0], 4);
+	return end(&record, slot, 2, RECORD_SOURCE_RSS);
+}
+
+static __always_inline int on_allocation(void *context, const volatile uint32_t *offsets,
+					 enum point_number point) {
+	uint32_t slot = slot_here();
+	if (slot == NO_SLOT)
+		return 0;
+	union any_record record = begin(point);
+	record.point.values[0] = field_of(context, offsets[0], 8);
+	record.point.values[1] = field_of(context, offsets[1], 8);
+	record.point.values[2] = field_of(context, offsets[2], 4) | field_of(context, offsets[3], 4) << 32;
+	record.point.values[3] = field_of(context, offsets[4], 4);
+	return end(&record, slot, 4, RECORD_SOURCE_SLAB);
+}
+
+SEC("tp/kmem/kmalloc")
+int on_kmalloc(void *context) {
+	return on_allocation(context, kmalloc_offsets, POINT_KMALLOC);
+}
+
+SEC("tp/kmem/kmem_cache_alloc")
+int on_cache_alloc(void *context) {
+	return on_allocation(context, cache_offsets, POINT_CACHE_ALLOC);
+}
+
+SEC("tp_btf/kfree")
+int on_kfree(uint64_t *context) {
+	return on_pair(context[0], argument(context, 1), 0, 2, POINT_KFREE, RECORD_SOURCE_SLAB);
+}
+
+SEC("tp_btf/kmem_cache_free")
+int on_cache_free(uint64_t *context) {
+	return on_pair(context[0], argument(context, 1), 0, 2, POINT_CACHE_FREE, RECORD_SOURCE_SLAB);
+}
+
 // ---- power: of CPUs, whoever uses them ----
 
 const volatile uint32_t power_slot = NO_SLOT;
@@ -492,17 +699,36 @@ int on_cpu_frequency(uint64_t *context) {
 	return on_power(context, POINT_CPU_FREQUENCY);
 }
 
+SEC("tp_btf/suspend_resume")
+int on_suspend(uint64_t *context) {
+	union any_record record = begin(POINT_SUSPEND);
+	record.point.values[0] = (uint32_t)context[1] | (context[2] & 1) << 32;
+	bpf_probe_read_kernel_str(&record.point.values[1], 24, (void *)context[0]);
+	return end(&record, power_slot, 4, RECORD_SOURCE_POWER);
+}
+
+static __always_inline int on_hotplug(uint64_t *context, uint64_t value, enum point_number point) {
+	union any_record record = begin(point);
+	record.point.small = context[0];
+	record.point.values[0] = value;
+	record.point.values[1] = (uint32_t)context[2] | context[1] << 32;
+	return end(&record, power_slot, 2, RECORD_SOURCE_POWER);
+}
+
+SEC("tp_btf/cpuhp_enter")
+int on_hotplug_enter(uint64_t *context) {
+	return on_hotplug(context, argument(context, 3), POINT_HOTPLUG_ENTER);
+}
+
+SEC("tp_btf/cpuhp_exit")
+int on_hotplug_exit(uint64_t *context) {
+	return on_hotplug(context, (int64_t)(int32_t)context[3], POINT_HOTPLUG_EXIT);
+}
+
 // ---- KVM: the reason of an exit is known to the event's text only, so its fields are read there ----
 
 const volatile uint32_t kvm_offsets[5] = {}; // entry: vcpu_id, rip; exit: vcpu_id, reason, rip. 0: not there
 const volatile uint32_t kvm_isa_offset = 0;
-
-static __always_inline uint64_t field_of(void *context, uint32_t offset, uint32_t size) {
-	uint64_t value = 0;
-	if (offset)
-		bpf_probe_read_kernel(&value, size, context + offset);
-	return value;
-}
 
 SEC("tp/kvm/kvm_entry")
 int on_kvm_entry(void *context) {

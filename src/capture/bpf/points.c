@@ -35,6 +35,25 @@ static const struct {
 	{"on_packet_received", "net/netif_receive_skb", RECORD_SOURCE_NETWORK},
 	{"on_cpu_idle", "power/cpu_idle", RECORD_SOURCE_POWER},
 	{"on_cpu_frequency", "power/cpu_frequency", RECORD_SOURCE_POWER},
+	{"on_suspend", "power/suspend_resume", RECORD_SOURCE_POWER},
+	{"on_hotplug_enter", "cpuhp/cpuhp_enter", RECORD_SOURCE_POWER},
+	{"on_hotplug_exit", "cpuhp/cpuhp_exit", RECORD_SOURCE_POWER},
+	{"on_priority", "sched/sched_pi_setprio", RECORD_SOURCE_PRIORITY},
+	{"on_migration", "sched/sched_migrate_task", RECORD_SOURCE_MIGRATION},
+	{"on_clock_entry", "irq_vectors/local_timer_entry", RECORD_SOURCE_CLOCK},
+	{"on_clock_exit", "irq_vectors/local_timer_exit", RECORD_SOURCE_CLOCK},
+	{"on_softirq_raise", "irq/softirq_raise", RECORD_SOURCE_SOFTIRQ_QUEUE},
+	{"on_tasklet_entry", "irq/tasklet_entry", RECORD_SOURCE_SOFTIRQ_QUEUE},
+	{"on_tasklet_exit", "irq/tasklet_exit", RECORD_SOURCE_SOFTIRQ_QUEUE},
+	{"on_rss", "kmem/rss_stat", RECORD_SOURCE_RSS},
+	{"on_kmalloc", "kmem/kmalloc", RECORD_SOURCE_SLAB},
+	{"on_kfree", "kmem/kfree", RECORD_SOURCE_SLAB},
+	{"on_cache_alloc", "kmem/kmem_cache_alloc", RECORD_SOURCE_SLAB},
+	{"on_cache_free", "kmem/kmem_cache_free", RECORD_SOURCE_SLAB},
+	{"on_lock_begin", "lock/contention_begin", RECORD_SOURCE_LOCK},
+	{"on_lock_end", "lock/contention_end", RECORD_SOURCE_LOCK},
+	{"on_bio_queue", "block/block_bio_queue", RECORD_SOURCE_BIO},
+	{"on_bio_split", "block/block_split", RECORD_SOURCE_BIO},
 	{"on_kvm_entry", "kvm/kvm_entry", RECORD_SOURCE_KVM},
 	{"on_kvm_exit", "kvm/kvm_exit", RECORD_SOURCE_KVM},
 };
@@ -102,6 +121,13 @@ static const uint16_t file_calls[] = {
 #endif
 };
 
+static const uint16_t lock_calls[] = {
+	SYS_futex,
+#ifdef SYS_futex_waitv
+	SYS_futex_waitv,
+#endif
+};
+
 static void want(struct tracelet *programs, const uint16_t *calls, size_t count) {
 	for (size_t i = 0; i < count; i++)
 		programs->rodata->wanted_calls[calls[i] / 64] |= (uint64_t)1 << calls[i] % 64;
@@ -111,46 +137,74 @@ static void choose_calls(struct tracelet *programs, const struct capture_options
 	const bool *sources = options->sources;
 	bool all = sources[RECORD_SOURCE_SYSTEM_CALL], memory = sources[RECORD_SOURCE_MEMORY];
 	bool files = sources[RECORD_SOURCE_FILE], kvm = sources[RECORD_SOURCE_KVM];
-	bpf_program__set_autoload(programs->progs.on_sys_enter, all || memory || files || kvm);
-	bpf_program__set_autoload(programs->progs.on_sys_exit, all || memory || files);
+	bool locks = sources[RECORD_SOURCE_LOCK], any = all || memory || files || locks;
+	bpf_program__set_autoload(programs->progs.on_sys_enter, any || kvm);
+	bpf_program__set_autoload(programs->progs.on_sys_exit, any);
 	if (all)
 		memset(programs->rodata->wanted_calls, 0xff, sizeof(programs->rodata->wanted_calls));
 	if (memory)
 		want(programs, memory_calls, ARRAY_SIZE(memory_calls));
 	if (files)
 		want(programs, file_calls, ARRAY_SIZE(file_calls));
+	if (locks)
+		want(programs, lock_calls, ARRAY_SIZE(lock_calls));
 	if (!all)
-		programs->rodata->call_source = memory ? RECORD_SOURCE_MEMORY : RECORD_SOURCE_FILE;
+		programs->rodata->call_source = memory  ? RECORD_SOURCE_MEMORY
+						: files ? RECORD_SOURCE_FILE
+							: RECORD_SOURCE_LOCK;
 	if (kvm)
 		programs->rodata->call_of_ioctl = SYS_ioctl;
 }
 
-// ---- KVM ----
+// ---- events whose fields have to be found ----
 
-static void choose_kvm(struct tracelet *programs) {
-	volatile uint32_t *offsets = programs->rodata->kvm_offsets;
-	static const struct {
-		const char *point, *field, *otherwise; // arm64 has other names
-	} fields[] = {{"kvm/kvm_entry", "vcpu_id", NULL},
-		      {"kvm/kvm_entry", "rip", "vcpu_pc"},
-		      {"kvm/kvm_exit", "vcpu_id", NULL},
-		      {"kvm/kvm_exit", "exit_reason", "esr_ec"},
-		      {"kvm/kvm_exit", "guest_rip", "vcpu_pc"}};
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+struct wanted_field {
+	const char *point, *field, *otherwise; // arm64 has other names
+};
+
+static void find_fields(volatile uint32_t *offsets, const struct wanted_field *fields, size_t count) {
+	for (size_t i = 0; i < count; i++) {
 		offsets[i] = source_field_offset(fields[i].point, fields[i].field);
 		if (!offsets[i] && fields[i].otherwise)
 			offsets[i] = source_field_offset(fields[i].point, fields[i].otherwise);
 	}
+}
+
+static void choose_kvm(struct tracelet *programs) {
+	static const struct wanted_field fields[] = {{"kvm/kvm_entry", "vcpu_id", NULL},
+						     {"kvm/kvm_entry", "rip", "vcpu_pc"},
+						     {"kvm/kvm_exit", "vcpu_id", NULL},
+						     {"kvm/kvm_exit", "exit_reason", "esr_ec"},
+						     {"kvm/kvm_exit", "guest_rip", "vcpu_pc"}};
+	find_fields(programs->rodata->kvm_offsets, fields, ARRAY_SIZE(fields));
 	programs->rodata->kvm_isa_offset = source_field_offset("kvm/kvm_exit", "isa");
+}
+
+static void choose_rss(struct tracelet *programs) {
+	static const struct wanted_field fields[] = {
+		{"kmem/rss_stat", "mm_id", NULL},
+		{"kmem/rss_stat", "curr", NULL},
+		{"kmem/rss_stat", "member", NULL},
+		{"kmem/rss_stat", "size", NULL},
+	};
+	find_fields(programs->rodata->rss_offsets, fields, ARRAY_SIZE(fields));
+}
+
+static void choose_slab(struct tracelet *programs) {
+	static const char *const names[] = {"call_site", "ptr", "bytes_req", "bytes_alloc", "gfp_flags"};
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		programs->rodata->kmalloc_offsets[i] = source_field_offset("kmem/kmalloc", names[i]);
+		programs->rodata->cache_offsets[i] = source_field_offset("kmem/kmem_cache_alloc", names[i]);
+	}
 }
 
 // ---- all ----
 
-bool points_wanted(const struct capture_options *options) {
-	for (int source = RECORD_SOURCE_FAULT; source < RECORD_SOURCE_COUNT; source++)
-		if (options->sources[source])
-			return true;
-	return false;
+int points_source_of(const char *program) {
+	for (size_t i = 0; i < ARRAY_SIZE(programs_of); i++)
+		if (strcmp(programs_of[i].program, program) == 0)
+			return programs_of[i].source;
+	return -1;
 }
 
 void points_choose(struct tracelet *programs, const struct capture_options *options, uint32_t slot) {
@@ -169,6 +223,10 @@ void points_choose(struct tracelet *programs, const struct capture_options *opti
 	choose_calls(programs, options);
 	if (options->sources[RECORD_SOURCE_KVM])
 		choose_kvm(programs);
+	if (options->sources[RECORD_SOURCE_RSS])
+		choose_rss(programs);
+	if (options->sources[RECORD_SOURCE_SLAB])
+		choose_slab(programs);
 	programs->rodata->power_slot = slot;
 }
 

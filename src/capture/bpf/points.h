@@ -11,7 +11,7 @@ struct point_links {
 	ARRAY(struct bpf_link *) list;
 };
 
-bool points_wanted(const struct capture_options *options); // any of their sources
+int points_source_of(const char *program); // -1: it is none of these
 
 // Before the object is loaded.
 void points_choose(struct tracelet *programs, const struct capture_options *options, uint32_t slot);

@@ -46,6 +46,7 @@ __attribute__((noinline)) int lane_flush(struct lane *lane, uint32_t slot) {
 	lane->batch.cpu = bpf_get_smp_processor_id();
 	lane->batch.sequence = ++lane->sequence;
 	uint32_t turn = lane->sequence % RECORD_SOURCE_COUNT; // each batch tells of another source
+	asm volatile("" : "+r"(turn));                        // the verifier wants to see the check
 	if (turn >= RECORD_SOURCE_COUNT)
 		return 0;
 	lane->batch.lost_source = turn;

@@ -2,6 +2,7 @@
 // tell them from those of the program's own beginning and end is printed.
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <pty.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -86,7 +88,57 @@ static void writes(int count) {
 		need(pwrite(fd, bytes, PAGE, (off_t)i * PAGE) == PAGE, "pwrite");
 }
 
+static atomic_int spinning;
+
+static void pin(int cpu) {
+	cpu_set_t set;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+static void be_urgent(int priority) {
+	need(pthread_setschedparam(pthread_self(), SCHED_FIFO, &(struct sched_param){priority}) == 0,
+	     "SCHED_FIFO");
+}
+
+// Before others, so that it is on its CPU whenever somebody looks.
+static void *spin(void *unused) {
+	pin(1);
+	be_urgent(1);
+	spinning = 1;
+	while (spinning)
+		;
+	return unused;
+}
+
+static pthread_t begin_to_spin(void) {
+	pthread_t thread;
+	need(sysconf(_SC_NPROCESSORS_ONLN) > 1, "one CPU only");
+	need(pthread_create(&thread, NULL, spin, NULL) == 0, "thread");
+	while (!spinning)
+		;
+	return thread;
+}
+
+static void end_spinning(pthread_t thread) {
+	spinning = 0;
+	pthread_join(thread, NULL);
+}
+
+// They fire while a thread of this program is on the CPU: some kernels show programs like ours nothing
+// of what happens while certain other processes are there.
 static void timers(int count) {
+	pthread_t thread = begin_to_spin();
+	pin(1);
+	be_urgent(2);
+	for (int i = 0; i < count; i++)
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){0, 1000000}, NULL);
+	end_spinning(thread);
+}
+
+// They fire while the CPU is idle, or somebody else is on it.
+static void distant_timers(int count) {
 	for (int i = 0; i < count; i++)
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){0, 1000000}, NULL);
 }
@@ -100,38 +152,84 @@ static void work(int count) {
 		need(write(master, "\n", 1) == 1 && read(slave, &byte, 1) == 1, "terminal");
 }
 
-static atomic_int spinning;
-
-static void pin(int cpu) {
-	cpu_set_t set;
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
-}
-
-// Before others, so that it is on its CPU whenever somebody looks.
-static void *spin(void *unused) {
-	pin(1);
-	need(pthread_setschedparam(pthread_self(), SCHED_FIFO, &(struct sched_param){1}) == 0, "SCHED_FIFO");
-	spinning = 1;
-	while (spinning)
-		;
-	return unused;
-}
-
 // A barrier interrupts the other CPU that runs this program.
 static void interrupts(int count) {
+	pin(0);
+	need(syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0, "membarrier");
+	pthread_t thread = begin_to_spin();
+	for (int i = 0; i < count; i++)
+		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+	end_spinning(thread);
+}
+
+static void *move(void *number) {
+	printf("%ld\n", syscall(SYS_gettid));
+	for (int i = 0; i < *(int *)number; i++)
+		pin(1 - i % 2);
+	return NULL;
+}
+
+// Of a thread that begins on the first CPU: to the other one, and back.
+static void migrations(int count) {
 	pthread_t thread;
 	need(sysconf(_SC_NPROCESSORS_ONLN) > 1, "one CPU only");
 	pin(0);
-	need(syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0, "membarrier");
-	pthread_create(&thread, NULL, spin, NULL);
-	while (!spinning)
-		;
-	for (int i = 0; i < count; i++)
-		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-	spinning = 0;
+	need(pthread_create(&thread, NULL, move, &count) == 0, "thread");
 	pthread_join(thread, NULL);
+}
+
+static pthread_mutex_t inherited;
+static pthread_barrier_t met;
+
+static void *hold(void *number) {
+	pin(0);
+	be_urgent(1);
+	for (int i = 0; i < *(int *)number; i++) {
+		pthread_mutex_lock(&inherited);
+		pthread_barrier_wait(&met);
+		// Until the other one waits: from then on this thread has its priority.
+		while ((__atomic_load_n(&inherited.__data.__lock, __ATOMIC_SEQ_CST) & FUTEX_WAITERS) == 0)
+			;
+		pthread_mutex_unlock(&inherited);
+		pthread_barrier_wait(&met);
+	}
+	return NULL;
+}
+
+// Each time a thread waits for a lock that lends its priority, the holder gets it, and gives it back.
+static void priorities(int count) {
+	pthread_t thread;
+	pthread_mutexattr_t attributes;
+	need(sysconf(_SC_NPROCESSORS_ONLN) > 1, "one CPU only");
+	pthread_mutexattr_init(&attributes);
+	need(pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT) == 0, "PRIO_INHERIT");
+	pthread_mutex_init(&inherited, &attributes);
+	pthread_barrier_init(&met, NULL, 2);
+	pin(1);
+	be_urgent(2);
+	pthread_create(&thread, NULL, hold, &count);
+	for (int i = 0; i < count; i++) {
+		pthread_barrier_wait(&met);
+		pthread_mutex_lock(&inherited);
+		pthread_mutex_unlock(&inherited);
+		pthread_barrier_wait(&met);
+	}
+	pthread_join(thread, NULL);
+}
+
+static void wakes(int count) {
+	static int nobody;
+	for (int i = 0; i < count; i++)
+		syscall(SYS_futex, &nobody, FUTEX_WAKE, 4711 + i, NULL, NULL, 0);
+}
+
+// Each has a block of the kernel's heap, from the same line of the kernel.
+static void blocks(int count) {
+	for (int i = 0; i < count; i++) {
+		int fd = eventfd(0, 0);
+		need(fd >= 0, "eventfd");
+		close(fd);
+	}
 }
 
 static void packets(int count) {
@@ -169,11 +267,14 @@ int main(int argc, char **argv) {
 	static const struct {
 		const char *name;
 		void (*cause)(int count);
-	} kinds[] = {{"faults", faults},       {"major", major},
-		     {"memory", memory_calls}, {"calls", calls},
-		     {"writes", writes},       {"timers", timers},
-		     {"work", work},           {"ipis", interrupts},
-		     {"packets", packets},     {"connections", connections}};
+	} kinds[] = {{"faults", faults},          {"major", major},
+		     {"memory", memory_calls},    {"calls", calls},
+		     {"writes", writes},          {"timers", timers},
+		     {"distant", distant_timers}, {"migrations", migrations},
+		     {"priorities", priorities},  {"wakes", wakes},
+		     {"blocks", blocks},          {"work", work},
+		     {"ipis", interrupts},        {"packets", packets},
+		     {"connections", connections}};
 	for (size_t i = 0; argc == 3 && i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (strcmp(kinds[i].name, argv[1]) == 0) {
 			kinds[i].cause(atoi(argv[2]));
