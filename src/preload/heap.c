@@ -105,6 +105,7 @@ static void find_next(void) {
 		*(void **)wanted[i].function = dlsym(RTLD_NEXT, wanted[i].name);
 	if (!__register_atfork)
 		next.calloc = calloc_of_musl;
+	heap_exec_begin();
 	heap_self.visit = before;
 	heap_quiet_end(&quiet);
 }

@@ -152,6 +152,7 @@ extern uint32_t heap_generation; // of code: another one when a library was unlo
 
 // ---- other ways into the allocator ----
 
+void heap_exec_begin(void);       // before anybody calls exec
 const void *heap_allocator(void); // its malloc(); NULL: it is not known yet
 // A block that it gave, or is about to take back, by a function that asks none of ours but those for
 // aligned blocks: whether it did is in heap_self.aligned. `frame` is of the

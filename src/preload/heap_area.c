@@ -316,6 +316,8 @@ static void begin(struct heap_area *area) {
 	area->node_count = area->point_count = 1;
 	area->parent = (uint32_t)getppid();
 	text_of("/proc/self/cmdline", area->command, sizeof(area->command));
+	if (readlink("/proc/self/exe", area->program, sizeof(area->program) - 1) < 0)
+		area->program[0] = 0;
 	__atomic_store_n(&area->owner, (uint32_t)getpid(), __ATOMIC_RELEASE);
 }
 

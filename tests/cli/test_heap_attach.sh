@@ -85,7 +85,7 @@ check_equal "all ways to allocate" "8 723 0" "$(sums all_ways blocks allocated l
 check_equal "blocks from before are passed over" "0 0" "$(sums release blocks allocated)"
 check_equal "threads" "20000 960000 0" "$(sums in_thread blocks allocated leaked)"
 check_equal "stacks are whole" "1018" "$(sums _start blocks | awk '{ print $1 - 1 - 4 }')"
-check_match "frames have lines" '0x[0-9A-F]+: give \(heap_server\.c:[0-9]+\)' profile.json
+check_match "frames have lines" '0x[0-9A-F]+: give \(heap_ways\.h:[0-9]+\)' profile.json
 check "there are no two places with the same stack" python3 -c '
 import json
 stacks = [tuple(place["fs"]) for place in json.load(open("profile.json"))["pps"]]

@@ -57,6 +57,10 @@ check "bytes are right on average" near 32000000 "$(sums samples tb)" 8
 check "and blocks" near 400000 "$(sums samples tbk)" 8
 check "and what is left" near 16000000 "$(sums samples eb)" 8
 check "and the peak" near 32000000 "$(sums samples gb)" 8
+options="--heap-sample 1K"
+profile "$heap" grown
+check "blocks that are resized are no likelier than others" near 400000 "$(sums grown tbk)" 8
+check "nor their bytes" near 38400000 "$(sums grown tb)" 8
 options="--heap-sample 64K"
 profile "$heap" plain
 check_equal "a program with little is just not met" 0 "$status"
@@ -71,7 +75,7 @@ options=--heap-leaks
 profile "$heap" resized
 check_equal "a leak alone is no failure" 0 "$status"
 check_match "it is told" 'leaked: 12 bytes in 1 block, from 1 place' "$stderr"
-check_match "with its stack" '^    resized \(heap\.c:[0-9]+\)' "$stderr"
+check_match "with its stack" '^    resized \(heap_ways\.h:[0-9]+\)' "$stderr"
 check_match "as a file, too" '^    resized ' tracelet-out/*.leaks.txt
 check_match "that the manifest has" '"kind":"leaks"' tracelet-out/manifest.jsonl
 options="--fail-on-leak"

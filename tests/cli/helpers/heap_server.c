@@ -1,36 +1,14 @@
 // Allocates when it is told to: a word on standard input, its answer on standard output. What
 // each word allocates is known to the unit.
-#include <malloc.h>
+#include "heap_ways.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define APART __attribute__((noinline, noclone))
-
-static void *volatile kept;
 static void *before;
-
-APART static void *give(size_t size) {
-	void *block = malloc(size);
-	kept = block;
-	return block;
-}
-
-APART static void take(void *block) {
-	kept = block;
-	free(block);
-}
-
-// 1000 blocks of 10 bytes, all of which go.
-APART static void plain(void) {
-	static void *blocks[1000];
-	for (int i = 0; i < 1000; i++)
-		blocks[i] = give(10);
-	for (int i = 0; i < 1000; i++)
-		take(blocks[i]);
-}
 
 // 7 blocks of 100 bytes, of which 2 stay.
 APART static void leaks(void) {
@@ -39,29 +17,6 @@ APART static void leaks(void) {
 		if (i % 2 == 0 || i == 1)
 			take(block);
 	}
-}
-
-// 8 blocks, 723 bytes.
-APART static void all_ways(void) {
-	void *block = NULL;
-	take(calloc(3, 7));
-	take(realloc(NULL, 33));
-	take(reallocarray(NULL, 4, 11));
-	take(memalign(64, 65));
-	take(aligned_alloc(32, 96));
-	take(memalign(64, 130));
-	if (posix_memalign(&block, 128, 257) == 0)
-		take(block);
-	take(give(77));
-}
-
-// 24, 24000 and 12 bytes; the last stays.
-APART static void resized(void) {
-	void *block = give(24);
-	void *other = malloc(40);
-	block = realloc(block, 24000);
-	kept = realloc(block, 12);
-	take(other);
 }
 
 // Blocks from before that go now.
