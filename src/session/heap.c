@@ -308,7 +308,8 @@ int heap_snapshot(int heap, uint32_t index, enum heap_window window, const char 
 	    !(area = map_area(heap, index, PROT_READ | PROT_WRITE)))
 		return -ENODATA;
 	struct heap_time now = heap_time_now();
-	struct heap_modules modules = {0};
+	struct heap_modules modules;
+	heap_modules_begin(&modules, (pid_t)area->owner);
 	struct heap_made *made = heap_make(area, window, &now, &modules);
 	made->profile.sample = head.sample;
 	int error = dhat_save(path, &made->profile, OUTPUT_REPLACE);
