@@ -459,6 +459,7 @@ static void collect_heap(struct recording *recording, const struct test_end *end
 		heap_leaks_add(&recording->leaks, made, &suppressions,
 			       settings->heap_children ? made->profile.command : NULL);
 	}
+	heap_suppressions_tell_unused(&suppressions, settings->heap_suppressions);
 	heap_suppressions_free(&suppressions);
 	recording->leaked = recording->leaks.blocks;
 }

@@ -3,9 +3,11 @@
 #include "heap_ways.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void *before;
@@ -40,6 +42,27 @@ APART static void threads(void) {
 		pthread_join(thread[i], NULL);
 }
 
+// What a child allocates is its own.
+APART static void forks(void) {
+	pid_t child = fork();
+	if (child == 0) {
+		plain();
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+}
+
+// Goes on as the same program, with other memory.
+APART static void become(void) {
+	static char name[] = "heap_server", again[] = "again";
+	char *words[] = {name, again, NULL};
+	execv("/proc/self/exe", words);
+}
+
+APART static void killed(void) {
+	raise(SIGKILL);
+}
+
 // How much of the CPU it takes to make a block and to free it, in nanoseconds.
 APART static void measure(void) {
 	enum { TIMES = 100000 };
@@ -52,17 +75,20 @@ APART static void measure(void) {
 	printf("%.1f ", ns / TIMES);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
 	static char room[256]; // so that reading allocates nothing
 	static const struct {
 		const char *word;
 		void (*act)(void);
 	} words[] = {{"plain", plain},     {"leaks", leaks},     {"all-ways", all_ways}, {"resized", resized},
-		     {"release", release}, {"threads", threads}, {"measure", measure}};
+		     {"release", release}, {"threads", threads}, {"measure", measure},   {"forks", forks},
+		     {"become", become},   {"killed", killed}};
 	static char answers[256];
 	setvbuf(stdin, NULL, _IONBF, 0);
 	setvbuf(stdout, answers, _IOLBF, sizeof(answers));
 	before = malloc(5555);
+	if (argc > 1) // who became this one has not answered
+		printf("done\n");
 	while (fgets(room, sizeof(room), stdin)) {
 		room[strcspn(room, "\n")] = 0;
 		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
