@@ -147,7 +147,7 @@ static void make_absolute(char *path, bool is_program) {
 		return;
 	if (is_program) {
 		memset(path, 0, HEAP_PATH_SIZE);
-		if (readlink("/proc/self/exe", path, HEAP_PATH_SIZE - 1) < 0)
+		if (readlink("/proc/thread-self/exe", path, HEAP_PATH_SIZE - 1) < 0)
 			*path = 0;
 	} else if (getcwd(folder, sizeof(folder)) && strlen(folder) + strlen(path) + 2 <= HEAP_PATH_SIZE) {
 		memmove(path + strlen(folder) + 1, path, strlen(path));

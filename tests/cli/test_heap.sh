@@ -61,6 +61,9 @@ check_equal "what is not so deep is whole" "50 2500" "$(sums deep)"
 profile "$heap" destructors
 check_equal "in destructors of threads" "80 8880" "$(sums at_thread_end)"
 
+profile "$heap" outlived
+check_equal "by threads that outlive the first one" "0 10 410" "$status $(sums give)"
+
 HEAP_BEFORE_MAIN=yes profile "$heap"
 check_equal "before main" "1 222" "$(sums before_main)"
 

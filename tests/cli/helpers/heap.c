@@ -311,6 +311,27 @@ APART static void random_ways(void) {
 	       sum.left_bytes);
 }
 
+// A thread that goes on when the first one has ended: 10 blocks of 41 bytes.
+APART static void *outlives(void *unused) {
+	char state = 0, text[256];
+	while (state != 'Z') { // the first thread's
+		FILE *file = fopen("/proc/self/stat", "r");
+		if (file && fgets(text, sizeof(text), file) && strrchr(text, ')'))
+			state = strrchr(text, ')')[2];
+		if (file)
+			fclose(file);
+	}
+	for (int i = 0; i < 10; i++)
+		take(give(41));
+	return unused;
+}
+
+APART static void outlived(void) {
+	pthread_t thread;
+	pthread_create(&thread, NULL, outlives, NULL);
+	pthread_exit(NULL);
+}
+
 static void nothing(void) {
 }
 
@@ -348,6 +369,7 @@ int main(int argc, char **argv) {
 		    {"samples", samples},
 		    {"plugins", plugins},
 		    {"random", random_ways},
+		    {"outlived", outlived},
 		    {"of-libc", of_libc}};
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "exec") == 0) {
