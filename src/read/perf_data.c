@@ -455,6 +455,7 @@ static int read_perf_data(struct stream *input, const char *name, struct tables 
 	map_free(&reader.data.build_ids);
 	map_free(&reader.data.task_names);
 	spaces_free(&reader.data.spaces);
+	map_free(&reader.data.programs);
 	trace_formats_free(&reader.data.formats);
 	buffer_free(&reader.unpacked);
 #ifdef HAVE_ZSTD

@@ -35,6 +35,7 @@ enum record_type {
 	PERF_SAMPLE = 9,
 	PERF_MMAP2 = 10,
 	PERF_LOST_SAMPLES = 13,
+	PERF_KSYMBOL = 17,
 	PERF_KERNEL_TYPES = 64, // those below are written by the kernel, the others by perf
 	PERF_HEADER_ATTR = 64,
 	PERF_HEADER_EVENT_TYPE = 65,
@@ -133,6 +134,7 @@ struct perf_data {
 	struct map build_ids;    // module to build id, strings
 	uint32_t kernel_release; // what stands for the kernel's build id as long as that is not known
 	struct map task_names;   // tid to strings
+	struct map programs;     // modules that are one function of the kernel: BPF programs, trampolines
 	enum { ARCH_UNKNOWN, ARCH_X86, ARCH_ARM64, ARCH_OTHER } arch;
 	uint64_t samples, bad_records, broken_stacks, unwound_stacks, lost;
 	bool auxtrace;

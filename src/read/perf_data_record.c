@@ -188,6 +188,25 @@ static int take_mmap(struct perf_data *data, const struct perf_record *record) {
 	return 0;
 }
 
+// A function that came into the kernel while it ran, such as a BPF program: a module with its own name.
+static int take_kernel_symbol(struct perf_data *data, const struct perf_record *record) {
+	enum { UNREGISTER = 1 };
+	struct cursor in = record->body;
+	struct space_map map = {.begin = cursor_u64(&in), .kind = FRAME_KERNEL};
+	map.end = map.begin + cursor_u32(&in);
+	cursor_u16(&in); // what kind of function
+	uint16_t flags = cursor_u16(&in);
+	const char *name = cursor_string(&in);
+	if (!name || map.end < map.begin)
+		return -EBADMSG;
+	if (flags & UNREGISTER || map.end == map.begin || !*name)
+		return 0;
+	map.module = strings_add(data->tables->strings, name);
+	*map_put(&data->programs, map.module) = 1;
+	space_add(&data->spaces.kernel, &map);
+	return 0;
+}
+
 // ---- frames ----
 
 static bool find_code(struct perf_data *data, uint32_t pid, uint64_t address, bool kernel,
@@ -198,6 +217,11 @@ static bool find_code(struct perf_data *data, uint32_t pid, uint64_t address, bo
 	if (!map)
 		return false;
 	*frame = space_frame(space, map, address);
+	if (kernel && map_get(&data->programs, map->module)) {
+		frame->symbol = map->module;
+		frame->offset = (uint32_t)(address - map->begin);
+		return true;
+	}
 	if (!map->build_id && map->kind == FRAME_KERNEL)
 		frame->build_id = data->kernel_release;
 	// The kernel's map is one of addresses; its offset is where its symbol _text was.
@@ -213,7 +237,7 @@ static void add_address(struct perf_data *data, uint32_t pid, uint64_t address, 
 	struct frame frame;
 	uint64_t back = caller && address;
 	find_code(data, pid, address - back, kernel, &frame);
-	if (tables->symbolizer) {
+	if (tables->symbolizer && !frame.symbol) {
 		uint32_t ids[MOST_INLINED];
 		size_t count = tables->symbolizer->resolve(tables->symbolizer, tables, &frame, ids,
 							   MOST_INLINED);
@@ -532,6 +556,9 @@ int perf_data_record(struct perf_data *data, const struct perf_record *record) {
 	case PERF_MMAP:
 	case PERF_MMAP2:
 		error = take_mmap(data, record);
+		break;
+	case PERF_KSYMBOL:
+		error = take_kernel_symbol(data, record);
 		break;
 	case PERF_COMM:
 		error = take_comm(data, record, &trailer);

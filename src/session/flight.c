@@ -1,8 +1,8 @@
-// Memory is a queue of pieces as the spool hands them over: whole blocks, at
-// least every drain interval. Pieces are let go from the front; their records
-// are read once more then, for the tasks they tell of. A piece that ends with a
-// watermark makes a clean cut: everything that happened later is behind it, so
-// that is where a saved recording begins.
+// Memory is a queue of pieces: what the spool hands over up to a watermark, whole
+// blocks. They are let go from the front, the large ones in halves; the records
+// that go are read once more then, for the tasks they tell of. The cut is one
+// moment on all CPUs, no later than the watermark: records behind it stay, even if
+// they came with the piece, and a saved recording begins there.
 #include "session/flight.h"
 #include "base/array.h"
 #include "base/cursor.h"
@@ -16,9 +16,9 @@
 #include <string.h>
 
 struct piece {
-	uint8_t *bytes;
-	size_t size;
-	uint64_t time; // when it came
+	struct buffer blocks;
+	uint64_t time;      // when it came
+	uint64_t watermark; // everything before has come; 0: there is more to come
 };
 
 struct flight {
@@ -70,42 +70,158 @@ static void renew_tables(struct flight *flight) {
 
 // ---- pieces ----
 
-// Keeps the blocks that tell facts, and finds where the rest now begins.
-static void keep_facts(struct flight *flight, const struct piece *piece) {
-	struct cursor in = cursor_of(piece->bytes, piece->size);
+// The next block; its content has failed if it is not whole.
+static struct cursor take_block(struct cursor *in, struct spool_block *block) {
+	cursor_copy(in, block, sizeof(*block));
+	struct cursor padded = cursor_slice(in, ((size_t)block->size + 7) & ~(size_t)7);
+	return cursor_slice(&padded, block->size);
+}
+
+static uint64_t last_watermark(const void *blocks, size_t size) {
+	struct cursor in = cursor_of(blocks, size);
+	uint64_t watermark = 0;
 	while (cursor_left(&in)) {
-		const uint8_t *begin = in.at;
 		struct spool_block block;
-		cursor_copy(&in, &block, sizeof(block));
-		struct cursor content = cursor_slice(&in, ((size_t)block.size + 7) & ~(size_t)7);
-		if (content.failed)
-			return;
-		if (block.type == SPOOL_META || block.type == SPOOL_CLOCK || block.type == SPOOL_COUNTERS)
-			buffer_append(&flight->facts, begin, (size_t)(in.at - begin));
-		else if (block.type == SPOOL_WATERMARK)
-			flight->header.start = cursor_u64(&content);
+		struct cursor content = take_block(&in, &block);
+		if (block.type == SPOOL_WATERMARK)
+			watermark = cursor_u64(&content);
+	}
+	return watermark;
+}
+
+static void add_block(struct buffer *blocks, uint32_t type, const void *head, size_t head_size,
+		      const struct buffer *rest) {
+	struct spool_block block = {.type = type, .size = (uint32_t)(head_size + (rest ? rest->size : 0))};
+	buffer_append(blocks, &block, sizeof(block));
+	buffer_append(blocks, head, head_size);
+	if (rest)
+		buffer_append(blocks, rest->data, rest->size);
+	buffer_append(blocks, "\0\0\0\0\0\0\0", -(size_t)block.size & 7);
+}
+
+// Of a batch the records before the cut, with what it says of losses, and those behind.
+static void part_batch(struct cursor in, uint64_t cut, struct buffer *old, struct buffer *young) {
+	struct batch batch;
+	struct buffer before = {0}, behind = {0};
+	cursor_copy(&in, &batch, sizeof(batch));
+	while (cursor_left(&in)) {
+		struct record head;
+		const uint8_t *begin = in.at;
+		cursor_copy(&in, &head, sizeof(head));
+		if (head.size < sizeof(head) || !cursor_take(&in, head.size - sizeof(head)))
+			break;
+		buffer_append(batch.base + head.delta < cut ? &before : &behind, begin, head.size);
+	}
+	batch.size = (uint32_t)before.size;
+	add_block(old, SPOOL_BATCH, &batch, sizeof(batch), &before);
+	batch.size = (uint32_t)behind.size;
+	batch.lost = 0;
+	if (behind.size)
+		add_block(young, SPOOL_BATCH, &batch, sizeof(batch), &behind);
+	buffer_free(&before);
+	buffer_free(&behind);
+}
+
+_Static_assert(offsetof(struct spool_mapping, time) == 0 && offsetof(struct spool_crash, time) == 0 &&
+		       offsetof(struct spool_reading, time) == 0,
+	       "their time comes first");
+
+static bool is_behind(const struct spool_block *block, struct cursor content, uint64_t cut) {
+	switch (block->type) {
+	case SPOOL_WATERMARK:
+		return cursor_u64(&content) > cut;
+	case SPOOL_MAPPING:
+	case SPOOL_CRASH:
+	case SPOOL_READING:
+		return cursor_u64(&content) >= cut;
+	default:
+		return false;
 	}
 }
 
-static void let_go(struct flight *flight) {
-	struct piece *piece = &flight->pieces.items[flight->first++];
-	struct buffer spool = {0};
+// Parts a piece in time. The facts of the old part are kept for ever.
+static void part(struct flight *flight, const struct piece *piece, uint64_t cut, struct buffer *old,
+		 struct buffer *young) {
+	struct cursor in = cursor_of(piece->blocks.data, piece->blocks.size);
+	while (cursor_left(&in)) {
+		const uint8_t *begin = in.at;
+		struct spool_block block;
+		struct cursor content = take_block(&in, &block);
+		size_t size = (size_t)(in.at - begin);
+		if (block.type == SPOOL_META || block.type == SPOOL_CLOCK || block.type == SPOOL_COUNTERS)
+			buffer_append(&flight->facts, begin, size);
+		if (block.type == SPOOL_BATCH)
+			part_batch(content, cut, old, young);
+		else
+			buffer_append(is_behind(&block, content, cut) ? young : old, begin, size);
+	}
+	add_block(old, SPOOL_WATERMARK, &cut, sizeof(cut), NULL);
+}
+
+static void learn_all(struct flight *flight, const struct buffer *spool) {
 	struct stream input;
-	buffer_append(&spool, &flight->header, sizeof(flight->header));
-	buffer_append(&spool, piece->bytes, piece->size);
-	stream_of_memory(&input, spool.data, spool.size);
+	stream_of_memory(&input, spool->data, spool->size);
 	renew_tables(flight);
 	spool_reader.read(&input, "flight recorder", &flight->tables, flight->order);
 	stream_close(&input);
-	buffer_free(&spool);
-	keep_facts(flight, piece);
-	flight->size -= piece->size;
-	free(piece->bytes);
+}
+
+// The first one is empty; the array moves up from time to time.
+static void remove_first(struct flight *flight) {
+	buffer_free(&flight->pieces.items[flight->first++].blocks);
 	if (flight->first > 1024 && flight->first > flight->pieces.count / 2) {
 		flight->pieces.count -= flight->first;
 		memmove(flight->pieces.items, flight->pieces.items + flight->first,
 			flight->pieces.count * sizeof(*flight->pieces.items));
 		flight->first = 0;
+	}
+}
+
+// Room is never kept for what may come: a piece is as large as it is.
+static void set_blocks(struct piece *piece, struct buffer *blocks) {
+	buffer_free(&piece->blocks);
+	piece->blocks = *blocks;
+	if (blocks->size) {
+		piece->blocks.data = memory_resize(blocks->data, blocks->size);
+		piece->blocks.capacity = blocks->size;
+	}
+}
+
+// What the first piece has up to the cut. What it has behind its own watermark belongs to the next one.
+static void let_go(struct flight *flight, uint64_t cut) {
+	struct piece *piece = &flight->pieces.items[flight->first];
+	struct buffer spool = {0}, young = {0};
+	buffer_append(&spool, &flight->header, sizeof(flight->header));
+	part(flight, piece, cut, &spool, &young);
+	learn_all(flight, &spool);
+	buffer_free(&spool);
+	flight->header.start = cut;
+	flight->size += young.size;
+	flight->size -= piece->blocks.size;
+	if (cut < piece->watermark) {
+		set_blocks(piece, &young);
+		return;
+	}
+	if (young.size) {
+		buffer_append(&young, piece[1].blocks.data, piece[1].blocks.size);
+		set_blocks(&piece[1], &young);
+	}
+	remove_first(flight);
+}
+
+// Makes room. A piece that is a large part of all goes in halves, so that what is left is never little.
+static void let_go_old(struct flight *flight, uint64_t now) {
+	while (flight->first + 1 < flight->pieces.count) {
+		const struct piece *piece = &flight->pieces.items[flight->first];
+		uint64_t start = flight->header.start, end = MAX(piece->watermark, start);
+		if (now - piece->time > flight->longest)
+			let_go(flight, end);
+		else if (flight->size > flight->limit)
+			let_go(flight, piece->blocks.size > flight->limit / 16 && end - start > 1000
+					       ? start + (end - start) / 2
+					       : end);
+		else
+			break;
 	}
 }
 
@@ -119,14 +235,17 @@ static int take_piece(void *context, const void *bytes, size_t size) {
 	}
 	if (!size)
 		return 0;
-	struct piece piece = {.bytes = memory_alloc(size), .size = size, .time = now};
-	memcpy(piece.bytes, bytes, size);
-	array_push(&flight->pieces, piece);
+	if (flight->first == flight->pieces.count || flight->pieces.items[flight->pieces.count - 1].watermark)
+		array_push(&flight->pieces, (struct piece){0});
+	struct piece *last = &flight->pieces.items[flight->pieces.count - 1];
+	struct buffer blocks = last->blocks;
+	last->blocks = (struct buffer){0};
+	buffer_append(&blocks, bytes, size);
+	set_blocks(last, &blocks);
+	last->time = now;
+	last->watermark = last_watermark(bytes, size);
 	flight->size += size;
-	while (flight->first + 1 < flight->pieces.count &&
-	       (flight->size > flight->limit ||
-		now - flight->pieces.items[flight->first].time > flight->longest))
-		let_go(flight);
+	let_go_old(flight, now);
 	return 0;
 }
 
@@ -145,7 +264,7 @@ void flight_free(struct flight *flight) {
 	if (!flight)
 		return;
 	for (size_t i = flight->first; i < flight->pieces.count; i++)
-		free(flight->pieces.items[i].bytes);
+		buffer_free(&flight->pieces.items[i].blocks);
 	sink_destroy(flight->order);
 	tables_free(&flight->tables);
 	lives_free(&flight->lives);
@@ -205,6 +324,7 @@ int flight_save(struct flight *flight, int fd) {
 	int error = spool_flush(&spool);
 	buffer_free(&spool.pending);
 	for (size_t i = flight->first; !error && i < flight->pieces.count; i++)
-		error = file_write_all(fd, flight->pieces.items[i].bytes, flight->pieces.items[i].size);
+		error = file_write_all(fd, flight->pieces.items[i].blocks.data,
+				       flight->pieces.items[i].blocks.size);
 	return error;
 }

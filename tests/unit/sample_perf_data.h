@@ -80,6 +80,18 @@ static inline void put_mmap(struct buffer *out, uint32_t tid, uint64_t begin, ui
 	put_end(out, mark);
 }
 
+static inline void put_kernel_symbol(struct buffer *out, uint64_t begin, uint32_t size, uint16_t flags,
+				     const char *name, uint64_t time) {
+	size_t mark = put_begin(out, 17, 0);
+	put_u64(out, begin);
+	put_u32(out, size);
+	put_u16(out, 1); // a BPF program
+	put_u16(out, flags);
+	put_text(out, name);
+	put_trailer(out, 0, time);
+	put_end(out, mark);
+}
+
 // A sample in user code, of these addresses, innermost first.
 static inline void put_sample(struct buffer *out, uint32_t tid, uint64_t time, const uint64_t *chain,
 			      size_t count) {

@@ -32,6 +32,8 @@ static int listen(struct sink *sink, const struct event *event) {
 	for (uint32_t at = event->sample.stack; (stack = stacks_get(listener->tables.stacks, at));
 	     at = stack->caller) {
 		const struct frame *frame = stacks_frame(listener->tables.stacks, stack->frame);
+		if (frame->symbol)
+			assert_int_equal(frame->symbol, frame->module);
 		buffer_printf(&listener->text, " %s+%x", strings_get(strings, frame->module),
 			      (unsigned)frame->address);
 	}
@@ -83,6 +85,27 @@ static void test_a_pipe_says_the_same(void **state) {
 	put_records(&pipe);
 	assert_int_equal(0, hear(&listener, &pipe));
 	assert_string_equal(expected, (char *)listener.text.data);
+	forget(&listener);
+}
+
+static void test_bpf_programs_have_their_names(void **state) {
+	const uint64_t kernel = 0xffffffff81000000, program = 0xffffffffc0000000, in_kernel = (uint64_t)-128;
+	struct buffer pipe = {0};
+	struct listener listener;
+	put_pipe_header(&pipe);
+	put_mmap(&pipe, UINT32_MAX, kernel, UINT64_MAX - kernel, kernel, "[kernel.kallsyms]_text", 1);
+	put_kernel_symbol(&pipe, program, 0x80, 0, "bpf_prog_1_first", 10);
+	put_kernel_symbol(&pipe, program, 0x80, 1, "bpf_prog_1_first", 30); // it goes
+	put_kernel_symbol(&pipe, program, 0x40, 0, "bpf_prog_2_second", 40);
+	put_kernel_symbol(&pipe, program + 0x1000, 0, 0, "nothing", 40);
+	for (uint64_t time = 20; time <= 50; time += 30)
+		put_sample(&pipe, 5, time, (uint64_t[]){in_kernel, program + 16, program + 0x1001}, 3);
+	put_round(&pipe);
+	assert_int_equal(0, hear(&listener, &pipe));
+	assert_string_equal(
+		"20 sample :5 cpu-clock 1000 bpf_prog_1_first+c0000010 [kernel.kallsyms]+c0001001\n"
+		"50 sample :5 cpu-clock 1000 bpf_prog_2_second+c0000010 [kernel.kallsyms]+c0001001\n",
+		(char *)listener.text.data);
 	forget(&listener);
 }
 
@@ -210,6 +233,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_file_is_read_in_order_of_time),
 		cmocka_unit_test(test_a_pipe_says_the_same),
+		cmocka_unit_test(test_bpf_programs_have_their_names),
 		cmocka_unit_test(test_what_is_cut_off_leaves_the_rest),
 		cmocka_unit_test(test_a_recording_that_was_killed_is_read),
 		cmocka_unit_test(test_the_other_byte_order_is_said_to_be_so),

@@ -1,67 +1,12 @@
 // The spool: what capture writes is what the reader pushes, wherever it ends.
-#include "aside.h"
+#include "spool_keeper.h"
 
 #include "capture/bpf/copies.h"
-#include "capture/tasks.h"
-#include "read/reader.h"
 #include "sample_spool.h"
 
 #include <errno.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-
-// ---- a sink that keeps what it is given ----
-
-struct keeper {
-	struct sink sink;
-	ARRAY(struct event) events;
-	struct tables tables;
-	int error;  // of the reader
-	char *said; // its warnings
-};
-
-static int keep_push(struct sink *sink, const struct event *event) {
-	array_push(&CONTAINER_OF(sink, struct keeper, sink)->events, *event);
-	return 0;
-}
-
-static void read_stream(struct keeper *keeper, struct stream *input) {
-	*keeper = (struct keeper){.sink = {.push = keep_push}, .tables = tables_new()};
-	struct captured captured = capture_begin();
-	keeper->error = spool_reader.read(input, "a.spool", &keeper->tables, &keeper->sink);
-	keeper->said = capture_end(captured);
-	stream_close(input);
-}
-
-static void read_bytes(struct keeper *keeper, const struct buffer *spool) {
-	struct stream input;
-	stream_of_memory(&input, spool->data, spool->size);
-	read_stream(keeper, &input);
-}
-
-static void keeper_free(struct keeper *keeper) {
-	array_free(&keeper->events);
-	tables_free(&keeper->tables);
-	free(keeper->said);
-}
-
-static const struct event *nth(const struct keeper *keeper, enum event_kind kind, size_t number) {
-	for (size_t i = 0; i < keeper->events.count; i++)
-		if (keeper->events.items[i].kind == kind && number-- == 0)
-			return &keeper->events.items[i];
-	fail_msg("there is no such event of kind %d", kind);
-	return NULL;
-}
-
-static size_t count_kind(const struct keeper *keeper, enum event_kind kind) {
-	size_t count = 0;
-	for (size_t i = 0; i < keeper->events.count; i++)
-		count += keeper->events.items[i].kind == kind;
-	return count;
-}
-
-#define TEXT(keeper, id) strings_get((keeper)->tables.strings, id)
 
 // ---- every kind ----
 
@@ -485,20 +430,6 @@ static void test_formats_are_told_apart_by_their_first_bytes(void **state) {
 
 // ---- the writer ----
 
-static struct spool open_spool(const char *path) {
-	struct spool spool;
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	assert_true(fd >= 0);
-	spool_open(&spool, fd, clock_boot_now());
-	return spool;
-}
-
-static void read_file(struct keeper *keeper, const char *path) {
-	struct stream input;
-	assert_int_equal(stream_open(&input, path), 0);
-	read_stream(keeper, &input);
-}
-
 static void test_what_is_written_is_read(void **state) {
 	struct spool spool = open_spool(in_folder("spool"));
 	spool_meta(&spool, "key", "value");
@@ -595,98 +526,6 @@ static void test_a_full_disk_leaves_what_was_written(void **state) {
 	assert_int_equal(keeper.error, 0);
 	assert_true(count_kind(&keeper, EVENT_META) > 10);
 	keeper_free(&keeper);
-}
-
-// ---- tasks that are there already ----
-
-static void test_this_process_is_there_with_its_odd_name(void **state) {
-	prctl(PR_SET_NAME, "a) (b 7");
-	struct spool spool = open_spool(in_folder("spool"));
-	spool_tasks(&spool, getpid());
-	spool_close(&spool);
-	prctl(PR_SET_NAME, "test_spool");
-	struct keeper keeper;
-	read_file(&keeper, in_folder("spool"));
-	assert_int_equal(count_kind(&keeper, EVENT_TASK), 1);
-	const struct event *task = nth(&keeper, EVENT_TASK, 0);
-	assert_int_equal(task->tid, getpid());
-	assert_int_equal(task->pid, getpid());
-	assert_int_equal(task->task.parent_pid, getppid());
-	assert_string_equal(TEXT(&keeper, task->task.name), "a) (b 7");
-	assert_non_null(strstr(TEXT(&keeper, task->task.command_line), "test_spool"));
-	keeper_free(&keeper);
-}
-
-static void test_a_process_that_is_gone_is_nothing(void **state) {
-	pid_t pid = fork();
-	if (pid == 0)
-		_exit(0);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	struct buffer line = {0};
-	task_command_line(pid, &line);
-	assert_int_equal(line.size, 0);
-	buffer_free(&line);
-	struct spool spool = open_spool(in_folder("spool"));
-	spool_tasks(&spool, pid);
-	spool_close(&spool);
-	struct keeper keeper;
-	read_file(&keeper, in_folder("spool"));
-	assert_int_equal(count_kind(&keeper, EVENT_TASK), 0);
-	keeper_free(&keeper);
-}
-
-static void test_all_processes_are_there_with_this_one(void **state) {
-	struct spool spool = open_spool(in_folder("spool"));
-	spool_tasks(&spool, 0);
-	spool_close(&spool);
-	struct keeper keeper;
-	read_file(&keeper, in_folder("spool"));
-	bool found = false;
-	for (size_t i = 0; i < keeper.events.count; i++)
-		found |= keeper.events.items[i].kind == EVENT_TASK &&
-			 keeper.events.items[i].tid == (uint32_t)getpid();
-	assert_true(found);
-	assert_string_equal(keeper.said, "");
-	keeper_free(&keeper);
-}
-
-// A child and its child; both live until the pipe they hold is closed.
-static void test_a_tree_has_grandchildren_and_leaves_out_one_child(void **state) {
-	int ends[2], told[2];
-	pid_t grandchild, other;
-	assert_int_equal(pipe(ends), 0);
-	assert_int_equal(pipe(told), 0);
-	pid_t child = fork();
-	if (child == 0) {
-		close(ends[1]);
-		pid_t inner = fork();
-		if (inner && write(told[1], &inner, sizeof(inner)) != sizeof(inner))
-			_exit(1);
-		char byte;
-		ssize_t got = read(ends[0], &byte, 1); // returns when the parent closes its end
-		if (inner)
-			waitpid(inner, NULL, 0);
-		_exit(got == 0 ? 0 : 1);
-	}
-	if ((other = fork()) == 0) {
-		close(ends[1]);
-		char byte;
-		_exit(read(ends[0], &byte, 1) == 0 ? 0 : 1);
-	}
-	assert_int_equal(read(told[0], &grandchild, sizeof(grandchild)), sizeof(grandchild));
-	pid_array tree = {0};
-	task_tree(getpid(), other, &tree);
-	close(ends[1]);
-	assert_int_equal(waitpid(child, NULL, 0), child);
-	assert_int_equal(waitpid(other, NULL, 0), other);
-	assert_int_equal(tree.count, 3);
-	assert_int_equal(tree.items[0], getpid());
-	assert_int_equal(tree.items[1], child);
-	assert_int_equal(tree.items[2], grandchild);
-	array_free(&tree);
-	close(ends[0]);
-	close(told[0]);
-	close(told[1]);
 }
 
 // ---- copied stacks ----
@@ -819,10 +658,6 @@ int main(void) {
 		IN_FOLDER(test_much_is_written_without_being_told),
 		IN_FOLDER(test_a_value_of_megabytes_is_cut_to_fit_a_block),
 		IN_FOLDER(test_a_full_disk_leaves_what_was_written),
-		IN_FOLDER(test_this_process_is_there_with_its_odd_name),
-		IN_FOLDER(test_a_process_that_is_gone_is_nothing),
-		cmocka_unit_test(test_a_tree_has_grandchildren_and_leaves_out_one_child),
-		IN_FOLDER(test_all_processes_are_there_with_this_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
