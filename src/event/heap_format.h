@@ -9,7 +9,7 @@
 #define HEAP_VARIABLE "TRACELET_HEAP" // names the area's file for the test
 
 enum {
-	HEAP_VERSION = 2,
+	HEAP_VERSION = 3,
 	HEAP_MOST_PROCESSES = 1 << 10,
 	HEAP_HEAD_SIZE = 1 << 16, // a multiple of any page
 	HEAP_MOST_MODULES = 1 << 10,
@@ -67,13 +67,15 @@ struct heap_area {
 	uint32_t module_count, frame_count, node_count, point_count;
 	// When the last window began, and with which peak; 0: none has.
 	uint64_t since_ticks, since_ns, since_peak;
-	uint64_t unused[2];
+	uint32_t is_left; // by exec, to a program that has not come to count
+	uint32_t unused[3];
 	// What every allocation changes, on a line of its own.
 	uint64_t bytes, most_bytes;
 	uint64_t peak; // counts the times that there was more than ever before
 	uint64_t peak_ticks;
 	uint64_t unused_too[4];
 	char command[HEAP_COMMAND_SIZE]; // its words, each with its end
+	char program[HEAP_PATH_SIZE];    // its file
 	struct heap_module modules[HEAP_MOST_MODULES];
 	struct heap_frame frames[HEAP_MOST_FRAMES];
 	struct heap_node nodes[HEAP_MOST_NODES];

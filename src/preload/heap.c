@@ -21,14 +21,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define PUBLIC __attribute__((visibility("default")))
-
-// Where the function was called whose first lines this is in.
-#define CALLER                                                                                               \
-	{                                                                                                    \
-		(uint64_t) __builtin_return_address(0), (uint64_t)__builtin_frame_address(0) + 16,           \
-			*(uint64_t *)__builtin_frame_address(0)                                              \
-	}
+#define PUBLIC HEAP_PUBLIC
+#define CALLER HEAP_CALLER
 
 struct heap_next heap_next;
 
@@ -56,6 +50,23 @@ static bool in_first_memory(const void *block) {
 	       (const char *)block < first_memory + sizeof(first_memory);
 }
 
+// As musl has it, whose own asks malloc(): that would be ours, and the block be counted twice.
+static void *calloc_of_musl(size_t count, size_t size) {
+	size_t bytes;
+	if (__builtin_mul_overflow(count, size, &bytes)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	void *block = heap_next.malloc(bytes);
+	return block ? memset(block, 0, bytes) : NULL;
+}
+
+// pthread_atfork() is linked in by glibc's, and musl would not load a library that needs what is behind
+// it; to have it tells which of both is here.
+extern int __register_atfork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void),
+			     void *library) __attribute__((weak));
+extern void *__dso_handle;
+
 static void find_next(void) {
 	struct {
 		const char *name;
@@ -79,6 +90,9 @@ static void find_next(void) {
 	heap_enter(&visit);
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
 		*(void **)wanted[i].function = dlsym(RTLD_NEXT, wanted[i].name);
+	if (!__register_atfork)
+		heap_next.calloc = calloc_of_musl;
+	heap_exec_begin();
 	heap_self.visit = before;
 	heap_quiet_end(&quiet);
 }
@@ -112,6 +126,17 @@ static void in_child(void) {
 	heap_self.drawn = false;
 }
 
+static void hear_of_forks(void) {
+	int (*register_musl)(void (*)(void), void (*)(void), void (*)(void)) = NULL;
+	if (__register_atfork) {
+		__register_atfork(NULL, NULL, in_child, __dso_handle);
+		return;
+	}
+	*(void **)&register_musl = dlsym(RTLD_NEXT, "pthread_atfork");
+	if (register_musl)
+		register_musl(NULL, NULL, in_child);
+}
+
 __attribute__((constructor)) static void begin(void) {
 	if (__atomic_exchange_n(&begun, true, __ATOMIC_ACQ_REL))
 		return;
@@ -124,7 +149,7 @@ __attribute__((constructor)) static void begin(void) {
 		heap_enter(&visit);
 		has_key = pthread_key_create(&thread_key, thread_ends) == 0;
 		if (heap_wishes.children)
-			pthread_atfork(NULL, NULL, in_child);
+			hear_of_forks();
 		heap_leave();
 		*page = true;
 		on = page;
@@ -132,6 +157,7 @@ __attribute__((constructor)) static void begin(void) {
 	begin_marks(on && !heap_wishes.sample);
 	if (!on || heap_wishes.sample) // else every block is looked at
 		heap_doors_lead();
+	heap_self.countdown = -1; // what we have called may have allocated, with nobody to count
 	errno = error;
 }
 
@@ -202,6 +228,8 @@ static inline bool chosen(size_t size, const void *frame) {
 		heap_self.countdown = -1;
 		return true;
 	}
+	if (heap_self.countdown >= 0) // we are here for another reason
+		return false;
 	if (!heap_self.drawn) {
 		heap_self.drawn = true;
 		heap_self.countdown = heap_draw() - (int64_t)size - 1;
@@ -212,9 +240,10 @@ static inline bool chosen(size_t size, const void *frame) {
 	return true;
 }
 
-// Before a block is allocated: it is not looked at.
+// Before a block is allocated: it is not looked at. A size that is less than nothing, which no allocator
+// has, must not count upwards.
 static inline bool passes(size_t size) {
-	heap_self.countdown = (int64_t)((uint64_t)heap_self.countdown - size - 1);
+	heap_self.countdown -= (int64_t)(size & SIZE_MAX >> 2) + 1;
 	return __builtin_expect(heap_self.countdown >= 0, 1);
 }
 
@@ -331,7 +360,7 @@ PUBLIC void *reallocarray(void *old, size_t count, size_t size) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	if (!is_marked(old) && passes(bytes))
+	if (passes(bytes) && !is_marked(old))
 		return heap_next.realloc(old, bytes);
 	return reallocate(old, bytes, &caller, __builtin_frame_address(0));
 }
@@ -346,6 +375,7 @@ PUBLIC void *reallocarray(void *old, size_t count, size_t size) {
 		call;                                                                                        \
 		if (counted)                                                                                 \
 			heap_leave();                                                                        \
+		heap_self.aligned = (block);                                                                 \
 		if (counted && (block))                                                                      \
 			note_begin(block, size, &caller);                                                    \
 	} while (0)
@@ -389,6 +419,27 @@ PUBLIC void *pvalloc(size_t size) {
 	if (know_next() && heap_next.pvalloc)
 		COUNTED(block = heap_next.pvalloc(size), block, size);
 	return block;
+}
+
+const void *heap_allocator(void) {
+	const void *found;
+	know_next();
+	memcpy(&found, &heap_next.malloc, sizeof(found));
+	return found;
+}
+
+void heap_made(void *block, size_t size, const struct heap_place *caller, const void *frame) {
+	if (heap_self.aligned != block && !passes(size) && know_next() && chosen(size, frame))
+		note_begin(block, size, caller);
+}
+
+void heap_gone(void *block, const void *frame) {
+	if (!is_marked(block) || !recording(frame))
+		return;
+	struct heap_visit visit;
+	heap_enter(&visit);
+	heap_count_end(block);
+	heap_leave();
 }
 
 PUBLIC int dlclose(void *library);

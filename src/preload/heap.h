@@ -11,7 +11,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HEAP_COLD __attribute__((noinline, cold))
+#define HEAP_COLD   __attribute__((noinline, cold))
+#define HEAP_PUBLIC __attribute__((visibility("default")))
+#define HEAP_SLOW   __attribute__((noinline)) static
+
+// Where the function was called whose first lines this is in.
+#define HEAP_CALLER                                                                                          \
+	{                                                                                                    \
+		(uint64_t) __builtin_return_address(0), (uint64_t)__builtin_frame_address(0) + 16,           \
+			*(uint64_t *)__builtin_frame_address(0)                                              \
+	}
 
 // ---- visits ----
 
@@ -31,6 +40,7 @@ struct heap_self {
 	uint64_t random;
 	uint32_t id;             // the thread's; 0: not known yet
 	bool drawn;              // the countdown is one
+	const void *aligned;     // what memalign() and its like gave last
 	unsigned char ends_seen; // see thread_ends()
 };
 
@@ -164,6 +174,15 @@ void *heap_calloc_slowly(size_t count, size_t size);
 void *heap_realloc_slowly(void *old, size_t size);
 
 void heap_doors_lead(void); // straight to the allocator, which is known now
+// ---- other ways into the allocator ----
+
+void heap_exec_begin(void);       // before anybody calls exec
+const void *heap_allocator(void); // its malloc(); NULL: it is not known yet
+// A block that it gave, or is about to take back, by a function that asks none of ours but those for
+// aligned blocks: whether it did is in heap_self.aligned. `frame` is of the
+// function that was called.
+void heap_made(void *block, size_t size, const struct heap_place *caller, const void *frame);
+void heap_gone(void *block, const void *frame);
 
 // ---- counting ----
 

@@ -9,6 +9,7 @@
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -79,7 +80,7 @@ static bool make_room(struct index *index) {
 struct search {
 	uint64_t address;
 	struct heap_module *module;
-	bool found;
+	bool found, is_program;
 };
 
 static int look_at(struct dl_phdr_info *info, size_t size, void *context) {
@@ -102,6 +103,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *context) {
 	if (!inside)
 		return 0;
 	search->found = true;
+	search->is_program = (uint64_t)info->dlpi_phdr == getauxval(AT_PHDR);
 	*search->module = (struct heap_module){.bias = info->dlpi_addr,
 					       .begin = begin,
 					       .end = end,
@@ -138,10 +140,34 @@ static uint32_t add_module(struct heap_module *module) {
 	return index + 1;
 }
 
+// Who reads it may be elsewhere. musl names the program as it was called; both name a library so that
+// dlopen() was given "./...".
+static void make_absolute(char *path, bool is_program) {
+	char folder[HEAP_PATH_SIZE];
+	if (*path == '/' || (!is_program && !strchr(path, '/')))
+		return;
+	if (is_program) {
+		memset(path, 0, HEAP_PATH_SIZE);
+		if (readlink("/proc/thread-self/exe", path, HEAP_PATH_SIZE - 1) < 0)
+			*path = 0;
+	} else if (getcwd(folder, sizeof(folder)) && strlen(folder) + strlen(path) + 2 <= HEAP_PATH_SIZE) {
+		memmove(path + strlen(folder) + 1, path, strlen(path));
+		memcpy(path, folder, strlen(folder));
+		path[strlen(folder)] = '/';
+	}
+}
+
 // The dynamic linker has a lock for dl_iterate_phdr(). In a child it may be held for good, by a thread of the
-// parent's that loads a library while another one forks. What exceptions use takes none.
+// parent's that loads a library while another one forks. What exceptions use takes none; musl does not have
+// it.
+extern __typeof(_dl_find_object) _dl_find_object __attribute__((weak));
+
 static void ask_without_lock(struct search *search) {
 	struct dl_find_object object;
+	if (!_dl_find_object) {
+		dl_iterate_phdr(look_at, search);
+		return;
+	}
 	if (_dl_find_object((void *)search->address, &object)) // NOLINT: an address
 		return;
 	const ElfW(Ehdr) *file = object.dlfo_map_start;
@@ -160,14 +186,13 @@ static void ask_without_lock(struct search *search) {
 
 // Nobody may leave a lock of the dynamic linker's held.
 HEAP_COLD static uint32_t ask_linker(uint64_t address, struct heap_module *module) {
-	struct search search = {address, module, false};
+	struct search search = {.address = address, .module = module};
 	struct heap_quiet quiet;
 	uint32_t id = 0;
 	heap_quiet_begin(&quiet);
 	ask_without_lock(&search);
-	if (search.found && !module->path[0] &&
-	    readlink("/proc/self/exe", module->path, HEAP_PATH_SIZE - 1) < 0)
-		module->path[0] = 0;
+	if (search.found)
+		make_absolute(module->path, search.is_program);
 	if (search.found && heap_lock(&lock)) {
 		id = known_module(address);
 		id = id ? id : add_module(module);
@@ -319,6 +344,8 @@ static void begin(struct heap_area *area) {
 	area->node_count = area->point_count = 1;
 	area->parent = (uint32_t)getppid();
 	text_of("/proc/self/cmdline", area->command, sizeof(area->command));
+	if (readlink("/proc/self/exe", area->program, sizeof(area->program) - 1) < 0)
+		area->program[0] = 0;
 	__atomic_store_n(&area->owner, (uint32_t)getpid(), __ATOMIC_RELEASE);
 }
 

@@ -35,9 +35,11 @@ _Static_assert(offsetof(struct heap_next, malloc) == 0 && offsetof(struct heap_n
 	"	.cfi_endproc\n"                                                                                    \
 	"	.size " #name ", . - " #name "\n"
 
-// %rax, and one more, less of what the thread counts down.
+// What is four times in %rax, and one more, less of what the thread counts down. A size that is less than
+// nothing, which no allocator has, must not count upwards: without its two upper bits it does not.
 #define COUNT_DOWN                                                                                           \
 	"	mov heap_self@gottpoff(%rip), %rdx\n"                                                              \
+	"	shr $2, %rax\n"                                                                                    \
 	"	not %rax\n"                                                                                        \
 	"	add %rax, %fs:(%rdx)\n"
 
@@ -49,11 +51,11 @@ _Static_assert(offsetof(struct heap_next, malloc) == 0 && offsetof(struct heap_n
 	"	and $0x3fff, %eax\n"                                                                               \
 	"	cmpb $0, (%rdx, %rax)\n"
 
-// In 256 bytes that begin at a multiple of that: on one page.
-__asm__(".pushsection .text.heap_doors, \"ax\", @progbits\n.p2align 8\n"
+// In 512 bytes that begin at a multiple of that: on one page.
+__asm__(".pushsection .text.heap_doors, \"ax\", @progbits\n.p2align 9\n"
 	// clang-format off
 	BEGIN(malloc)
-	"	mov %rdi, %rax\n"
+	"	lea (, %rdi, 4), %rax\n"
 	COUNT_DOWN
 	ALLOCATOR_IF(IF_NOT_NEGATIVE, malloc, 0)
 	BEGIN(free)
@@ -62,14 +64,15 @@ __asm__(".pushsection .text.heap_doors, \"ax\", @progbits\n.p2align 8\n"
 	BEGIN(calloc)
 	"	mov %rdi, %rax\n"
 	"	imul %rsi, %rax\n"
+	"	shl $2, %rax\n"
 	COUNT_DOWN
 	ALLOCATOR_IF(IF_NOT_NEGATIVE, calloc, 16)
 	BEGIN(realloc)
-	LOOK_FOR_MARK
-	"	jne heap_realloc_slowly\n"
-	"	mov %rsi, %rax\n"
+	"	lea (, %rsi, 4), %rax\n"
 	COUNT_DOWN
-	ALLOCATOR_IF(IF_NOT_NEGATIVE, realloc, 24)
+	"	js heap_realloc_slowly\n"
+	LOOK_FOR_MARK
+	ALLOCATOR_IF(IF_ZERO, realloc, 24)
 	// clang-format on
 	".popsection\n");
 
@@ -83,11 +86,14 @@ static void lead(char *jump, uint64_t function) {
 		memcpy(jump + OPCODE, &short_distance, sizeof(short_distance));
 }
 
+extern char __libc_single_threaded __attribute__((weak)); // musl does not have it
+
 void heap_doors_lead(void) {
 	size_t size = (size_t)sysconf(_SC_PAGESIZE);
 	void *page = (void *)((uintptr_t)heap_jump_malloc & ~(size - 1)); // NOLINT: an address
 	int error = errno;
-	if (__libc_single_threaded && mprotect(page, size, PROT_READ | PROT_WRITE | PROT_EXEC) == 0) {
+	bool alone = &__libc_single_threaded && __libc_single_threaded;
+	if (alone && mprotect(page, size, PROT_READ | PROT_WRITE | PROT_EXEC) == 0) {
 		lead(heap_jump_malloc, (uint64_t)heap_next.malloc);
 		lead(heap_jump_free, (uint64_t)heap_next.free);
 		lead(heap_jump_calloc, (uint64_t)heap_next.calloc);

@@ -72,7 +72,8 @@ void heap_thread_recover(struct heap_thread *thread) {
 
 // ---- the stack's bounds ----
 
-// One line of /proc/self/maps: is `address` in it?
+// One line of /proc/thread-self/maps (/proc/self has none when the first thread has ended): is `address` in
+// it?
 static bool in_line(const char *line, uint64_t address, uint64_t *begin, uint64_t *end) {
 	uint64_t numbers[2] = {0};
 	for (int i = 0; i < 2; i++, line++)
@@ -92,7 +93,7 @@ static bool find_mapping(uint64_t address, uint64_t *begin, uint64_t *end) {
 	ssize_t got;
 	struct heap_quiet quiet;
 	heap_quiet_begin(&quiet); // else the file might stay open
-	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	int fd = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
 	while (!found && fd >= 0 && (got = read(fd, piece, sizeof(piece))) > 0)
 		for (ssize_t i = 0; i < got && !found; i++) {
 			if (piece[i] != '\n') {

@@ -60,6 +60,8 @@ static void read_member(struct dhat_file *file, const struct json_piece *key, st
 		head->version = json_read_uint(reader);
 	} else if (json_is(key, "pid")) {
 		head->pid = json_read_uint(reader);
+	} else if (json_is(key, "estimatedFromSamplesEvery")) {
+		head->sample = json_read_uint(reader);
 	} else if (json_is(key, "te")) {
 		read_number(reader, &head->end, &head->has_end);
 	} else if (json_is(key, "tg")) {

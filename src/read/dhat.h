@@ -9,6 +9,7 @@
 struct dhat_head {
 	struct buffer mode, verb, command, units[HEAP_UNIT_COUNT]; // texts, each ends with a NUL
 	uint64_t version, pid;
+	uint64_t sample;      // bytes between samples that all is estimated from, on average; 0: all is exact
 	uint64_t end, peak;   // in its unit of time
 	bool lives, accesses; // they were watched
 	bool has_end, has_peak;

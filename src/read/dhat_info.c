@@ -40,6 +40,8 @@ static void write_json(const struct dhat_file *file, const struct dhat_sums *sum
 		json_uint(&json, "end", head->end);
 	if (head->has_peak)
 		json_uint(&json, "peak_time", head->peak);
+	if (head->sample)
+		json_uint(&json, "estimated_from_samples_every", head->sample);
 	json_uint(&json, "places", sums->places);
 	json_object(&json, "metrics");
 	for (size_t i = 0; i < HEAP_METRIC_COUNT; i++)
@@ -68,6 +70,9 @@ static void write_text(const struct dhat_file *file, const struct dhat_sums *sum
 	if (head->has_end)
 		buffer_printf(out, "time       %" PRIu64 " %s\n", head->end, unit(head, HEAP_TIME));
 	buffer_printf(out, "places     %" PRIu64 "\n", sums->places);
+	if (head->sample)
+		buffer_printf(out, "estimated  from samples, one in %" PRIu64 " %s on average\n",
+			      head->sample, unit(head, HEAP_BYTES));
 	write_amount(file, sums, "allocated", HEAP_ALLOCATED, out);
 	write_amount(file, sums, "peak", HEAP_PEAK, out);
 	if (head->has_peak)

@@ -70,6 +70,8 @@ static const struct {
 	{"free_size_aligned", HEAP_CALL_FREE},
 };
 
+static const char *const sanitizers[] = {"__asan_init", "__msan_init", "__tsan_init", "__hwasan_init"};
+
 static const char *const prefixes[] = {"_rjem_", "je_", "mi_"};
 
 // ---- the symbols of a file ----
@@ -81,7 +83,7 @@ struct found {
 
 struct symbols { // of one file
 	ARRAY(struct found) plain, prefixed;
-	bool has_malloc, is_go, is_other_machine;
+	bool has_malloc, is_go, is_sanitized, is_other_machine;
 };
 
 static enum heap_function function_named(const char *name) {
@@ -136,6 +138,8 @@ static void take_symbol(struct symbols *symbols, Elf *elf, const GElf_Sym *symbo
 	if (!name || !is_code)
 		return;
 	symbols->is_go |= strcmp(name, "runtime.mallocgc") == 0;
+	for (size_t i = 0; i < ARRAY_SIZE(sanitizers); i++)
+		symbols->is_sanitized |= strcmp(name, sanitizers[i]) == 0;
 	found.function = exported ? function_named(name) : HEAP_CALL_NONE;
 	bool plain = found.function != HEAP_CALL_NONE;
 	if (!plain)
@@ -436,6 +440,23 @@ int allocator_find(struct allocator *allocator, pid_t process, char *why) {
 	if (result < 0)
 		allocator_free(allocator);
 	return MIN(result, 0);
+}
+
+const char *allocator_within(const char *program) {
+	struct symbols symbols = {0};
+	const char *what = NULL;
+	if (read_symbols(&symbols, program, true) == 0) {
+		if (symbols.is_go)
+			what = "Go's";
+		else if (symbols.is_sanitized)
+			what = "a sanitizer's";
+		else if (symbols.has_malloc)
+			what = "a malloc() of its own";
+		else if (symbols.prefixed.count)
+			what = "jemalloc or mimalloc under names of its own";
+	}
+	free_symbols(&symbols);
+	return what;
 }
 
 void allocator_free(struct allocator *allocator) {

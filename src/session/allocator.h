@@ -12,4 +12,7 @@ struct allocator {
 
 // 0 or -errno, and why.
 int allocator_find(struct allocator *allocator, pid_t process, char *why);
+
+// What a program brings along, so that no library can stand before it; NULL: nothing that is known.
+const char *allocator_within(const char *program);
 void allocator_free(struct allocator *allocator);

@@ -2,6 +2,7 @@
 #include "session/heap.h"
 
 #include "base/log.h"
+#include "session/allocator.h"
 #include "session/heap_children.h"
 #include "session/heap_profile.h"
 
@@ -112,6 +113,19 @@ static char *command_text(char **command) {
 	return (char *)words.data;
 }
 
+// Another one than that which we stand before. The kernel can watch most of them.
+static void warn_of_own_allocator(const struct heap_area *area, bool is_empty) {
+	CLEANUP_FREE char *program = memory_format("%.*s", HEAP_PATH_SIZE, area->program);
+	const char *within = allocator_within(program);
+	if (within)
+		log_warning("the heap profile %s: the program brings an allocator along (%s)%s",
+			    is_empty ? "is empty" : "is not whole", within,
+			    strcmp(within, "Go's") == 0 ? "; runtime/pprof tells of that"
+							: "; 'tracelet heap -p PID' can watch it");
+	else if (is_empty)
+		log_warning("the heap profile is empty: the program may have an allocator of its own");
+}
+
 static bool is_first(const struct heap_head *head, uint32_t index) {
 	return head->first ? head->owners[index].pid == head->first : index == 0;
 }
@@ -125,15 +139,25 @@ static void collect_area(struct heap_area *area, const struct heap_head *head, u
 		free(made->command);
 		made->profile.command = made->command = command_text(command);
 	}
-	if (result.first && !made->profile.points.count && !head->sample)
-		log_warning("the heap profile is empty: the program may have an allocator of its own");
+	if (result.first)
+		warn_of_own_allocator(area, !made->profile.points.count && !head->sample);
 	warn_of_losses(area);
 	array_push(&results->items, result);
 }
 
+static void say_not_counted(const char *program, bool is_left) {
+	if (is_left)
+		log_warning("no heap profile: %s went on as another program, which did not load our library "
+			    "(static, set-user-id, or without our environment?)",
+			    program);
+	else
+		log_warning("no heap profile: %s did not load our library (a static or set-user-id program?)",
+			    program);
+}
+
 void heap_collect(int heap, char **command, const struct heap_time *end, struct heap_results *results) {
 	struct heap_head head;
-	bool first = false;
+	bool first = false, is_left = false;
 	if (!read_head(heap, &head)) {
 		log_warning("no heap profile: the test has destroyed what was counted");
 		return;
@@ -141,15 +165,16 @@ void heap_collect(int heap, char **command, const struct heap_time *end, struct 
 	results->modules = memory_alloc(sizeof(*results->modules));
 	for (uint32_t i = 0; i < MIN(head.count, head.most); i++) {
 		struct heap_area *area = map_area(heap, i, PROT_READ);
-		if (area && area->owner) {
+		if (area && area->owner && area->is_left) {
+			is_left |= is_first(&head, i);
+		} else if (area && area->owner) {
 			collect_area(area, &head, i, command, end, results);
 			first |= is_first(&head, i);
 		}
 		unmap_area(area);
 	}
 	if (!first)
-		log_warning("no heap profile: %s did not load our library (a static or set-user-id program?)",
-			    command[0]);
+		say_not_counted(command[0], is_left);
 	if (head.refused && head.children)
 		log_warning("no heap profiles of %" PRIu32 " children: only %" PRIu32
 			    " processes are counted in one run",
@@ -218,7 +243,22 @@ void heap_warn_of_children(const struct heap_results *results, const struct heap
 
 // ---- while it runs ----
 
-// What the process was started with names the file.
+// What the process was started with names the file. It may be anybody's process: what it names must be
+// a file of a process, and one whose size nobody can change while we look.
+static int open_named(const char *path) {
+	enum { NEEDED = F_SEAL_SHRINK | F_SEAL_GROW };
+	if (strncmp(path, "/proc/", 6) != 0 || strstr(path, ".."))
+		return -ENOENT;
+	int heap = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (heap < 0)
+		return -errno;
+	int seals = fcntl(heap, F_GET_SEALS);
+	if (seals >= 0 && (seals & NEEDED) == NEEDED)
+		return heap;
+	close(heap);
+	return -ENOENT;
+}
+
 static int open_of_process(pid_t process) {
 	static const char variable[] = HEAP_VARIABLE "=";
 	CLEANUP_FREE char *path = memory_format("/proc/%d/environ", (int)process);
@@ -230,12 +270,19 @@ static int open_of_process(pid_t process) {
 		return -errno;
 	while (heap == -ENOENT && getdelim(&line, &room, 0, environment) > 0)
 		if (strncmp(line, variable, sizeof(variable) - 1) == 0) {
-			heap = open(line + sizeof(variable) - 1, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-			heap = heap < 0 ? -errno : heap;
+			heap = open_named(line + sizeof(variable) - 1);
 			break;
 		}
 	fclose(environment);
 	return heap;
+}
+
+// Whether it is still the program that is counted there.
+static bool is_counting(int heap, uint32_t index) {
+	struct heap_area *area = map_area(heap, index, PROT_READ);
+	bool counting = area && !area->is_left;
+	unmap_area(area);
+	return counting;
 }
 
 int heap_find(pid_t process, int *heap, uint32_t *area) {
@@ -245,7 +292,7 @@ int heap_find(pid_t process, int *heap, uint32_t *area) {
 		return *heap;
 	if (read_head(*heap, &head))
 		for (uint32_t i = MIN(head.count, head.most); i-- > 0;) // the newest with this number
-			if (head.owners[i].pid == (uint32_t)process) {
+			if (head.owners[i].pid == (uint32_t)process && is_counting(*heap, i)) {
 				*area = i;
 				return 0;
 			}
@@ -261,7 +308,8 @@ int heap_snapshot(int heap, uint32_t index, enum heap_window window, const char 
 	    !(area = map_area(heap, index, PROT_READ | PROT_WRITE)))
 		return -ENODATA;
 	struct heap_time now = heap_time_now();
-	struct heap_modules modules = {0};
+	struct heap_modules modules;
+	heap_modules_begin(&modules, (pid_t)area->owner);
 	struct heap_made *made = heap_make(area, window, &now, &modules);
 	made->profile.sample = head.sample;
 	int error = dhat_save(path, &made->profile, OUTPUT_REPLACE);

@@ -39,7 +39,7 @@ static void take_signals(void) {
 static bool watch(struct heap_probes *window, struct heap_tally *tally, int process, uint64_t nanoseconds) {
 	uint64_t end = nanoseconds ? clock_monotonic_now() + nanoseconds : UINT64_MAX;
 	bool ended = false;
-	while (!ended && !told_to_end) {
+	while (!ended && !told_to_end && !tally->is_other) {
 		uint64_t now = clock_monotonic_now();
 		if (now >= end)
 			break;
@@ -47,7 +47,8 @@ static bool watch(struct heap_probes *window, struct heap_tally *tally, int proc
 		ended = poll(&waiting, 1, (int)MIN((end - now) / 1000000 + 1, DRAIN_MS)) > 0;
 		heap_probes_drain(window, heap_tally_take, tally);
 	}
-	tally->until = clock_monotonic_now(); // to take the programs away takes its time
+	if (!tally->is_other)
+		tally->until = clock_monotonic_now(); // to take the programs away takes its time
 	heap_probes_end(window);
 	heap_probes_drain(window, heap_tally_take, tally);
 	return ended;
@@ -79,23 +80,25 @@ static void say_result(const struct heap_tally *tally, bool ended) {
 			"tracelet: %d: %" PRIu64 " bytes in %" PRIu64 " blocks, of which %" PRIu64
 			" bytes are left%s\n",
 			(int)tally->process, bytes, blocks, tally->area->bytes,
-			ended ? "; the process has ended" : "");
+			tally->is_other ? "; the process has become another program"
+			: ended         ? "; the process has ended"
+					: "");
 }
 
-static int write_profile(const struct heap_tally *tally, const char *path, const struct heap_time *end) {
-	struct heap_modules modules = {0};
-	struct heap_made *made = heap_make(tally->area, HEAP_WHOLE, end, &modules);
+static int write_profile(const struct heap_tally *tally, const char *path, const struct heap_time *end,
+			 struct heap_modules *modules) {
+	struct heap_made *made = heap_make(tally->area, HEAP_WHOLE, end, modules);
 	int error = dhat_save(path, &made->profile, OUTPUT_REPLACE);
 	if (error)
 		log_error("%s: cannot be written: %s", path, strerror(-error));
 	heap_made_free(made);
-	heap_modules_free(&modules);
 	return error;
 }
 
 static int record(const struct heap_window_options *options, const struct allocator *allocator, int process) {
 	struct heap_probes *window = NULL;
 	struct heap_tally tally;
+	struct heap_modules modules;
 	char why[HEAP_WHY_SIZE];
 	int error = heap_probes_open(&window, options->process, RING_SIZE, why);
 	if (!error &&
@@ -105,6 +108,7 @@ static int record(const struct heap_window_options *options, const struct alloca
 		log_error("%d: %s", (int)options->process, why);
 		return error;
 	}
+	heap_modules_begin(&modules, options->process);
 	error = heap_tally_init(&tally, options->process);
 	if (!error) {
 		if (log_get_level() >= LOG_NORMAL)
@@ -113,11 +117,12 @@ static int record(const struct heap_window_options *options, const struct alloca
 		bool ended = watch(window, &tally, process, options->nanoseconds);
 		struct heap_time end = {.ticks = tally.until, .ns = tally.until};
 		say_losses(window, &tally);
-		error = write_profile(&tally, options->output, &end);
+		error = write_profile(&tally, options->output, &end, &modules);
 		if (!error)
 			say_result(&tally, ended);
 	}
 	heap_tally_free(&tally);
+	heap_modules_free(&modules);
 	heap_probes_close(window);
 	return error;
 }

@@ -51,9 +51,9 @@ static void take_step(struct heap_suppression *suppression, const char *text) {
 	};
 }
 
-static void take_line(struct heap_suppressions *suppressions, const char *line) {
+static void take_pattern(struct heap_suppressions *suppressions, const char *line, unsigned number) {
 	static const char separator[] = " < ";
-	struct heap_suppression suppression = {.innermost = *line == '^'};
+	struct heap_suppression suppression = {.innermost = *line == '^', .line = number};
 	CLEANUP_FREE char *copy = memory_string(line + suppression.innermost);
 	for (char *step = copy, *next; step; step = next) {
 		next = suppression.innermost ? strstr(step, separator) : NULL;
@@ -64,6 +64,42 @@ static void take_line(struct heap_suppressions *suppressions, const char *line) 
 		take_step(&suppression, step);
 	}
 	array_push(&suppressions->items, suppression);
+}
+
+// AddressSanitizer's: in a function's name, or in a module's.
+static void take_text(struct heap_suppressions *suppressions, const char *text, unsigned number) {
+	CLEANUP_FREE char *function = memory_format("*%s*", text);
+	CLEANUP_FREE char *module = memory_format("*%s*!*", text);
+	take_pattern(suppressions, function, number);
+	take_pattern(suppressions, module, number);
+}
+
+// What is wrong with a line; NULL: nothing.
+static const char *fault_of(const char *line) {
+	static const char *const of_valgrind[] = {"{", "}", "fun:", "obj:", "Memcheck:", "match-leak-kinds:"};
+	for (size_t i = 0; i < ARRAY_SIZE(of_valgrind); i++)
+		if (strncmp(line, of_valgrind[i], strlen(of_valgrind[i])) == 0)
+			return "this is valgrind's format; here a line is a pattern for a function, or "
+			       "MODULE!FUNCTION";
+	line += *line == '^';
+	if (*line == '!' || !*line || line[strlen(line) - 1] == '!' || strstr(line, " <  < "))
+		return "a pattern is empty";
+	return NULL;
+}
+
+static int take_line(struct heap_suppressions *suppressions, const char *line, const char *path,
+		     unsigned number) {
+	static const char sanitizers[] = "leak:";
+	const char *fault = fault_of(line);
+	if (fault) {
+		log_error("%s: line %u: %s", path, number, fault);
+		return -EINVAL;
+	}
+	if (strncmp(line, sanitizers, sizeof(sanitizers) - 1) == 0)
+		take_text(suppressions, line + sizeof(sanitizers) - 1, number);
+	else
+		take_pattern(suppressions, line, number);
+	return 0;
 }
 
 static char *trimmed(char *line) {
@@ -77,6 +113,8 @@ static char *trimmed(char *line) {
 static int load_file(struct heap_suppressions *suppressions, const char *path) {
 	CLEANUP_FREE char *line = NULL;
 	size_t room = 0;
+	unsigned number = 0;
+	int bad = 0;
 	FILE *file = fopen(path, "re");
 	if (!file) {
 		int error = errno;
@@ -84,23 +122,24 @@ static int load_file(struct heap_suppressions *suppressions, const char *path) {
 		return -error;
 	}
 	errno = 0;
-	while (getline(&line, &room, file) >= 0) {
+	while (!bad && getline(&line, &room, file) >= 0) {
 		const char *pattern = trimmed(line);
+		number++;
 		if (*pattern)
-			take_line(suppressions, pattern);
+			bad = take_line(suppressions, pattern, path, number);
 		errno = 0;
 	}
 	int error = ferror(file) ? -errno : 0;
 	fclose(file);
 	if (error)
 		log_error("%s: cannot be read: %s", path, strerror(-error));
-	return error;
+	return error ? error : bad;
 }
 
 int heap_suppressions_load(struct heap_suppressions *suppressions, const char *path) {
 	*suppressions = (struct heap_suppressions){0};
 	for (size_t i = 0; i < ARRAY_SIZE(our_own); i++)
-		take_line(suppressions, our_own[i]);
+		take_pattern(suppressions, our_own[i], 0);
 	return path ? load_file(suppressions, path) : 0;
 }
 
@@ -142,12 +181,24 @@ static bool hides(const struct heap_suppression *suppression, const struct heap_
 	return false;
 }
 
-static bool hidden(const struct heap_suppressions *suppressions, const struct heap_made *made,
+static bool hidden(struct heap_suppressions *suppressions, const struct heap_made *made,
 		   const struct dhat_point *point) {
 	for (size_t i = 0; i < suppressions->items.count; i++)
 		if (hides(&suppressions->items.items[i], made, point))
-			return true;
+			return suppressions->items.items[i].used = true;
 	return false;
+}
+
+void heap_suppressions_tell_unused(const struct heap_suppressions *suppressions, const char *path) {
+	for (size_t i = 0; i < suppressions->items.count; i++) {
+		const struct heap_suppression *one = &suppressions->items.items[i];
+		bool used = one->used;
+		for (size_t k = 0; k < suppressions->items.count; k++) // one line may be two
+			used |= suppressions->items.items[k].line == one->line &&
+				suppressions->items.items[k].used;
+		if (one->line && !used && (i == 0 || suppressions->items.items[i - 1].line != one->line))
+			log_verbose("%s: line %u hides no leak", path, one->line);
+	}
 }
 
 // ---- leaks ----
@@ -178,7 +229,7 @@ static int by_bytes(const void *left, const void *right) {
 }
 
 void heap_leaks_add(struct heap_leaks *leaks, const struct heap_made *made,
-		    const struct heap_suppressions *suppressions, const char *whose) {
+		    struct heap_suppressions *suppressions, const char *whose) {
 	enum { SHOWN = 10, SHOWN_FRAMES = 12 };
 	ARRAY(const struct dhat_point *) found = {0};
 	for (size_t i = 0; i < made->profile.points.count; i++) {

@@ -6,9 +6,12 @@
 #include "symbol/elf.h"
 #include "symbol/inlined.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { MOST_INLINED = 32 };
 
@@ -48,11 +51,29 @@ static void add_label(struct making *making, const char *text, const char *funct
 	array_push(&making->label_ids, (uint32_t)*label - 1);
 }
 
+static bool is_same(pid_t process, const char *what) {
+	CLEANUP_FREE char *path = memory_format("/proc/%d/%s", (int)process, what);
+	CLEANUP_FREE char *of_us = memory_format("/proc/self/%s", what);
+	struct stat theirs, ours;
+	return stat(path, &theirs) == 0 && stat(of_us, &ours) == 0 && theirs.st_dev == ours.st_dev &&
+	       theirs.st_ino == ours.st_ino;
+}
+
+void heap_modules_begin(struct heap_modules *modules, pid_t process) {
+	*modules = (struct heap_modules){0};
+	if (is_same(process, "ns/mnt") && is_same(process, "root"))
+		return;
+	CLEANUP_FREE char *path = memory_format("/proc/%d/root", (int)process);
+	modules->root = MAX(open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), 0);
+}
+
 static struct elf_object *module_at(struct heap_modules *modules, const char *path) {
 	for (size_t i = 0; i < modules->paths.count; i++)
 		if (strcmp(modules->paths.items[i], path) == 0)
 			return modules->items.items[i];
-	struct elf_object *object = elf_open(path, "");
+	CLEANUP_FREE char *there = modules->root ? memory_format("/proc/self/fd/%d%s", modules->root, path)
+						 : memory_string(path);
+	struct elf_object *object = elf_open(there, "");
 	if (object)
 		object->inlined = inlined_table_new(object);
 	array_push(&modules->items, object);
@@ -77,6 +98,8 @@ void heap_modules_free(struct heap_modules *modules) {
 	}
 	array_free(&modules->items);
 	array_free(&modules->paths);
+	if (modules->root)
+		close(modules->root);
 }
 
 static void name_function(struct making *making, uint64_t address, const char *name, const char *where,

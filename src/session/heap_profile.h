@@ -22,7 +22,10 @@ struct heap_made {
 struct heap_modules {
 	ARRAY(struct elf_object *) items;
 	ARRAY(char *) paths;
+	int root; // where paths begin; 0: as they do for us
 };
+// As they are for a process that may be in a container; also when it has ended.
+void heap_modules_begin(struct heap_modules *modules, pid_t process);
 void heap_modules_free(struct heap_modules *modules);
 
 // HEAP_WINDOW_END writes to the area; the others only read.

@@ -186,9 +186,12 @@ void heap_tally_take(void *context, const void *record, size_t size) {
 		memcpy(&block, record, sizeof(block));
 		if (!is_late(tally, block.time))
 			take_block(tally, &block);
-	} else if (kind == HEAP_RECORD_FREE && size >= sizeof(ended)) {
+	} else if ((kind == HEAP_RECORD_FREE || kind == HEAP_RECORD_EXEC) && size >= sizeof(ended)) {
 		memcpy(&ended, record, sizeof(ended));
-		if (!is_late(tally, ended.time))
+		if (kind == HEAP_RECORD_EXEC && !is_late(tally, ended.time)) {
+			tally->until = ended.time;
+			tally->is_other = true;
+		} else if (!is_late(tally, ended.time))
 			tally->before += end_block(tally, ended.address, ended.time) < 0;
 	}
 }

@@ -28,6 +28,7 @@ struct heap_tally {
 	uint64_t cut;        // stacks that do not reach the outermost function
 	uint64_t before;     // frees of blocks that were there before
 	bool modules_stale;
+	bool is_other; // it has become another program: `until` is when
 };
 
 int heap_tally_init(struct heap_tally *tally, pid_t process); // 0 or -errno

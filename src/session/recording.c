@@ -7,6 +7,7 @@
 #include "session/artifact.h"
 #include "session/convert.h"
 #include "session/heap.h"
+#include "session/heap_words.h"
 #include "session/record.h"
 #include "session/stem.h"
 #include "symbol/kernel.h"
@@ -456,6 +457,7 @@ static void collect_heap(struct recording *recording, const struct test_end *end
 		heap_leaks_add(&recording->leaks, made, &suppressions,
 			       settings->heap_children ? made->profile.command : NULL);
 	}
+	heap_suppressions_tell_unused(&suppressions, settings->heap_suppressions);
 	heap_suppressions_free(&suppressions);
 	recording->leaked = recording->leaks.blocks;
 }
@@ -508,6 +510,11 @@ static void save_heap(struct recording *recording, const struct test_end *end, s
 		const struct heap_file *file = &recording->heap_files.items.items[i];
 		add_file(summary, file->child ? SUMMARY_HEAP_OF_CHILD : "heap", file->path);
 	}
+	for (size_t i = 0; i < recording->heap_results.items.count; i++)
+		if (recording->heap_results.items.items[i].first)
+			heap_words(recording->heap_results.items.items[i].made, "          ",
+				   &recording->heap_words);
+	summary->heap_words = recording->heap_words.size ? &recording->heap_words : NULL;
 	save_leaks(recording, summary);
 	if (settings->heap_children && recording->trace)
 		heap_warn_of_children(&recording->heap_results, &recording->execs, recording->pid);
@@ -717,6 +724,7 @@ void recording_close(struct recording *recording) {
 	heap_files_free(&recording->heap_files);
 	heap_execs_free(&recording->execs);
 	heap_leaks_free(&recording->leaks);
+	buffer_free(&recording->heap_words);
 	free(recording->leaks_file);
 	pictures_free(&recording->pictures);
 }

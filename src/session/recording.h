@@ -48,6 +48,7 @@ struct recording {
 	struct heap_watch *heap_watch;    // how it grows while the test runs; or NULL
 	struct heap_results heap_results; // at its end
 	struct heap_files heap_files;     // made of that
+	struct buffer heap_words;         // and what it says
 	struct heap_execs execs;          // who was started, for those who were not counted
 	struct heap_leaks leaks;          // what is live at the end
 	char *leaks_file;                 // that tells of them

@@ -180,6 +180,7 @@ static void print_files(const struct summary *summary, const char *faint, const 
 			struct buffer *out) {
 	size_t children = 0;
 	char size[16];
+	const char *heap = NULL;
 	for (size_t i = 0; i < summary->files.count; i++) {
 		const struct summary_file *file = &summary->files.items[i];
 		if (strcmp(file->kind, SUMMARY_HEAP_OF_CHILD) == 0)
@@ -187,7 +188,13 @@ static void print_files(const struct summary *summary, const char *faint, const 
 		else
 			buffer_printf(out, "  %s%-7s%s %s (%s)\n", faint, file->kind, plain, file->path,
 				      file_size_words(file->size, size));
+		if (strcmp(file->kind, "heap") == 0 && summary->heap_words) {
+			buffer_append(out, summary->heap_words->data, summary->heap_words->size);
+			heap = file->path;
+		}
 	}
+	if (heap)
+		buffer_printf(out, "          more: tracelet top --metric peak %s\n", heap);
 	if (children)
 		buffer_printf(out, "  %sheap%s    and those of %zu children, beside it\n", faint, plain,
 			      children);

@@ -29,6 +29,7 @@ struct summary {
 	const char *spool;   // path, when it was kept
 	char sha256[65];
 	uint64_t trace_size, spool_size;
+	const struct buffer *heap_words;     // below the heap's file; or NULL
 	ARRAY(struct summary_file) files;    // stacks, core, flame graphs, heap; the caller's to free
 	const struct crash_reports *crashes; // or NULL
 	const struct case_traces *cases;     // that the test has told of; or NULL

@@ -35,7 +35,7 @@ shows(text, /Total: +34,076 bytes .* in 1,004 blocks/, "totals");
 shows(text, /At t-gmax: +24,040 bytes/, "what there was at the peak");
 shows(text, /At t-end: +12 bytes .* in 1 blocks/, "and at the end");
 shows(text, /avg lifetime [\d.,]+ µs/, "how long blocks live");
-shows(text, /0x[0-9A-F]+: plain \(heap\.c:\d+\)/, "functions and lines");
+shows(text, /0x[0-9A-F]+: plain \(heap_ways\.h:\d+\)/, "functions and lines");
 
 await browser.close();
 rmSync(work, { recursive: true });

@@ -11,7 +11,10 @@ check_match "the manifest does" '"kind":"heap","path":"tracelet-out/heap_[^"]*\.
 check_equal "every block is counted" "1000 10000" "$(sums plain)"
 check_equal "as most, and at the peak of all" "10000 1000 10000 1000" "$(sums plain mb mbk gb gbk)"
 check_equal "and gone at the end" "0 0" "$(sums plain eb ebk)"
-check_match "frames have lines" '0x[0-9A-F]+: give \(heap\.c:[0-9]+\)' profile.json
+check_match "the summary says how much" '^ +1[0-9.]+ kB in 1[0-9]+ blocks; at most 1[0-9.]+ kB at once, [0-9]+ bytes at the end' "$stderr"
+check_match "by whom" '^ +[0-9.]+ % +10\.0 kB  give \(heap_ways\.h:[0-9]+\)$' "$stderr"
+check_match "and what to do next" '^ +more: tracelet top --metric peak tracelet-out/heap_.*\.dhat\.json$' "$stderr"
+check_match "frames have lines" '0x[0-9A-F]+: give \(heap_ways\.h:[0-9]+\)' profile.json
 check_equal "a stack is whole" "1000 10000" "$(sums _start)"
 
 profile "$heap" resized
@@ -23,6 +26,13 @@ check_equal "all ways to allocate" "8 723 0" "$(sums all_ways tbk tb eb)"
 
 profile "$heap" empty
 check_equal "a block without a byte is one" "1 0" "$(sums empty)"
+
+profile "$heap" to-nothing
+check_equal "a block that becomes nothing is gone" "1 77 0" "$(sums to_nothing tbk tb eb)"
+profile "$heap" too-large
+check_equal "after sizes that there are not, counting goes on" "33 3250 0" "$(sums too_large tbk tb eb)"
+profile "$heap" to-the-brim
+check_equal "blocks are the allocator's own, to their usable end" "0 598 0" "$status $(sums to_the_brim tbk eb)"
 
 profile "$heap" peaks
 check_equal "peaks of a point: its own, and what it had at that of all" "1200 400" "$(sums give mb gb)"
@@ -50,6 +60,9 @@ check_equal "what is not so deep is whole" "50 2500" "$(sums deep)"
 
 profile "$heap" destructors
 check_equal "in destructors of threads" "80 8880" "$(sums at_thread_end)"
+
+profile "$heap" outlived
+check_equal "by threads that outlive the first one" "0 10 410" "$status $(sums give)"
 
 HEAP_BEFORE_MAIN=yes profile "$heap"
 check_equal "before main" "1 222" "$(sums before_main)"
@@ -110,7 +123,7 @@ for stack in sorted(set(ours) | set(theirs)):
         print(" < ".join(stack), "ours", ours.get(stack), "theirs", theirs.get(stack))
 END
 if command -v valgrind >/dev/null && [ -z "${ASAN_OPTIONS-}" ]; then
-	for way in plain resized all-ways forks peaks; do
+	for way in plain resized all-ways forks peaks to-nothing; do
 		run valgrind --tool=dhat --num-callers=40 --dhat-out-file=valgrind.%p.json "$heap" $way
 		theirs=$(sed -n 's/.*Total: *\([0-9,]*\) bytes in \([0-9,]*\) blocks.*/\1 \2/p' "$stderr" | tail -n 1)
 		file=valgrind.$(sed -n 's/^==\([0-9]*\)==.*/\1/p' "$stderr" | head -n 1).json

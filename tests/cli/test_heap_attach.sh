@@ -85,7 +85,7 @@ check_equal "all ways to allocate" "8 723 0" "$(sums all_ways blocks allocated l
 check_equal "blocks from before are passed over" "0 0" "$(sums release blocks allocated)"
 check_equal "threads" "20000 960000 0" "$(sums in_thread blocks allocated leaked)"
 check_equal "stacks are whole" "1018" "$(sums _start blocks | awk '{ print $1 - 1 - 4 }')"
-check_match "frames have lines" '0x[0-9A-F]+: give \(heap_server\.c:[0-9]+\)' profile.json
+check_match "frames have lines" '0x[0-9A-F]+: give \(heap_ways\.h:[0-9]+\)' profile.json
 check "there are no two places with the same stack" python3 -c '
 import json
 stacks = [tuple(place["fs"]) for place in json.load(open("profile.json"))["pps"]]
@@ -120,7 +120,54 @@ check_run "--reset is for those that count" 2 "$TRACELET" heap --reset -p "$pid"
 check_run "to a terminal" 2 script -qec "$TRACELET heap -p $pid" /dev/null
 check_run "to where nothing can be written" 2 "$TRACELET" heap -p "$pid" -d 0.01 -o no/such/folder.json
 
+# ---- others with it ----
+
+attach -p "$pid"
+"$TRACELET" heap -p "$pid" -o second.json 2>second 7>&- 8<&- &
+other=$!
+until grep -q watching second || ! kill -0 "$other" 2>/dev/null; do sleep 0.02; done
+ask leaks forks
+kill -INT "$other"
+wait "$other"
+detach
+check_equal "who forks is counted, not who is forked" "7 700 0" "$(sums leaks blocks allocated) $(sums plain blocks)"
+mv second.json profile.json
+check_equal "two may look at once" "7 700 0" "$(sums leaks blocks allocated) $(sums plain blocks)"
+check_equal "nothing of us stays in the kernel" "" "$(grep tracelet /sys/kernel/tracing/uprobe_events 2>/dev/null)"
+
+dismiss
+
+if unshare -m true 2>/dev/null; then
+	mkdir apart
+	begin unshare -m sh -c 'mount -t tmpfs none apart && cp "$0" apart/in_container && exec apart/in_container' "$server"
+	ask hello
+	attach -n in_container
+	ask leaks
+	detach
+	dismiss
+	check_equal "in a container, whose files are elsewhere" "7 700" "$(sums leaks blocks allocated)"
+else
+	skip "in a container, whose files are elsewhere" "none can be made"
+fi
+
+serve "$server"
+attach -p "$pid"
+ask leaks become plain
+wait "$recorder"
+check_equal "who becomes another program ends the window" 0 $?
+check_match "as is told" 'the process has become another program' messages
+check_equal "there is what was before" "7 700 0" "$(sums leaks blocks allocated) $(sums plain blocks)"
+attach -p "$pid"
+ask leaks
+echo killed >&7
+wait "$recorder"
+check_equal "who is killed ends it, too" 0 $?
+dismiss
+check_equal "with what there was" "137 7 700" "$ended $(sums leaks blocks allocated)"
+
 # ---- its end ----
+
+serve "$server"
 
 attach -p "$pid"
 ask leaks

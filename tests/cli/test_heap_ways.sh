@@ -53,6 +53,7 @@ check_equal "each has its own counts" \
 options="--heap-sample 4K"
 profile "$heap" samples
 check_match "estimates are marked" '"estimatedFromSamplesEvery":4096' profile.json
+check_match "which is told" '^estimated  from samples, one in 4096 bytes on average$' <("$TRACELET" info profile.json)
 check "bytes are right on average" near 32000000 "$(sums samples tb)" 8
 check "and blocks" near 400000 "$(sums samples tbk)" 8
 check "and what is left" near 16000000 "$(sums samples eb)" 8
@@ -66,6 +67,10 @@ END_OF_STRICT
 profile "$(python3 -c 'import sys; print(sys.executable)')" strict.py "$heap" samples
 check_equal "where code may not be written" 0 "$status"
 check "samples are the same" near 32000000 "$(sums samples tb)" 8
+options="--heap-sample 1K"
+profile "$heap" grown
+check "blocks that are resized are no likelier than others" near 400000 "$(sums grown tbk)" 8
+check "nor their bytes" near 38400000 "$(sums grown tb)" 8
 options="--heap-sample 64K"
 profile "$heap" plain
 check_equal "a program with little is just not met" 0 "$status"
@@ -80,7 +85,7 @@ options=--heap-leaks
 profile "$heap" resized
 check_equal "a leak alone is no failure" 0 "$status"
 check_match "it is told" 'leaked: 12 bytes in 1 block, from 1 place' "$stderr"
-check_match "with its stack" '^    resized \(heap\.c:[0-9]+\)' "$stderr"
+check_match "with its stack" '^    resized \(heap_ways\.h:[0-9]+\)' "$stderr"
 check_match "as a file, too" '^    resized ' tracelet-out/*.leaks.txt
 check_match "that the manifest has" '"kind":"leaks"' tracelet-out/manifest.jsonl
 options="--fail-on-leak"
@@ -102,6 +107,14 @@ options="--fail-on-leak --heap-suppressions suppressions"
 echo 'heap!res*' >suppressions
 profile "$heap" resized
 check_equal "what is suppressed is none" 0 "$status"
+printf '# of before\nno_such_function\nleak:esize\n' >suppressions
+profile "$heap" resized
+check_equal "lines of AddressSanitizer's, too" 0 "$status"
+options="$options --verbose"
+profile "$heap" resized
+check_match "what hides nothing is told to who asks" 'suppressions: line 2 hides no leak' "$stderr"
+check_not "what does is not" grep -q 'line 3 hides' "$stderr"
+options="--fail-on-leak --heap-suppressions suppressions"
 echo 'libc*!res*' >suppressions
 profile "$heap" resized
 check_equal "others are" 4 "$status"
@@ -109,6 +122,12 @@ run "$TRACELET" run --heap-suppressions missing -- touch started
 check_equal "a file that is not there" 2 "$status"
 check_equal "is told in a line" 1 "$(wc -l <"$stderr")"
 check_not "and nothing is run" test -e started
+for line in '{' '   fun:malloc' 'heap!' '^a <  < b'; do
+	printf 'good\n%s\n' "$line" >wrong
+	run "$TRACELET" run --heap-suppressions wrong -- touch started
+	check_equal "a line that is none is told: $line" "2 1" "$status $(grep -c 'wrong: line 2: ' "$stderr")"
+done
+check_not "and nothing is run then" test -e started
 options=--fail-on-leak
 profile "$heap" of-libc
 check_equal "what libc keeps is not the test's" 0 "$status"

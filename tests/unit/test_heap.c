@@ -384,19 +384,17 @@ static uint64_t leaks_with(const char *lines) {
 }
 
 static void test_suppressions(void **state) {
-	static const char *const hide[] = {"resized",
-					   "*!give",
-					   "heap!res*",
-					   "/bin/heap!main",
-					   "^give",
-					   "^give < resized < main",
-					   "# nothing\n\n  resized # behind\n"};
+	static const char *const hide[] = {
+		"resized",        "*!give",       "heap!res*",
+		"/bin/heap!main", "^give",        "^give < resized < main",
+		"leak:esize",     "leak:/bin/he", "# nothing\n\n  resized # behind\n"};
 	static const char *const show[] = {"",
 					   "^resized",
 					   "libc*!resized",
 					   "^give < main",
 					   "# resized",
 					   "res",
+					   "leak:resizes",
 					   "^give < resized < main < x",
 					   "^give < resized < main < __libc_start_main < more"};
 	for (size_t i = 0; i < ARRAY_SIZE(hide); i++)

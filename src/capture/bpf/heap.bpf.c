@@ -10,6 +10,8 @@
 
 #include <asm/ptrace.h>
 
+const volatile uint32_t heap_process;
+
 struct heap_call {
 	uint64_t size, old;
 	uint64_t stack;         // id
@@ -158,14 +160,13 @@ int heap_enter(struct pt_regs *context) {
 	return 0;
 }
 
-static __always_inline void tell_free(uint64_t address) {
+static __always_inline void tell_end(uint32_t kind, uint64_t address) {
 	struct heap_free *record = bpf_ringbuf_reserve(&heap_ring, sizeof(*record), 0);
 	if (!record) {
 		COUNT(lost);
 		return;
 	}
-	*record = (struct heap_free){
-		.kind = HEAP_RECORD_FREE, .time = bpf_ktime_get_ns(), .address = address};
+	*record = (struct heap_free){.kind = kind, .time = bpf_ktime_get_ns(), .address = address};
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
@@ -203,7 +204,7 @@ int heap_leave(struct pt_regs *context) {
 	if (address)
 		tell_block(&call, address, resized);
 	else if (resized && !call.size)
-		tell_free(call.old);
+		tell_end(HEAP_RECORD_FREE, call.old);
 	return 0;
 }
 
@@ -212,6 +213,14 @@ int heap_release(struct pt_regs *context) {
 	uint64_t address = FIRST(context);
 	uint32_t thread = bpf_get_current_pid_tgid();
 	if (address && !is_inside(bpf_map_lookup_elem(&heap_calls, &thread), STACK_POINTER(context)))
-		tell_free(address);
+		tell_end(HEAP_RECORD_FREE, address);
+	return 0;
+}
+
+// All blocks are gone, and what comes now is of another program.
+SEC("tp_btf/sched_process_exec")
+int heap_exec(uint64_t *context) {
+	if (bpf_get_current_pid_tgid() >> 32 == heap_process)
+		tell_end(HEAP_RECORD_EXEC, 0);
 	return 0;
 }

@@ -30,7 +30,7 @@ struct heap_probes {
 
 void programs_without_heap(struct tracelet *programs) {
 	struct bpf_program *of_heap[] = {programs->progs.heap_enter, programs->progs.heap_leave,
-					 programs->progs.heap_release};
+					 programs->progs.heap_release, programs->progs.heap_exec};
 	struct bpf_map *maps[] = {programs->maps.heap_calls, programs->maps.heap_stacks,
 				  programs->maps.heap_ring, programs->maps.heap_counts};
 	for (size_t i = 0; i < ARRAY_SIZE(of_heap); i++)
@@ -82,7 +82,7 @@ static int load(struct heap_probes *watch, size_t ring_size) {
 	bpf_object__for_each_program(program, programs->obj) {
 		bool wanted = strncmp(bpf_program__name(program), "heap_", 5) == 0;
 		bpf_program__set_autoload(program, wanted);
-		if (wanted && watch->multi)
+		if (wanted && watch->multi && program != programs->progs.heap_exec)
 			bpf_program__set_expected_attach_type(program,
 							      (enum bpf_attach_type)TRACE_UPROBE_MULTI);
 	}
@@ -90,6 +90,7 @@ static int load(struct heap_probes *watch, size_t ring_size) {
 				    programs->maps.rings, programs->maps.cpu_states};
 	for (size_t i = 0; i < ARRAY_SIZE(unused); i++)
 		bpf_map__set_autocreate(unused[i], false);
+	programs->rodata->heap_process = (uint32_t)watch->process;
 	bpf_map__set_max_entries(programs->maps.walks, WALKS);
 	bpf_map__set_max_entries(programs->maps.memories, WALKS);
 	bpf_map__set_max_entries(programs->maps.heap_ring, (uint32_t)ring_size);
@@ -204,7 +205,10 @@ static int attach_part(struct heap_probes *watch, enum part part, const struct h
 
 // What frees comes first: a block that is told is told again when it goes.
 int heap_probes_begin(struct heap_probes *watch, const struct heap_place *places, size_t count, char *why) {
-	int error = 0;
+	struct bpf_link *execs = bpf_program__attach(watch->programs->progs.heap_exec);
+	int error = execs ? 0 : -errno;
+	if (execs)
+		array_push(&watch->links, execs);
 	for (enum part part = FREES; part <= BEGINNINGS && !error; part++)
 		error = attach_part(watch, part, places, count);
 	if (!error)

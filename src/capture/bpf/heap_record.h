@@ -15,7 +15,7 @@ enum heap_function {
 	HEAP_CALL_FREE,         // free(old), and operator delete
 };
 
-enum heap_record_kind { HEAP_RECORD_STACK = 1, HEAP_RECORD_BLOCK, HEAP_RECORD_FREE };
+enum heap_record_kind { HEAP_RECORD_STACK = 1, HEAP_RECORD_BLOCK, HEAP_RECORD_FREE, HEAP_RECORD_EXEC };
 
 // A stack that was not told before; behind it are its addresses, innermost first.
 struct heap_stack {
@@ -33,7 +33,7 @@ struct heap_block {
 	uint64_t old;
 };
 
-struct heap_free {
+struct heap_free { // or an exec, without address
 	uint32_t kind, unused;
 	uint64_t time, address;
 };

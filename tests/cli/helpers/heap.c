@@ -1,8 +1,9 @@
 // Allocations that are known to the unit, one way for each word of the command line.
+#include "heap_ways.h"
+
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <locale.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,54 +15,75 @@
 #include <time.h>
 #include <unistd.h>
 
-#define APART __attribute__((noinline, noclone))
-
-static void *volatile kept; // so that no allocation is left out
-
-APART static void *give(size_t size) {
-	void *block = malloc(size);
-	kept = block;
-	return block;
+APART static void empty(void) {
+	take(give(0));
 }
 
-APART static void take(void *block) {
-	kept = block;
-	free(block);
-}
-
-// 1000 blocks of 10 bytes; all live at once.
-APART static void plain(void) {
-	static void *blocks[1000];
-	for (int i = 0; i < 1000; i++)
-		blocks[i] = give(10);
-	for (int i = 0; i < 1000; i++)
-		take(blocks[i]);
-}
-
-// 24, 24000 and 12 bytes: three blocks, the last of which stays.
-APART static void resized(void) {
-	void *block = give(24);
-	void *other = malloc(40); // so that it has to move
-	block = realloc(block, 24000);
-	kept = realloc(block, 12);
-	take(other);
-}
-
-APART static void all_ways(void) {
-	void *block = NULL;
-	take(calloc(3, 7));
-	take(realloc(NULL, 33));
-	take(reallocarray(NULL, 4, 11));
-	take(memalign(64, 65));
-	take(aligned_alloc(32, 96));
-	take(valloc(130));
-	if (posix_memalign(&block, 128, 257) == 0)
-		take(block);
+// 77 bytes that become nothing.
+APART static void to_nothing(void) {
 	kept = realloc(give(77), 0);
 }
 
-APART static void empty(void) {
-	take(give(0));
+// 50 bytes that cannot become more, and 32 blocks of 100 bytes, each after a size that no allocator has.
+APART static void *one_too_large(int way, size_t size, void *old) {
+	void *block = NULL;
+	switch (way) {
+	case 0:
+		return malloc(size);
+	case 1:
+		return calloc(1, size);
+	case 2:
+		return reallocarray(NULL, size, 3);
+	case 3:
+		return realloc(old, size);
+	case 4:
+		return realloc(NULL, size);
+	case 5:
+		return memalign(64, size);
+	case 6:
+		return valloc(size);
+	default:
+		return posix_memalign(&block, 64, size) ? NULL : block;
+	}
+}
+
+APART static void too_large(void) {
+	static const size_t sizes[] = {(size_t)1 << 63, SIZE_MAX, SIZE_MAX / 2, ((size_t)1 << 63) + 4096};
+	void *old = give(50);
+	for (int way = 0; way < 8; way++)
+		for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+			if (one_too_large(way, sizes[i], old))
+				exit(3);
+			take(give(100));
+		}
+	take(old);
+}
+
+// 200,000 blocks that grow from 64 to 128 bytes, and go.
+APART static void grown(void) {
+	static void *blocks[1000];
+	for (int turn = 0; turn < 200; turn++) {
+		for (int i = 0; i < 1000; i++)
+			blocks[i] = give(64);
+		for (int i = 0; i < 1000; i++)
+			blocks[i] = realloc(blocks[i], 128);
+		for (int i = 0; i < 1000; i++)
+			take(blocks[i]);
+	}
+}
+
+// All of each block is written, also what malloc_usable_size() allows.
+APART static void to_the_brim(void) {
+	for (size_t size = 1; size < 300; size++) {
+		char *block = give(size);
+		memset(block, 1, malloc_usable_size(block));
+		block = realloc(block, size + 100);
+		memset(block, 2, malloc_usable_size(block));
+		take(block);
+	}
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
 }
 
 // 4 threads with 10,000 blocks of 48 bytes each, freed by the thread after it.
@@ -289,6 +311,27 @@ APART static void random_ways(void) {
 	       sum.left_bytes);
 }
 
+// A thread that goes on when the first one has ended: 10 blocks of 41 bytes.
+APART static void *outlives(void *unused) {
+	char state = 0, text[256];
+	while (state != 'Z') { // the first thread's
+		FILE *file = fopen("/proc/self/stat", "r");
+		if (file && fgets(text, sizeof(text), file) && strrchr(text, ')'))
+			state = strrchr(text, ')')[2];
+		if (file)
+			fclose(file);
+	}
+	for (int i = 0; i < 10; i++)
+		take(give(41));
+	return unused;
+}
+
+APART static void outlived(void) {
+	pthread_t thread;
+	pthread_create(&thread, NULL, outlives, NULL);
+	pthread_exit(NULL);
+}
+
 static void nothing(void) {
 }
 
@@ -319,9 +362,14 @@ int main(int argc, char **argv) {
 		    {"peaks", peaks},
 		    {"destructors", destructors},
 		    {"empty", empty},
+		    {"to-nothing", to_nothing},
+		    {"too-large", too_large},
+		    {"grown", grown},
+		    {"to-the-brim", to_the_brim},
 		    {"samples", samples},
 		    {"plugins", plugins},
 		    {"random", random_ways},
+		    {"outlived", outlived},
 		    {"of-libc", of_libc}};
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "exec") == 0) {

@@ -1,36 +1,16 @@
 // Allocates when it is told to: a word on standard input, its answer on standard output. What
 // each word allocates is known to the unit.
-#include <malloc.h>
+#include "heap_ways.h"
+
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#define APART __attribute__((noinline, noclone))
-
-static void *volatile kept;
 static void *before;
-
-APART static void *give(size_t size) {
-	void *block = malloc(size);
-	kept = block;
-	return block;
-}
-
-APART static void take(void *block) {
-	kept = block;
-	free(block);
-}
-
-// 1000 blocks of 10 bytes, all of which go.
-APART static void plain(void) {
-	static void *blocks[1000];
-	for (int i = 0; i < 1000; i++)
-		blocks[i] = give(10);
-	for (int i = 0; i < 1000; i++)
-		take(blocks[i]);
-}
 
 // 7 blocks of 100 bytes, of which 2 stay.
 APART static void leaks(void) {
@@ -39,29 +19,6 @@ APART static void leaks(void) {
 		if (i % 2 == 0 || i == 1)
 			take(block);
 	}
-}
-
-// 8 blocks, 723 bytes.
-APART static void all_ways(void) {
-	void *block = NULL;
-	take(calloc(3, 7));
-	take(realloc(NULL, 33));
-	take(reallocarray(NULL, 4, 11));
-	take(memalign(64, 65));
-	take(aligned_alloc(32, 96));
-	take(memalign(64, 130));
-	if (posix_memalign(&block, 128, 257) == 0)
-		take(block);
-	take(give(77));
-}
-
-// 24, 24000 and 12 bytes; the last stays.
-APART static void resized(void) {
-	void *block = give(24);
-	void *other = malloc(40);
-	block = realloc(block, 24000);
-	kept = realloc(block, 12);
-	take(other);
 }
 
 // Blocks from before that go now.
@@ -85,6 +42,27 @@ APART static void threads(void) {
 		pthread_join(thread[i], NULL);
 }
 
+// What a child allocates is its own.
+APART static void forks(void) {
+	pid_t child = fork();
+	if (child == 0) {
+		plain();
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+}
+
+// Goes on as the same program, with other memory.
+APART static void become(void) {
+	static char name[] = "heap_server", again[] = "again";
+	char *words[] = {name, again, NULL};
+	execv("/proc/self/exe", words);
+}
+
+APART static void killed(void) {
+	raise(SIGKILL);
+}
+
 // How much of the CPU it takes to make a block and to free it, in nanoseconds.
 APART static void measure(void) {
 	enum { TIMES = 100000 };
@@ -97,17 +75,20 @@ APART static void measure(void) {
 	printf("%.1f ", ns / TIMES);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
 	static char room[256]; // so that reading allocates nothing
 	static const struct {
 		const char *word;
 		void (*act)(void);
 	} words[] = {{"plain", plain},     {"leaks", leaks},     {"all-ways", all_ways}, {"resized", resized},
-		     {"release", release}, {"threads", threads}, {"measure", measure}};
+		     {"release", release}, {"threads", threads}, {"measure", measure},   {"forks", forks},
+		     {"become", become},   {"killed", killed}};
 	static char answers[256];
 	setvbuf(stdin, NULL, _IONBF, 0);
 	setvbuf(stdout, answers, _IOLBF, sizeof(answers));
 	before = malloc(5555);
+	if (argc > 1) // who became this one has not answered
+		printf("done\n");
 	while (fgets(room, sizeof(room), stdin)) {
 		room[strcspn(room, "\n")] = 0;
 		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
