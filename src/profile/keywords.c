@@ -53,7 +53,7 @@ const struct system_keyword system_keywords[KEYWORD_COUNT] = {
 	{"OpticalIOInit", NULL, NOT_RECORDED},
 	{"Pool", "kmalloc, kfree, kmem_cache_alloc/free", RECORD_SOURCE_SLAB},
 	{"Power", POWER_EVENTS, RECORD_SOURCE_POWER},
-	{"PmcProfile", "hardware events", NOT_RECORDED, "with run --counters or --sample-event"},
+	{"PmcProfile", "hardware events", NOT_RECORDED, "with run --counters or --sample EVENT"},
 	{"ProcessCounter", NULL, NOT_RECORDED},
 	{"ProcessFreeze", NULL, NOT_RECORDED},
 	{"ProcessThread", "task_newtask, task_rename, sched_process_exec/exit", RECORD_SOURCE_PROCESS},
