@@ -87,7 +87,7 @@ const struct verb verb_run = {
 		"put\n"
 		"                      behind the name\n"
 		"  --output-dir DIR    where artifacts go (default: ./tracelet-out)\n"
-		"  --profile NAME      what to record (see 'tracelet profile list')\n"
+		"  --profile NAME      what to record (see 'tracelet profile list'); may be repeated\n"
 		"  --scope SCOPE       tree: COMMAND and all it starts (default); system: everything\n"
 		"  --type TYPE         file (default), or memory: a flight recorder of the newest events,\n"
 		"                      saved when COMMAND fails or on 'tracelet snapshot'\n"

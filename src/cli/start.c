@@ -54,7 +54,7 @@ const struct verb verb_start = {
 		"first.\n\n"
 		"  --variant KEY=VALUE which variant of the operation this is; may be repeated\n"
 		"  --output-dir DIR    where artifacts go (default: ./tracelet-out)\n"
-		"  --profile NAME      what to record (see 'tracelet profile list')\n"
+		"  --profile NAME      what to record (see 'tracelet profile list'); may be repeated\n"
 		"  --scope SCOPE       tree: the caller and all it starts (default); system: everything\n"
 		"  --type TYPE         file (default), or memory: a flight recorder of the newest events\n"
 		"  --ring-size SIZE    how much a flight recorder holds (default: 16M)\n"
