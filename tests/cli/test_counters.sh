@@ -94,5 +94,7 @@ trace=$(newest overflow pb)
 weight=$(sed -n 's/.* samples of page-faults, weight \([0-9]*\)$/\1/p' top)
 check "each stands for ten" test "${weight:-0}" -ge $((pages - 100))
 check_match "the flame graph counts them" "[0-9,]+ page-faults" "${trace%.pb}.svg"
+check_equal "all of them came, and nothing else is said" null "$(jq -s 'last.samples_short' tracelet-out/manifest.jsonl)"
+check_not "nor to the user" grep -q 'not all delivered' "$stderr"
 check_equal "the trace tells the event" page-faults "$("$TRACELET" info --json "$trace" | jq -r '.. | ."sample-event"? // empty' | head -n 1)"
 done_testing
