@@ -89,3 +89,51 @@ bool profile_find(const char *text, enum plan_mode wanted, struct plan *plan, st
 		plan->file = memory_string(*path);
 	return found;
 }
+
+// ---- several ----
+
+static bool exists(const char *text, size_t length) {
+	CLEANUP_FREE char *name = memory_format("%.*s", (int)length, text);
+	struct stat file;
+	if (builtin_find(name))
+		return true;
+	char *mark = strrchr(name, '!');
+	if (mark)
+		*mark = 0;
+	return system_stat(name, &file) == 0 && !S_ISDIR(file.st_mode);
+}
+
+size_t profile_first(const char *text) {
+	size_t first = 0;
+	for (const char *plus = strchr(text, '+'); plus; plus = strchr(plus + 1, '+')) {
+		size_t length = (size_t)(plus - text);
+		if (!length || plus[-1] == '+' || plus[1] == '+' || !plus[1])
+			continue;
+		if (exists(text, length))
+			return length;
+		first = first ? first : length;
+	}
+	return !first || exists(text, strlen(text)) ? strlen(text) : first;
+}
+
+bool profiles_find(const char *text, enum plan_mode wanted, struct plan *plan,
+		   void (*told)(void *context, const struct profile_found *found), void *context) {
+	bool any = false;
+	for (bool more = true; more;) {
+		struct findings findings = {0};
+		struct plan next;
+		size_t length = profile_first(text);
+		CLEANUP_FREE char *name = memory_format("%.*s", (int)length, text), *path = NULL;
+		bool found = profile_find(name, wanted, &next, &findings, &path);
+		told(context, &(struct profile_found){name, path, found ? &next : NULL, &findings});
+		findings_free(&findings);
+		if (found && any)
+			plan_add(plan, &next);
+		else if (found)
+			*plan = next;
+		any |= found;
+		more = text[length];
+		text += length + more;
+	}
+	return any;
+}

@@ -156,7 +156,7 @@ done
 
 # ---- a gigabyte ----
 
-if grep -q __asan_init "$TRACELET"; then
+if is_sanitized; then
 	skip "a gigabyte is the same" "a sanitizer's program is slow, and its memory says nothing"
 else
 	head -c 16M /dev/urandom >block
