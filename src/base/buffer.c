@@ -16,6 +16,15 @@ void buffer_free(struct buffer *buffer) {
 	*buffer = (struct buffer){0};
 }
 
+void buffer_decimal(struct buffer *buffer, uint64_t value) {
+	char digits[20];
+	size_t at = sizeof(digits);
+	do
+		digits[--at] = (char)('0' + value % 10);
+	while (value /= 10);
+	buffer_append(buffer, digits + at, sizeof(digits) - at);
+}
+
 void buffer_printf(struct buffer *buffer, const char *format, ...) {
 	va_list arguments, again;
 	va_start(arguments, format);

@@ -33,6 +33,12 @@ static inline void buffer_append(struct buffer *buffer, const void *bytes, size_
 	buffer->size += size;
 }
 
+static inline void buffer_text(struct buffer *buffer, const char *text) {
+	buffer_append(buffer, text, strlen(text));
+}
+
+void buffer_decimal(struct buffer *buffer, uint64_t value); // its digits, without printf()'s time
+
 // Forgets `size` bytes at the front.
 static inline void buffer_drop(struct buffer *buffer, size_t size) {
 	memmove(buffer->data, buffer->data + size, buffer->size - size);

@@ -85,7 +85,7 @@ void json_string(struct json *json, const char *key, const char *value) {
 
 void json_uint(struct json *json, const char *key, uint64_t value) {
 	begin(json, key);
-	buffer_printf(json->out, "%" PRIu64, value);
+	buffer_decimal(json->out, value);
 }
 
 void json_int(struct json *json, const char *key, int64_t value) {

@@ -1,6 +1,7 @@
 #include "profile/find.h"
 #include "profile/builtin.h"
 #include "profile/wprp.h"
+#include "base/near.h"
 #include "base/system.h"
 
 #include <errno.h>
@@ -21,39 +22,13 @@ static bool find_in(const struct input *input, const char *selection, enum plan_
 	return found;
 }
 
-// How many letters have to be put in, taken out or changed.
-static size_t distance(const char *a, const char *b) {
-	enum { LONGEST = 32 };
-	size_t row[LONGEST + 1], length = strlen(b);
-	if (length > LONGEST)
-		return length;
-	for (size_t i = 0; i <= length; i++)
-		row[i] = i;
-	for (size_t i = 1; *a; a++, i++) {
-		size_t diagonal = row[0];
-		row[0] = i;
-		for (size_t k = 1; k <= length; k++) {
-			size_t changed = diagonal + (*a != b[k - 1]);
-			diagonal = row[k];
-			row[k] = MIN(changed, MIN(row[k], row[k - 1]) + 1);
-		}
-	}
-	return row[length];
-}
-
 static void say_unknown(struct findings *findings, const char *name) {
-	const char *nearest = NULL;
-	size_t least = 3;
-	for (size_t i = 0; i < BUILTIN_COUNT; i++) {
-		size_t away = distance(name, builtins[i].name);
-		bool beginning = strlen(name) > 1 && strncmp(name, builtins[i].name, strlen(name)) == 0;
-		if (beginning || away < least) {
-			nearest = builtins[i].name;
-			least = beginning ? 0 : away;
-		}
-	}
-	findings_add(findings, 0, 0, "there is no such profile%s%s%s ('tracelet profile list' lists them)",
-		     nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+	struct near_name near = {.wanted = name};
+	char words[96];
+	for (size_t i = 0; i < BUILTIN_COUNT; i++)
+		near_offer(&near, builtins[i].name);
+	near_words(&near, words, sizeof(words));
+	findings_add(findings, 0, 0, "there is no such profile%s; 'tracelet profile list' lists them", words);
 }
 
 int profile_open(struct input *input, const char *path) {

@@ -7,6 +7,7 @@
 #include "base/json.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -101,8 +102,11 @@ static void append_decimal(struct buffer *out, double value) {
 	buffer_append(out, digits + at, sizeof(digits) - at);
 }
 
-static void append_raw(struct buffer *out, const char *text) {
-	buffer_append(out, text, strlen(text));
+static void append_rounded(struct buffer *out, double value) {
+	if (value >= 0 && value < 1e18)
+		buffer_decimal(out, (uint64_t)nearbyint(value));
+	else
+		buffer_printf(out, "%.0f", value);
 }
 
 static const struct frame *box_source(const struct flame_picture *picture, const struct flame_box *box) {
@@ -124,22 +128,25 @@ static void append_title(struct buffer *out, const struct flame_picture *picture
 	const char *name = box_name(picture, box);
 	buffer_append(out, "<title>", 7);
 	append_xml(out, name, shown_length(name), SIZE_MAX);
-	buffer_printf(out, " (%.0f %s, ", (double)box->total * picture->options->factor,
-		      picture->options->unit);
+	buffer_text(out, " (");
+	append_rounded(out, (double)box->total * picture->options->factor);
+	buffer_text(out, " ");
+	buffer_text(out, picture->options->unit);
+	buffer_text(out, ", ");
 	append_decimal(out, 100.0 * (double)box->total / whole);
-	append_raw(out, "%");
+	buffer_text(out, "%");
 	if (picture->profile->base_samples && box->node != FLAME_SMALL) {
 		const struct profile_node *node = profile_node(picture->profile, box->node);
 		buffer_printf(out, "; %+.2f%%",
 			      100.0 * ((double)node->total - (double)node->base_total) / whole);
 	}
-	append_raw(out, ")");
+	buffer_text(out, ")");
 	const struct frame *source = box_source(picture, box);
 	if (source) {
-		append_raw(out, " — ");
+		buffer_text(out, " — ");
 		append_source(out, picture, source);
 	}
-	append_raw(out, "</title>");
+	buffer_text(out, "</title>");
 }
 
 static void append_frame(struct buffer *out, const struct flame_picture *picture, const struct flame_box *box,
@@ -153,12 +160,17 @@ static void append_frame(struct buffer *out, const struct flame_picture *picture
 	buffer_append(out, "<g>", 3);
 	append_title(out, picture, box,
 		     MAX(1.0, (double)profile_node(picture->profile, PROFILE_ROOT)->total));
-	append_raw(out, "<rect x=\"");
+	buffer_text(out, "<rect x=\"");
 	append_decimal(out, x);
-	append_raw(out, "\" width=\"");
+	buffer_text(out, "\" width=\"");
 	append_decimal(out, MAX(width - 0.5, 0.4));
-	buffer_printf(out, "\" y=\"%u\" height=\"%u\"%s fill=\"%s\"/>", y, options->frame_height - 1,
-		      width > 6 ? " rx=\"2\"" : "", colour);
+	buffer_text(out, "\" y=\"");
+	buffer_decimal(out, y);
+	buffer_text(out, "\" height=\"");
+	buffer_decimal(out, options->frame_height - 1);
+	buffer_text(out, width > 6 ? "\" rx=\"2\" fill=\"" : "\" fill=\"");
+	buffer_text(out, colour);
+	buffer_text(out, "\"/>");
 	double room = (width - 6) / (options->font_size * 0.6);
 	if (room >= 3) {
 		const char *name = box_name(picture, box);
@@ -342,7 +354,7 @@ static int write_script(const struct flame_picture *picture, struct output *outp
 	json_close_object(&json);
 	buffer_printf(&safe, "const profile = ");
 	for (size_t i = 0; i < data.size; i++) {
-		if (strchr("<>&", data.data[i]) && data.data[i])
+		if (data.data[i] == '<' || data.data[i] == '>' || data.data[i] == '&')
 			buffer_printf(&safe, "\\u%04x", data.data[i]);
 		else
 			buffer_append(&safe, &data.data[i], 1);

@@ -175,6 +175,18 @@ static void test_items_whose_size_overflows_end_the_program(void **state) {
 
 // ---- memory ----
 
+static void test_numbers_are_written_with_all_their_digits(void **state) {
+	struct buffer buffer = {0};
+	buffer_decimal(&buffer, 0);
+	buffer_text(&buffer, ",");
+	buffer_decimal(&buffer, 1090);
+	buffer_text(&buffer, ",");
+	buffer_decimal(&buffer, UINT64_MAX);
+	buffer_append(&buffer, "", 1);
+	assert_string_equal((char *)buffer.data, "0,1090,18446744073709551615");
+	buffer_free(&buffer);
+}
+
 static void test_memory_is_zeroed_and_there_even_for_nothing(void **state) {
 	uint8_t *memory = memory_alloc(1000);
 	for (size_t i = 0; i < 1000; i++)
@@ -209,6 +221,7 @@ int main(void) {
 		cmocka_unit_test(test_an_array_keeps_its_items_while_it_grows),
 		cmocka_unit_test(test_reserving_less_than_there_is_changes_nothing),
 		cmocka_unit_test(test_items_whose_size_overflows_end_the_program),
+		cmocka_unit_test(test_numbers_are_written_with_all_their_digits),
 		cmocka_unit_test(test_memory_is_zeroed_and_there_even_for_nothing),
 		cmocka_unit_test(test_formatted_text_has_the_room_it_needs),
 	};

@@ -497,6 +497,27 @@ static void test_a_value_of_megabytes_is_cut_to_fit_a_block(void **state) {
 	free(value);
 }
 
+// Events stop at the limit, also smaller ones behind; what is said of the whole does not.
+static void test_a_limit_is_for_events(void **state) {
+	static const char batch[1000];
+	struct stat status;
+	struct spool spool = open_spool(in_folder("spool"));
+	spool.limit = 2500;
+	for (int i = 0; i < 4; i++)
+		spool_append(&spool, SPOOL_BATCH, batch, sizeof(batch));
+	assert_true(spool.full);
+	spool_flush(&spool);
+	uint64_t written = spool.written;
+	assert_in_range(written, 2000, 2500);
+	spool_append(&spool, SPOOL_BATCH, batch, 8);
+	spool_flush(&spool);
+	assert_int_equal(written, spool.written);
+	spool_meta(&spool, "result", "passed");
+	spool_close(&spool);
+	assert_int_equal(stat(in_folder("spool"), &status), 0);
+	assert_true((uint64_t)status.st_size > written);
+}
+
 // A disk that is full: the first failure stays, and what was written can be read.
 static void test_a_full_disk_leaves_what_was_written(void **state) {
 	struct rlimit before, limit;
@@ -658,6 +679,7 @@ int main(void) {
 		IN_FOLDER(test_much_is_written_without_being_told),
 		IN_FOLDER(test_a_value_of_megabytes_is_cut_to_fit_a_block),
 		IN_FOLDER(test_a_full_disk_leaves_what_was_written),
+		IN_FOLDER(test_a_limit_is_for_events),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,8 +65,9 @@ struct capture {
 	unsigned sample_frequency; // 0: not by time
 	bool sample_cycles;        // by the CPU's cycles, else by its clock
 	struct sample_event overflow;
-	bool by_overflow; // of that
-	bool described;   // in the spool: what the samples are of
+	bool by_overflow;   // of that
+	bool described;     // in the spool: what the samples are of
+	bool names_refused; // by the kernel: the program that names its addresses
 	struct sampling *sampling;
 	struct point_links points;
 	struct cpu_counters *counters; // NULL: none
@@ -140,6 +141,13 @@ static uint32_t auxiliary_index(uint64_t key) {
 	return 0;
 }
 
+// Is the program that names the kernel's addresses of use, and does this kernel take it?
+static bool names_wanted(const struct capture *capture, const struct capture_options *options) {
+	return !capture->names_refused &&
+	       (options->sources[RECORD_SOURCE_SAMPLE] || options->sources[RECORD_SOURCE_TIMER] ||
+		options->sources[RECORD_SOURCE_WORK] || options->sources[RECORD_SOURCE_IPI]);
+}
+
 static int load(struct capture *capture, const struct capture_options *options, bool switch_has_state) {
 	capture->programs = tracelet__open();
 	if (!capture->programs)
@@ -163,9 +171,7 @@ static int load(struct capture *capture, const struct capture_options *options, 
 					   programs->maps.looks};
 	for (size_t i = 0; i < ARRAY_SIZE(sampling_maps); i++)
 		bpf_map__set_autocreate(sampling_maps[i], options->sources[RECORD_SOURCE_SAMPLE]);
-	bool names = options->sources[RECORD_SOURCE_SAMPLE] || options->sources[RECORD_SOURCE_TIMER] ||
-		     options->sources[RECORD_SOURCE_WORK] || options->sources[RECORD_SOURCE_IPI];
-	symbol_names_choose(programs, names);
+	symbol_names_choose(programs, names_wanted(capture, options));
 	programs_without_heap(programs);
 	bpf_program__set_autoload(programs->progs.on_sample, options->sample_frequency);
 	bpf_program__set_autoload(programs->progs.on_blocked, options->off_cpu);
@@ -349,6 +355,15 @@ static bool leave_out(struct capture_options *options, struct buffer *names) {
 	return true;
 }
 
+// Without the program that names them the kernel's addresses are looked up in /proc/kallsyms.
+static int load_without_names(struct capture *capture, const struct capture_options *options,
+			      bool has_state) {
+	capture->names_refused = true;
+	log_verbose("the program that names the kernel's addresses was refused: by /proc/kallsyms then");
+	*refused = 0;
+	return load_either(capture, options, has_state);
+}
+
 // A kernel whose events are not what they are called costs those events, and not the trace.
 static int load_what_goes(struct capture *capture, const struct capture_options *options, bool has_state) {
 	struct capture_options fewer = *options;
@@ -357,6 +372,8 @@ static int load_what_goes(struct capture *capture, const struct capture_options 
 	do {
 		*refused = 0;
 		error = load_either(capture, &fewer, has_state);
+		if (error && error != -EPERM && strcmp(refused, "name_symbol") == 0)
+			error = load_without_names(capture, &fewer, has_state);
 	} while (error && error != -EPERM && leave_out(&fewer, &names));
 	if (error && error != -EPERM) {
 		for (int source = RECORD_SOURCE_FAULT; source < RECORD_SOURCE_COUNT; source++)
