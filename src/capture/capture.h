@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "capture/bpf/counting.h"
+#include "capture/bpf/delivery.h"
 #include "capture/spool.h"
 
 #include <stdbool.h>
@@ -30,6 +31,7 @@ struct capture_totals {
 	uint64_t unfollowed;
 	uint64_t program_ns, program_runs; // the kernel's own statistics of our programs
 	const char *sample_event;          // what the samples by time count; NULL: there are none
+	struct sample_delivery delivery;   // of samples by the overflow of an event
 	bool program_stats;                // they could be had
 	bool program_estimated;            // and were on for a part of the time: program_ns is scaled up
 };

@@ -275,7 +275,8 @@ const struct verb verb_stat = {
 		"      --help            this text\n\n"
 		"list: events and metrics, and whether they can be counted here, or those that TEXT is part\n"
 		"of; detect: the PMUs; man NAME: one event or metric.\n\n"
-		"Exit status: COMMAND's; 3 if that is 0 and a check failed; 2 bad options.\n\n"
+		"Exit status: COMMAND's; 3 if that is 0 and a check failed; 1 nothing to count\n"
+		"(-p, -a); 2 bad options.\n\n"
 		"Example: tracelet stat -e instructions:u --assert 'instructions:u<5e6' -- ./unit_tests\n",
 	.run = run,
 };

@@ -338,6 +338,14 @@ static int open_output(struct counting *counting) {
 	return error ? STAT_USAGE : 0;
 }
 
+// All at once with the reason of the first: there is nothing to wait for.
+static int say_nothing_counts(const struct counting *counting) {
+	const struct pmu_event *first = &counting->events.items[0];
+	log_error("nothing can be counted: %s is not available: %s", first->name,
+		  first->missing ? first->missing : "no thread or CPU was there");
+	return STAT_NOTHING;
+}
+
 static int open_counters(struct counting *counting, pid_t test) {
 	bool of_threads = counting->options->per_thread && counting->options->command &&
 			  !counting->options->pid;
@@ -357,6 +365,8 @@ static int open_counters(struct counting *counting, pid_t test) {
 	}
 	counters_open(&counting->counters, &counting->events, counting->places.items, counting->places.count);
 	counting->total = new_reading(counting);
+	if (!counting->options->command && !counting->counters.groups.count)
+		return say_nothing_counts(counting);
 	if (!counting->test)
 		stat_report_begin(counting);
 	counters_enable(&counting->counters);

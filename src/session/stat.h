@@ -74,7 +74,7 @@ struct counting {
 	int write_error;                     // the first one there, -errno
 };
 
-enum { STAT_DIFFERS = 3, STAT_USAGE = 2, STAT_ALL_PLACES = -2 };
+enum { STAT_DIFFERS = 3, STAT_USAGE = 2, STAT_NOTHING = 1, STAT_ALL_PLACES = -2 };
 
 // Counts and tells; returns the exit status: the command's, or 3 if that is 0 and an assertion
 // does not hold or the baseline is exceeded.

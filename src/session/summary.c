@@ -115,6 +115,24 @@ static void describe_events(const struct summary *summary, struct buffer *out) {
 		buffer_printf(out, "; %s too late to be put in order", with_commas(summary->late, number));
 }
 
+// Shares are right all the same, sums are not.
+static void describe_delivery(const struct sample_delivery *delivery, const char *faint, const char *plain,
+			      struct buffer *out) {
+	char delivered[32], expected[32];
+	if (sample_delivery_falls_short(delivery))
+		buffer_printf(
+			out,
+			"  %ssamples%s %s of about %s on all CPUs: the counter's overflows were not all "
+			"delivered\n",
+			faint, plain, with_commas(delivery->delivered, delivered),
+			with_commas(delivery->expected, expected));
+	if (delivery->throttled)
+		buffer_printf(out,
+			      "  %ssamples%s throttled %s times by the kernel: a larger period, or "
+			      "kernel.perf_event_max_sample_rate\n",
+			      faint, plain, with_commas(delivery->throttled, delivered));
+}
+
 static void describe_cost(const struct summary *summary, struct buffer *out) {
 	if (summary->totals.program_stats) {
 		double seconds = (double)summary->totals.program_ns / 1e9;
@@ -225,7 +243,9 @@ void summary_print(const struct summary *summary) {
 		describe_events(summary, &out);
 		if (summary->missing)
 			buffer_printf(&out, "; not recorded: %s", summary->missing);
-		buffer_printf(&out, "\n  %scost%s    ", faint, plain);
+		buffer_printf(&out, "\n");
+		describe_delivery(&summary->totals.delivery, faint, plain, &out);
+		buffer_printf(&out, "  %scost%s    ", faint, plain);
 		describe_cost(summary, &out);
 		buffer_printf(&out, "\n");
 	}
@@ -259,6 +279,17 @@ static void json_artifacts(struct json *json, const struct summary *summary) {
 	json_close_array(json);
 }
 
+static void json_delivery(struct json *json, const struct sample_delivery *delivery) {
+	if (sample_delivery_falls_short(delivery)) {
+		json_object(json, "samples_short");
+		json_uint(json, "delivered", delivery->delivered);
+		json_uint(json, "expected", delivery->expected);
+		json_close_object(json);
+	}
+	if (delivery->throttled)
+		json_uint(json, "samples_throttled", delivery->throttled);
+}
+
 // Unknown where no trace was made: null.
 static void json_counts(struct json *json, const struct summary *summary) {
 	if (!summary->trace) {
@@ -275,6 +306,7 @@ static void json_counts(struct json *json, const struct summary *summary) {
 		json_uint(json, "samples", summary->samples);
 		json_string(json, "sample_event", summary->totals.sample_event);
 	}
+	json_delivery(json, &summary->totals.delivery);
 	if (summary->waits)
 		json_uint(json, "waits", summary->waits);
 	if (summary->samples || summary->waits)

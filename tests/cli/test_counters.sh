@@ -29,7 +29,9 @@ check_equal "so in the trace" "$(total "$spool" page-faults core)" "$(total "$tr
 check_equal "more events than fit a record: minor and major faults are all faults" "$faults" \
 	"$(jq -n "$(total "$spool" minor-faults test) + $(total "$spool" major-faults test)")"
 slices=$("$TRACELET" table "$trace" generic-events --json | jq '.[] | select(.provider == "pmu" and .event == "slice").count')
-check_equal "a switch for each slice" "$(total "$trace" context-switches test)" "$slices"
+# Some kernels keep a few switches to themselves, there and back again: what counts them has them all the same.
+switches=$(total "$trace" context-switches test)
+check "a switch for each slice" test "$slices" -le "${switches%.*}" -a $((slices * 50 + 100)) -ge $((${switches%.*} * 49))
 check_equal "each slice has its own counts, which sum up to all" "$faults" \
 	"$("$TRACELET" dump "$trace" | sed -n 's/.* pmu\/slice .*page-faults=\([0-9]*\).*/\1/p' | jq -s add)"
 check "by thread: who asked for the most" test "$("$TRACELET" table "$spool" pmu --group-by event,thread --sum value --sort value --json |
@@ -94,5 +96,7 @@ trace=$(newest overflow pb)
 weight=$(sed -n 's/.* samples of page-faults, weight \([0-9]*\)$/\1/p' top)
 check "each stands for ten" test "${weight:-0}" -ge $((pages - 100))
 check_match "the flame graph counts them" "[0-9,]+ page-faults" "${trace%.pb}.svg"
+check_equal "all of them came, and nothing else is said" null "$(jq -s 'last.samples_short' tracelet-out/manifest.jsonl)"
+check_not "nor to the user" grep -q 'not all delivered' "$stderr"
 check_equal "the trace tells the event" page-faults "$("$TRACELET" info --json "$trace" | jq -r '.. | ."sample-event"? // empty' | head -n 1)"
 done_testing

@@ -118,6 +118,17 @@ if [ "$(id -u)" = 0 ]; then
 else
 	skip "-a" "this needs root"
 fi
+sleep 60 &
+sleeper=$!
+check_run "nothing to count in a process: it is not waited for" 1 timeout 20 "$TRACELET" stat -p $sleeper -e no_such_pmu/event=1/ --json -o nothing.json
+check_match "which is said" "^tracelet: nothing can be counted: no_such_pmu/event=1/ is not available: this machine has no PMU" "$stderr"
+check_lines "in one line" 1 "$stderr"
+check_not "and no file is left" test -e nothing.json
+kill $sleeper
+wait
+check_run "nor on the machine" 1 timeout 20 "$TRACELET" stat -a -t -n 1 -i 10ms --csv -e no_such_pmu/event=1/,no_such_pmu/event=2/
+check_equal "nothing is printed" "" "$(cat "$stdout")"
+check_run "a command keeps its status" 5 "$TRACELET" stat -a -e no_such_pmu/event=1/ -- sh -c 'exit 5'
 
 # ---- each thread of a command ----
 

@@ -327,6 +327,36 @@ static char *json_of(const struct summary *summary) {
 	return (char *)line.data;
 }
 
+static void test_samples_that_did_not_come_are_told(void **state) {
+	static const struct {
+		struct sample_delivery delivery;
+		bool told;
+	} cases[] = {{{0}, false},
+		     {{.delivered = 50}, false}, // of a frequency: nothing is expected
+		     {{.expected = 100, .delivered = 100}, false},
+		     {{.expected = 100, .delivered = 90}, false},
+		     {{.expected = 11, .delivered = 1}, false}, // few are no proof
+		     {{.expected = 12, .delivered = 1}, true},
+		     {{.expected = 100000, .delivered = 90000}, false},
+		     {{.expected = 100000, .delivered = 89999}, true}};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(sample_delivery_falls_short(&cases[i].delivery), cases[i].told);
+	struct summary summary = passed();
+	summary.totals.delivery = (struct sample_delivery){.expected = 1000, .delivered = 270};
+	CLEANUP_FREE char *text = printed(&summary), *line = json_of(&summary);
+	assert_non_null(strstr(text,
+			       "\n  samples 270 of about 1,000 on all CPUs: the counter's overflows were "
+			       "not all delivered\n  cost "));
+	assert_null(strstr(text, "throttled"));
+	assert_non_null(strstr(line, "\"samples_short\":{\"delivered\":270,\"expected\":1000}"));
+	summary.totals.delivery = (struct sample_delivery){.expected = 99, .delivered = 9, .throttled = 4};
+	CLEANUP_FREE char *held = printed(&summary), *held_line = json_of(&summary);
+	assert_null(strstr(held, "delivered"));
+	assert_non_null(strstr(held, "\n  samples throttled 4 times by the kernel: "));
+	assert_non_null(strstr(held_line, "\"samples_throttled\":4,"));
+	assert_null(strstr(held_line, "samples_short"));
+}
+
 static void test_the_summary_is_one_line_of_json(void **state) {
 	struct summary summary = passed();
 	CLEANUP_FREE char *line = json_of(&summary);
@@ -503,6 +533,7 @@ int main(void) {
 		cmocka_unit_test(test_the_end_of_a_test_in_words),
 		cmocka_unit_test(test_a_summary_says_what_there_is_and_what_to_do),
 		cmocka_unit_test(test_losses_are_in_the_summary),
+		cmocka_unit_test(test_samples_that_did_not_come_are_told),
 		cmocka_unit_test(test_what_is_missing_without_being_lost_is_in_the_summary_too),
 		cmocka_unit_test(test_a_trace_that_was_not_kept_says_why),
 		cmocka_unit_test(test_without_a_trace_the_spool_is_what_to_go_on_with),

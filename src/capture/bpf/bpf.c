@@ -610,6 +610,7 @@ static void bpf_stop(struct capture *capture, struct spool *spool, struct captur
 		totals->lost[source] = capture->slot->lost[source];
 	if (capture->sample_frequency)
 		totals->sample_event = sample_event_told(capture);
+	totals->delivery = sampling_delivery(capture->sampling);
 	totals->unfollowed = capture->slot->unfollowed;
 	statistics_total(capture, totals);
 	say_program_times(capture);

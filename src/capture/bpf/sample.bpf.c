@@ -14,6 +14,7 @@ enum { IS_EXITING = 0x00000004, IS_KERNEL_THREAD = 0x00200000 };
 
 const volatile bool sample_cycles = false; // else the CPU's clock
 const volatile uint32_t call_graph = CALL_GRAPH_AUTO;
+uint64_t samples_delivered = 0; // of everybody
 
 extern const volatile bool switch_has_state, has_loop;
 
@@ -439,6 +440,7 @@ static __always_inline void record_stack(void *context, uint32_t which, uint32_t
 
 SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *context) {
+	__sync_fetch_and_add(&samples_delivered, 1);
 	struct task_struct *task = bpf_get_current_task_btf();
 	uint32_t slot = task->pid ? slot_of(task) : NO_SLOT;
 	if (slot == NO_SLOT)

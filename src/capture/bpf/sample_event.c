@@ -1,4 +1,5 @@
 #include "capture/bpf/sample_event.h"
+#include "capture/bpf/delivery.h"
 #include "capture/pmu/counters.h"
 #include "capture/pmu/metrics.h"
 
@@ -70,6 +71,12 @@ bool sample_event_on(const struct sample_event *event, int cpu, struct perf_even
 		.exclude_hv = wanted->only_user || wanted->only_kernel,
 	};
 	return true;
+}
+
+bool sample_delivery_falls_short(const struct sample_delivery *delivery) {
+	enum { FEW = 10 };
+	return !delivery->throttled && delivery->expected > delivery->delivered + FEW &&
+	       (double)delivery->delivered < 0.9 * (double)delivery->expected;
 }
 
 char *sample_event_missing(const struct sample_event *event) {

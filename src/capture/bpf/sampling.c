@@ -26,6 +26,8 @@
 #include <stdio.h>
 #include <sys/auxv.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -57,10 +59,19 @@ struct build {
 	uint8_t size, id[20];
 };
 
+// The events of samples by overflow; the links own them.
+struct overflows {
+	int fd;
+	struct perf_event_mmap_page *ring; // where the kernel tells that it throttles; NULL: it cannot
+};
+
 struct sampling {
 	struct tracelet *programs;
 	ARRAY(struct perf_ring) rings;
 	ARRAY(struct bpf_link *) links;
+	ARRAY(struct overflows) overflows; // of each CPU's event
+	uint64_t period;                   // of it; 0: samples are in time
+	struct sample_delivery delivery;
 	ARRAY(struct code_file) files;
 	ARRAY(struct change) changes;
 	ARRAY(struct seen_mapping) mappings;
@@ -603,7 +614,43 @@ bool sampling_has_cycles(void) {
 	return found;
 }
 
+// Only throttling is told there, as on_sample() keeps the samples themselves out. Mapped for reading: the
+// kernel goes round and round, and its head tells how much there was.
+static void watch_overflows(struct sampling *sampling, int fd) {
+	void *ring = mmap(NULL, 2 * (size_t)sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, fd, 0);
+	array_push(&sampling->overflows,
+		   ((struct overflows){.fd = fd, .ring = ring == MAP_FAILED ? NULL : ring}));
+}
+
+// What was counted against what arrived. Of a frequency nothing can be said: its periods differ.
+static void end_overflows(struct sampling *sampling) {
+	enum { THROTTLE_SIZE = 32 }; // and as much for its end
+	struct sample_delivery *delivery = &sampling->delivery;
+	for (size_t i = 0; i < sampling->overflows.count; i++) {
+		struct overflows *overflows = &sampling->overflows.items[i];
+		uint64_t value = 0;
+		ioctl(overflows->fd, PERF_EVENT_IOC_DISABLE, 0);
+		if (sampling->period && read(overflows->fd, &value, sizeof(value)) == sizeof(value))
+			delivery->expected += value / sampling->period;
+		if (overflows->ring) {
+			uint64_t told = __atomic_load_n(&overflows->ring->data_head, __ATOMIC_ACQUIRE);
+			delivery->throttled += (told / THROTTLE_SIZE + 1) / 2;
+			munmap(overflows->ring, 2 * (size_t)sysconf(_SC_PAGESIZE));
+		}
+	}
+	if (sampling->overflows.count)
+		delivery->delivered = __atomic_load_n(&sampling->programs->bss->samples_delivered,
+						      __ATOMIC_RELAXED);
+	sampling->overflows.count = 0;
+}
+
+struct sample_delivery sampling_delivery(const struct sampling *sampling) {
+	return sampling ? sampling->delivery : (struct sample_delivery){0};
+}
+
 static int open_samples(struct sampling *sampling, const struct sampling_options *options) {
+	if (options->event && !options->event->frequency)
+		sampling->period = options->event->rate;
 	for (int cpu = 0; cpu < libbpf_num_possible_cpus(); cpu++) {
 		int fd = options->event ? open_overflow(cpu, options->event)
 					: open_event(cpu, options->cycles, options->frequency);
@@ -619,6 +666,8 @@ static int open_samples(struct sampling *sampling, const struct sampling_options
 			return error;
 		}
 		array_push(&sampling->links, link); // which closes the event, too
+		if (options->event)
+			watch_overflows(sampling, fd);
 	}
 	return 0;
 }
@@ -678,6 +727,7 @@ uint64_t sampling_collect(struct sampling *sampling, struct spool *spool) {
 void sampling_stop(struct sampling *sampling, struct spool *spool) {
 	if (!sampling || sampling->over)
 		return;
+	end_overflows(sampling);
 	for (size_t i = 0; i < sampling->links.count; i++)
 		bpf_link__destroy(sampling->links.items[i]);
 	if (sampling->maker)
@@ -714,6 +764,7 @@ void sampling_free(struct sampling *sampling) {
 	map_free(&sampling->members);
 	array_free(&sampling->rings);
 	array_free(&sampling->links);
+	array_free(&sampling->overflows);
 	array_free(&sampling->files);
 	array_free(&sampling->changes);
 	array_free(&sampling->mappings);

@@ -3,6 +3,7 @@
 // unwind table of each file, which a thread of its own compiles.
 #pragma once
 
+#include "capture/bpf/delivery.h"
 #include "capture/spool.h"
 
 #include <sys/types.h>
@@ -34,5 +35,7 @@ bool sampling_is_settled(struct sampling *sampling);
 uint64_t sampling_collect(struct sampling *sampling, struct spool *spool);
 // No more samples; hands over the rest. Both may be NULL.
 void sampling_stop(struct sampling *sampling, struct spool *spool);
+// After that: of an event's overflows; all zero if there is none.
+struct sample_delivery sampling_delivery(const struct sampling *sampling);
 // Waits for what nobody needs any more, tables that are on their way into the kernel: 10 ms and more.
 void sampling_free(struct sampling *sampling);
