@@ -55,7 +55,7 @@ _tracelet_value() {
 		--height | --fontsize | --fonttype | --limit | --function | --fail-above) ;;
 	--output-dir | --trace-dir | --landed) _tracelet_files -d ;;
 	--keep) _tracelet_offer "always failed never" ;;
-	--name | --variant | --duration | --timeout | --grace | --timeout-status | --core-limit | --max-total-size | --max-age | \
+	--name | --variant | --duration | --timeout | --grace | --timeout-status | --core-limit | --max-total-size | --max-age | --max-size | \
 		--buffer-size | --ring-size | --ring-seconds | --min-size | --pid | --jobs | -j | --filter | --select) ;;
 	--json)
 		[ "$verb" = run ] || return 1
@@ -96,7 +96,7 @@ _tracelet() {
 			--kernel | --initrd | --rootfs | --add | --env | --agent | --arch | --mem | --append | --qemu | --boot-timeout | --socket | --max-artifact-size)
 				((i++))
 				;;
-			-j | --jobs | --filter | --framework | --select | --junit | --enabled | --name | --variant | --output-dir | --profile | --scope | --type | --ring-size | --ring-seconds | --heap-sample | --heap-suppressions | --call-graph | --duration | --json | \
+			-j | --jobs | --filter | --framework | --select | --junit | --enabled | --name | --variant | --output-dir | --profile | --scope | --type | --ring-size | --ring-seconds | --heap-sample | --heap-suppressions | --call-graph | --duration | --max-size | --json | \
 				--timeout | --grace | --timeout-status | --core-limit | --keep | --max-total-size | --max-age | --cases | \
 				--attachments | --buffer-size)
 				((i++)) # its value, whatever that looks like
@@ -121,7 +121,7 @@ _tracelet() {
 	_tracelet_value "$previous" && return
 
 	local of_run="--enabled --name --variant --output-dir --profile --scope --type --ring-size --ring-seconds --sample --off-cpu --counters --counters-interval --counters-per-slice --heap --heap-children --heap-sample --heap-usable --heap-leaks
-			--heap-suppressions --fail-on-leak --call-graph --duration --wait-tree
+			--heap-suppressions --fail-on-leak --call-graph --duration --max-size --wait-tree
 			--timeout --grace --timeout-status --core --core-limit --keep --max-total-size --max-age --cases --strict --quiet --verbose
 			--json --attachments --buffer-size --keep-spool --repro --help --"
 	case $verb:$current in
@@ -172,7 +172,7 @@ _tracelet() {
 	artifact:*) [ "$COMP_CWORD" = 2 ] || _tracelet_offer "perfetto flame off-cpu heap stacks core output console spool" ;;
 	start:-*)
 		_tracelet_offer "--variant --output-dir --profile --scope --type --ring-size --ring-seconds --sample --off-cpu --counters --counters-interval
-			--counters-per-slice --call-graph --duration --buffer-size --pid --quiet --verbose --help"
+			--counters-per-slice --call-graph --duration --max-size --buffer-size --pid --quiet --verbose --help"
 		;;
 	stop:-* | cancel:-*) _tracelet_offer "--all --help" ;;
 	current:-*) _tracelet_offer "--marks --help" ;;

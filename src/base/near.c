@@ -28,9 +28,12 @@ void near_offer(struct near_name *near, const char *name) {
 	size_t longest = MAX(strlen(near->wanted), strlen(name));
 	if (longest > NEAR_LONGEST)
 		return;
+	bool begins = strlen(near->wanted) > 2 && strncmp(near->wanted, name, strlen(near->wanted)) == 0;
 	size_t distance = letters_between(near->wanted, name);
-	// Two errors, or one in a short name: what is further away is another name.
-	if (distance > (longest > 5 ? 2 : 1) || (*near->best && distance >= near->distance))
+	// Two errors, or one in a short name: what is further away is another name, but for a beginning.
+	if (begins && distance > 1)
+		distance = 2;
+	if (distance > (begins || longest > 5 ? 2 : 1) || (*near->best && distance >= near->distance))
 		return;
 	near->distance = distance;
 	snprintf(near->best, sizeof(near->best), "%s", name);

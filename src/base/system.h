@@ -34,6 +34,7 @@ char *system_folder(void);                     // the current one, with slashes;
 const char *system_variable(const char *name); // of the environment; lives on
 bool system_is_terminal(int fd);
 bool system_is_open(int fd);
+uint64_t system_memory(void); // bytes of it that the machine has
 bool system_process_exists(int pid);
 bool system_is_absolute(const char *path);
 const char *system_base_name(const char *path); // its last component; all of it, if that is empty
@@ -104,6 +105,10 @@ static inline char *system_folder(void) {
 
 static inline bool system_is_open(int fd) {
 	return fcntl(fd, F_GETFD) >= 0;
+}
+
+static inline uint64_t system_memory(void) {
+	return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static inline bool system_process_exists(int pid) {

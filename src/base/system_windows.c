@@ -228,6 +228,11 @@ bool system_is_open(int fd) {
 	return _get_osfhandle(fd) != -1;
 }
 
+uint64_t system_memory(void) {
+	MEMORYSTATUSEX status = {.dwLength = sizeof(status)};
+	return GlobalMemoryStatusEx(&status) ? status.ullTotalPhys : 0;
+}
+
 bool system_process_exists(int pid) {
 	HANDLE process = OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, FALSE, (DWORD)pid);
 	if (process)

@@ -9,6 +9,8 @@
 struct spool {
 	struct buffer pending;
 	uint64_t written;
+	uint64_t limit;           // of what is written; 0: none. Events beyond it are let go
+	bool full;                // some were
 	uint64_t watermark_limit; // 0, or no watermark is later: a source has not handed over all before
 	int fd;
 	int error;

@@ -50,14 +50,28 @@ static bool find(const char *text, struct plan *plan) {
 	return found;
 }
 
+static void tell_found(void *context, const struct profile_found *found) {
+	bool *failed = context;
+	*failed |= !found->plan;
+	say_findings(found->findings, found->path ? found->path : found->text,
+		     found->plan ? log_warning : log_error);
+}
+
 static int show(const struct options *options, int count, char **words) {
 	struct plan plan;
-	struct buffer text = {0};
-	if (!find(count ? words[0] : builtins[BUILTIN_DEFAULT].name, &plan))
-		return EXIT_USAGE;
-	(options->json ? plan_json : plan_show)(&plan, source_why_not, &text);
-	plan_free(&plan);
-	return write_out(options, &text);
+	struct buffer text = {0}, names = {0};
+	bool failed = false;
+	for (int i = 0; i < count; i++)
+		buffer_printf(&names, "%s%s", i ? "+" : "", words[i]);
+	buffer_append(&names, "", 1);
+	const char *wanted = count ? (const char *)names.data : builtins[BUILTIN_DEFAULT].name;
+	bool found = profiles_find(wanted, MODE_FILE, &plan, tell_found, &failed);
+	buffer_free(&names);
+	if (found && !failed)
+		(options->json ? plan_json : plan_show)(&plan, source_why_not, &text);
+	if (found)
+		plan_free(&plan);
+	return failed ? EXIT_USAGE : write_out(options, &text);
 }
 
 static int export(const struct options *options, int count, char **words) {
@@ -115,7 +129,7 @@ static const struct action {
 	bool json, output;
 	int (*run)(const struct options *options, int count, char **words);
 } actions[] = {
-	{"show", 0, 1, true, false, show},
+	{"show", 0, 1 << 10, true, false, show},
 	{"check", 1, 1 << 20, false, false, check},
 	{"export", 0, 1, false, true, export},
 	{"list", 0, 0, false, false, list},
@@ -169,13 +183,14 @@ const struct verb verb_profile = {
 	.name = "profile",
 	.summary = "what profiles record: show, check, export, list",
 	.help = "Usage: tracelet profile list\n"
-		"       tracelet profile show [--json] [NAME | FILE.wprp[!PROFILE]]\n"
+		"       tracelet profile show [--json] [NAME | FILE.wprp[!PROFILE]]...\n"
 		"       tracelet profile check FILE.wprp...\n"
 		"       tracelet profile export [-o FILE] [NAME]\n\n"
 		"A profile says what is recorded (--profile of 'run'): a built-in one, or one of Windows\n"
 		"Performance Recorder in a .wprp file.\n\n"
 		"  list    the built-in profiles\n"
-		"  show    what will be recorded here: keyword by keyword, or why not\n"
+		"  show    what will be recorded here: keyword by keyword, or why not, and which sizes;\n"
+		"          of several, what they record together\n"
 		"  check   whether WPR would take a file; what is wrong, with line and column\n"
 		"  export  a profile as a .wprp file, for WPR\n\n"
 		"PROFILE is NAME, NAME.Light or NAME.Verbose, and may end in .File or .Memory.\n\n"

@@ -27,6 +27,7 @@ const enum setting_id verb_run_flags[] = {
 	SETTING_FAIL_ON_LEAK,
 	SETTING_CALL_GRAPH,
 	SETTING_DURATION,
+	SETTING_MAX_SIZE,
 	SETTING_WAIT_TREE,
 	SETTING_TIMEOUT,
 	SETTING_GRACE,
@@ -86,7 +87,7 @@ const struct verb verb_run = {
 		"put\n"
 		"                      behind the name\n"
 		"  --output-dir DIR    where artifacts go (default: ./tracelet-out)\n"
-		"  --profile NAME      what to record (see 'tracelet profile list')\n"
+		"  --profile NAME      what to record (see 'tracelet profile list'); may be repeated\n"
 		"  --scope SCOPE       tree: COMMAND and all it starts (default); system: everything\n"
 		"  --type TYPE         file (default), or memory: a flight recorder of the newest events,\n"
 		"                      saved when COMMAND fails or on 'tracelet snapshot'\n"
@@ -109,6 +110,7 @@ const struct verb verb_run = {
 		"  --fail-on-leak      exit 4 if there are others and COMMAND has passed\n"
 		"  --call-graph HOW    how stacks are walked: auto (default), fp or dwarf\n"
 		"  --duration SECONDS  stop recording then; COMMAND goes on\n"
+		"  --max-size SIZE     and when there is so much of it (default: as the profile says)\n"
 		"  --wait-tree[=SECS]  record until the whole process tree has ended (at most SECS)\n"
 		"  --timeout SECONDS   then save all stacks, end COMMAND and all it started: exit 124\n"
 		"  --grace SECONDS     from SIGTERM to SIGKILL then (default: 5)\n"

@@ -8,11 +8,11 @@
 #include <stdio.h>
 
 static const enum setting_id flags[] = {
-	SETTING_VARIANT,      SETTING_OUTPUT_DIR,     SETTING_PROFILE,      SETTING_SCOPE,
-	SETTING_TYPE,         SETTING_RING_SIZE,      SETTING_RING_SECONDS, SETTING_SAMPLE,
-	SETTING_OFF_CPU,      SETTING_CALL_GRAPH,     SETTING_DURATION,     SETTING_BUFFER_SIZE,
-	SETTING_PID,          SETTING_QUIET,          SETTING_VERBOSE,      SETTING_COUNTERS,
-	SETTING_COUNTER_TIME, SETTING_COUNTER_SLICES,
+	SETTING_VARIANT,     SETTING_OUTPUT_DIR,   SETTING_PROFILE,        SETTING_SCOPE,
+	SETTING_TYPE,        SETTING_RING_SIZE,    SETTING_RING_SECONDS,   SETTING_SAMPLE,
+	SETTING_OFF_CPU,     SETTING_CALL_GRAPH,   SETTING_DURATION,       SETTING_MAX_SIZE,
+	SETTING_BUFFER_SIZE, SETTING_PID,          SETTING_QUIET,          SETTING_VERBOSE,
+	SETTING_COUNTERS,    SETTING_COUNTER_TIME, SETTING_COUNTER_SLICES,
 };
 
 static int run(int argc, char **argv, const struct verb *verb) {
@@ -54,7 +54,7 @@ const struct verb verb_start = {
 		"first.\n\n"
 		"  --variant KEY=VALUE which variant of the operation this is; may be repeated\n"
 		"  --output-dir DIR    where artifacts go (default: ./tracelet-out)\n"
-		"  --profile NAME      what to record (see 'tracelet profile list')\n"
+		"  --profile NAME      what to record (see 'tracelet profile list'); may be repeated\n"
 		"  --scope SCOPE       tree: the caller and all it starts (default); system: everything\n"
 		"  --type TYPE         file (default), or memory: a flight recorder of the newest events\n"
 		"  --ring-size SIZE    how much a flight recorder holds (default: 16M)\n"
@@ -66,6 +66,7 @@ const struct verb verb_start = {
 		"  --off-cpu           also where threads wait, and a flame graph of that\n"
 		"  --call-graph HOW    how stacks are walked: auto (default), fp or dwarf\n"
 		"  --duration SECONDS  stop recording then\n"
+		"  --max-size SIZE     and when there is so much of it (default: as the profile says)\n"
 		"  --buffer-size SIZE  bytes between kernel and tracer, as in 64M (default: by CPUs)\n"
 		"  --pid PID           record this process instead of the caller\n"
 		"  --quiet             say nothing; warnings stay\n"

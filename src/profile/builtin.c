@@ -54,20 +54,28 @@ static void take_words(const char *words, int (*find)(const char *), bool *taken
 	}
 }
 
+enum { BUFFER_SIZE = 1024, BUFFERS = 100 };
+#define SYSTEM_COLLECTOR "SystemCollector_Tracelet"
+
+bool builtin_collector(const struct plan_collector *collector) {
+	return strcmp(collector->id, SYSTEM_COLLECTOR) == 0 && collector->buffer_size == BUFFER_SIZE &&
+	       collector->buffers == BUFFERS && !collector->buffers_percent;
+}
+
 static void add_collector(struct plan *plan, enum plan_collector_kind kind, const char *id,
 			  const char *name) {
 	array_push(&plan->collectors, (struct plan_collector){.id = memory_string(id),
 							      .name = memory_string(name),
 							      .kind = kind,
-							      .buffer_size = 1024,
-							      .buffers = 100});
+							      .buffer_size = BUFFER_SIZE,
+							      .buffers = BUFFERS});
 }
 
 void builtin_plan(const struct builtin *builtin, enum plan_mode mode, struct plan *plan) {
 	*plan = (struct plan){.name = memory_string(builtin->name), .detail = builtin->detail, .mode = mode};
 	take_words(builtin->keywords, keyword_find, plan->keywords);
 	take_words(builtin->stacks, stack_find, plan->stacks);
-	add_collector(plan, COLLECTOR_SYSTEM, "SystemCollector_Tracelet", "NT Kernel Logger");
+	add_collector(plan, COLLECTOR_SYSTEM, SYSTEM_COLLECTOR, "NT Kernel Logger");
 	if (!builtin->providers)
 		return;
 	add_collector(plan, COLLECTOR_EVENT, "EventCollector_Tracelet", "Tracelet Event Collector");

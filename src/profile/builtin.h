@@ -17,3 +17,6 @@ extern const struct builtin builtins[BUILTIN_COUNT];
 
 const struct builtin *builtin_find(const char *name); // NULL: there is none; case does not matter
 void builtin_plan(const struct builtin *builtin, enum plan_mode mode, struct plan *plan);
+
+// Whether it is theirs, also in a file that was exported, and its buffers are as they made them: for WPR.
+bool builtin_collector(const struct plan_collector *collector);

@@ -1,6 +1,7 @@
 #include "profile/find.h"
 #include "profile/builtin.h"
 #include "profile/wprp.h"
+#include "base/near.h"
 #include "base/system.h"
 
 #include <errno.h>
@@ -21,39 +22,13 @@ static bool find_in(const struct input *input, const char *selection, enum plan_
 	return found;
 }
 
-// How many letters have to be put in, taken out or changed.
-static size_t distance(const char *a, const char *b) {
-	enum { LONGEST = 32 };
-	size_t row[LONGEST + 1], length = strlen(b);
-	if (length > LONGEST)
-		return length;
-	for (size_t i = 0; i <= length; i++)
-		row[i] = i;
-	for (size_t i = 1; *a; a++, i++) {
-		size_t diagonal = row[0];
-		row[0] = i;
-		for (size_t k = 1; k <= length; k++) {
-			size_t changed = diagonal + (*a != b[k - 1]);
-			diagonal = row[k];
-			row[k] = MIN(changed, MIN(row[k], row[k - 1]) + 1);
-		}
-	}
-	return row[length];
-}
-
 static void say_unknown(struct findings *findings, const char *name) {
-	const char *nearest = NULL;
-	size_t least = 3;
-	for (size_t i = 0; i < BUILTIN_COUNT; i++) {
-		size_t away = distance(name, builtins[i].name);
-		bool beginning = strlen(name) > 1 && strncmp(name, builtins[i].name, strlen(name)) == 0;
-		if (beginning || away < least) {
-			nearest = builtins[i].name;
-			least = beginning ? 0 : away;
-		}
-	}
-	findings_add(findings, 0, 0, "there is no such profile%s%s%s ('tracelet profile list' lists them)",
-		     nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+	struct near_name near = {.wanted = name};
+	char words[96];
+	for (size_t i = 0; i < BUILTIN_COUNT; i++)
+		near_offer(&near, builtins[i].name);
+	near_words(&near, words, sizeof(words));
+	findings_add(findings, 0, 0, "there is no such profile%s; 'tracelet profile list' lists them", words);
 }
 
 int profile_open(struct input *input, const char *path) {
@@ -88,4 +63,52 @@ bool profile_find(const char *text, enum plan_mode wanted, struct plan *plan, st
 	if (found)
 		plan->file = memory_string(*path);
 	return found;
+}
+
+// ---- several ----
+
+static bool exists(const char *text, size_t length) {
+	CLEANUP_FREE char *name = memory_format("%.*s", (int)length, text);
+	struct stat file;
+	if (builtin_find(name))
+		return true;
+	char *mark = strrchr(name, '!');
+	if (mark)
+		*mark = 0;
+	return system_stat(name, &file) == 0 && !S_ISDIR(file.st_mode);
+}
+
+size_t profile_first(const char *text) {
+	size_t first = 0;
+	for (const char *plus = strchr(text, '+'); plus; plus = strchr(plus + 1, '+')) {
+		size_t length = (size_t)(plus - text);
+		if (!length || plus[-1] == '+' || plus[1] == '+' || !plus[1])
+			continue;
+		if (exists(text, length))
+			return length;
+		first = first ? first : length;
+	}
+	return !first || exists(text, strlen(text)) ? strlen(text) : first;
+}
+
+bool profiles_find(const char *text, enum plan_mode wanted, struct plan *plan,
+		   void (*told)(void *context, const struct profile_found *found), void *context) {
+	bool any = false;
+	for (bool more = true; more;) {
+		struct findings findings = {0};
+		struct plan next;
+		size_t length = profile_first(text);
+		CLEANUP_FREE char *name = memory_format("%.*s", (int)length, text), *path = NULL;
+		bool found = profile_find(name, wanted, &next, &findings, &path);
+		told(context, &(struct profile_found){name, path, found ? &next : NULL, &findings});
+		findings_free(&findings);
+		if (found && any)
+			plan_add(plan, &next);
+		else if (found)
+			*plan = next;
+		any |= found;
+		more = text[length];
+		text += length + more;
+	}
+	return any;
 }

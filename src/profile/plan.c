@@ -1,4 +1,5 @@
 #include "profile/plan.h"
+#include "profile/sizes.h"
 #include "base/json.h"
 
 #include <inttypes.h>
@@ -110,9 +111,11 @@ void plan_show(const struct plan *plan, plan_why_not *why_not, struct buffer *te
 			heading = true;
 		}
 	if (plan->collectors.count)
-		buffer_printf(text, "\ncollectors (Windows)\n");
+		buffer_printf(text, "\ncollectors\n");
 	for (size_t i = 0; i < plan->collectors.count; i++)
 		show_collector(&plan->collectors.items[i], text);
+	if (!by_wpr)
+		plan_sizes_show(plan, text);
 	if (plan->providers.count)
 		buffer_printf(text, "\nevent providers (Windows; Linux has nothing like them)\n");
 	for (size_t i = 0; i < plan->providers.count; i++)
@@ -195,6 +198,7 @@ void plan_json(const struct plan *plan, plan_why_not *why_not, struct buffer *te
 	for (size_t i = 0; i < plan->collectors.count; i++)
 		json_collector(&plan->collectors.items[i], &json);
 	json_close_array(&json);
+	plan_sizes_json(plan, &json);
 	json_array(&json, "providers");
 	for (size_t i = 0; i < plan->providers.count; i++)
 		json_provider(&plan->providers.items[i], &json);

@@ -19,6 +19,7 @@ struct plan_collector {
 	unsigned buffer_size; // KB
 	unsigned buffers;     // so many, or
 	bool buffers_percent; // so much of all memory
+	bool sized;           // somebody has said so; else WPR's default
 	unsigned file_limit;  // MB, 0: none
 	bool circular;        // the oldest gives way then, else recording stops
 };
@@ -46,6 +47,9 @@ struct plan {
 };
 
 void plan_free(struct plan *plan);
+
+// Takes in what another one wants, which is gone then. The larger sizes will win (profile/sizes.h).
+void plan_add(struct plan *plan, struct plan *more);
 
 // Whether it wants what this source records, RECORD_SOURCE_*.
 bool plan_wants(const struct plan *plan, int source);

@@ -332,8 +332,10 @@ static void remove_collector(struct making *making, const char *id) {
 static void take_sizes(struct making *making, uint32_t node, struct plan_collector *collector) {
 	XML_EACH_CHILD(child, &making->file->xml, node) {
 		if (is(making, child, "BufferSize")) {
+			collector->sized = true;
 			collector->buffer_size = (unsigned)number_of(making, child, "Value", UINT32_MAX);
 		} else if (is(making, child, "Buffers")) {
+			collector->sized = true;
 			collector->buffers = (unsigned)number_of(making, child, "Value", UINT32_MAX);
 			collector->buffers_percent = is_true(
 				value_of(making, child, "PercentageOfTotalMemory"));

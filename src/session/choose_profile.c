@@ -3,6 +3,8 @@
 #include "capture/sources.h"
 #include "profile/builtin.h"
 #include "profile/find.h"
+#include "profile/sizes.h"
+#include "base/system.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,22 @@ static void take_plan(struct settings *settings, const struct plan *plan) {
 					    source != RECORD_SOURCE_MARKER && !plan_wants(plan, source);
 	if (settings->origins[SETTING_SAMPLE] == FROM_DEFAULT && plan_wants(plan, RECORD_SOURCE_SAMPLE))
 		settings->sample = USUAL_FREQUENCY;
+}
+
+static bool unsaid(const struct settings *settings, enum setting_id id) {
+	return settings->origins[id] == FROM_DEFAULT;
+}
+
+static void take_sizes(struct settings *settings, const struct plan *plan) {
+	if (unsaid(settings, SETTING_TYPE))
+		settings->type = plan_is_flight(plan) ? RECORD_TO_MEMORY : RECORD_TO_FILE;
+	struct plan_sizes sizes = plan_sizes(plan, settings->type == RECORD_TO_MEMORY, system_memory());
+	if (unsaid(settings, SETTING_BUFFER_SIZE))
+		settings->buffer_size = sizes.buffer_size;
+	if (unsaid(settings, SETTING_RING_SIZE) && sizes.ring_size)
+		settings->ring_size = sizes.ring_size;
+	if (unsaid(settings, SETTING_MAX_SIZE))
+		settings->max_size = sizes.max_size;
 }
 
 // What is not recorded, in one line: words that mean nothing here, and what this kernel does not have.
@@ -38,51 +56,80 @@ static void say_missing(struct settings *settings, const struct plan *plan, bool
 	buffer_free(&sources);
 }
 
-static void say_first(const struct settings *settings, const struct findings *findings, const char *path,
-		      bool found) {
-	if (!findings->list.count)
+struct choosing {
+	struct settings *settings;
+	struct buffer names; // of those that are there; files with their folder
+	bool several, missing;
+};
+
+static void say_first(const struct choosing *choosing, const struct profile_found *found) {
+	if (!found->findings->list.count)
 		return;
-	CLEANUP_FREE char *line = finding_line(&findings->list.items[0], path ? path : settings->profile);
-	const char *more = findings->list.count > 1 ? " ('tracelet profile check' tells more)" : "";
-	if (!found && settings->strict)
+	CLEANUP_FREE char *line = finding_line(&found->findings->list.items[0],
+					       found->path ? found->path : found->text);
+	const char *more = found->findings->list.count > 1 ? " ('tracelet profile check' tells more)" : "";
+	if (!found->plan && choosing->settings->strict)
 		log_error("profile %s%s; --strict: nothing is run", line, more);
+	else if (found->plan)
+		log_warning("profile %s%s", line, more);
 	else
-		log_warning("profile %s%s%s%s", line, more, found ? "" : "; recording with ",
-			    found ? "" : builtins[BUILTIN_EMBEDDED].name);
+		log_warning("profile %s%s; recording with%s%s", line, more,
+			    choosing->several ? "out it" : " ",
+			    choosing->several ? "" : builtins[BUILTIN_EMBEDDED].name);
 }
 
 // What 'each' starts may be in some other folder.
-static void make_absolute(struct settings *settings, const char *file) {
-	CLEANUP_FREE char *path = realpath(file, NULL);
-	if (!path)
-		return;
-	char *profile = memory_format("%s%s", path, settings->profile + strlen(file));
+static void add_name(struct choosing *choosing, const struct profile_found *found) {
+	CLEANUP_FREE char *path = found->path ? realpath(found->path, NULL) : NULL;
+	buffer_printf(&choosing->names, "%s%s%s", choosing->names.size ? "+" : "", path ? path : "",
+		      path ? found->text + strlen(found->path) : found->text);
+}
+
+static void take_found(void *context, const struct profile_found *found) {
+	struct choosing *choosing = context;
+	say_first(choosing, found);
+	choosing->missing |= !found->plan;
+	if (found->plan)
+		add_name(choosing, found);
+}
+
+// Of several, some may be missing; if all are, there is the built-in one.
+static void replace_missing(struct choosing *choosing, enum plan_mode mode, struct plan *plan) {
+	if (choosing->several)
+		log_warning("recording with %s", builtins[BUILTIN_EMBEDDED].name);
+	buffer_printf(&choosing->names, "%s", builtins[BUILTIN_EMBEDDED].name);
+	builtin_plan(&builtins[BUILTIN_EMBEDDED], mode, plan);
+}
+
+static void rename_profile(struct settings *settings, struct buffer *names) {
+	buffer_append(names, "", 1);
+	char *profile = (char *)names->data;
 	array_push(&settings->owned, profile);
+	if (strcmp(settings->profile, profile) != 0)
+		settings->origins[SETTING_PROFILE] = FROM_FLAG; // for what 'each' starts, too
 	settings->profile = profile;
-	settings->origins[SETTING_PROFILE] = FROM_FLAG;
 }
 
 bool choose_profile(struct settings *settings) {
 	struct plan plan;
 	bool told = getenv(CHOICE_TOLD);
 	unsetenv(CHOICE_TOLD); // that is no matter of the test's
-	struct findings findings = {0};
-	CLEANUP_FREE char *path = NULL;
+	struct choosing choosing = {.settings = settings,
+				    .several = settings->profile[profile_first(settings->profile)]};
 	enum plan_mode mode = settings->type == RECORD_TO_MEMORY ? MODE_MEMORY : MODE_FILE;
-	bool found = profile_find(settings->profile, mode, &plan, &findings, &path);
-	say_first(settings, &findings, path, found);
-	findings_free(&findings);
-	if (!found && settings->strict)
+	bool found = profiles_find(settings->profile, mode, &plan, take_found, &choosing);
+	if (choosing.missing && settings->strict) {
+		if (found)
+			plan_free(&plan);
+		buffer_free(&choosing.names);
 		return false;
-	if (!found) {
-		settings->profile = builtins[BUILTIN_EMBEDDED].name;
-		settings->origins[SETTING_PROFILE] = FROM_FLAG; // for what 'each' starts, too
-		builtin_plan(&builtins[BUILTIN_EMBEDDED], mode, &plan);
 	}
+	if (!found)
+		replace_missing(&choosing, mode, &plan);
 	take_plan(settings, &plan);
+	take_sizes(settings, &plan);
 	say_missing(settings, &plan, told);
-	if (plan.file)
-		make_absolute(settings, plan.file);
+	rename_profile(settings, &choosing.names);
 	plan_free(&plan);
 	return true;
 }

@@ -39,6 +39,8 @@ static int open_spool(struct recording *recording) {
 	}
 	recording->spool_path = memory_format("%s.spool", recording->stem);
 	spool_open(&recording->spool, fd, clock_boot_now());
+	if (settings->type == RECORD_TO_FILE)
+		recording->spool.limit = settings->max_size;
 	if (settings->type == RECORD_TO_MEMORY) {
 		recording->flight = flight_new(settings->ring_size, settings->ring_seconds);
 		flight_take(recording->flight, &recording->spool);
@@ -249,6 +251,12 @@ void recording_stop(struct recording *recording) {
 		lost.count[source] = recording->totals.lost[source];
 	spool_append(&recording->spool, SPOOL_LOST, &lost, sizeof(lost));
 	spool_clock(&recording->spool);
+	char size[16];
+	if (recording->spool.full)
+		log_warning(
+			"recording stopped when there were %s of it (--max-size, or MaximumFileSize of the "
+			"profile)",
+			file_size_words(recording->settings->max_size, size));
 }
 
 static void warn_of_full_disk(struct recording *recording) {
@@ -303,6 +311,8 @@ void recording_turn(struct recording *recording) {
 	else
 		drain_now(recording);
 	warn_of_full_disk(recording);
+	if (recording->spool.full)
+		recording_stop(recording);
 }
 
 // ---- the end ----

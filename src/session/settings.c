@@ -1,6 +1,7 @@
 #include "session/settings.h"
 #include "base/log.h"
 #include "base/system.h"
+#include "profile/find.h"
 #include "session/descriptors.h"
 #include "session/ini_file.h"
 #include "session/variant.h"
@@ -18,7 +19,7 @@
 enum setting_type {
 	TYPE_TEXT,
 	TYPE_FOLDER,  // relative to the file that names it
-	TYPE_PROFILE, // a name, or a file: as a folder then
+	TYPE_PROFILE, // a name, or a file: as a folder then; added to what is there
 	TYPE_TARGET,  // a file, or the number of a descriptor that is open
 	TYPE_SECONDS, // 1.5, 1.5s, 3m, 2h, 7d
 	TYPE_SIZE,    // 64M
@@ -112,6 +113,8 @@ static const struct setting table[SETTING_COUNT] = {
 	[SETTING_CALL_GRAPH] = {"call-graph", TYPE_CHOICE, FIELD(call_graph), .choices = call_graph_choices,
 				.wanted = "'auto', 'fp' or 'dwarf'"},
 	[SETTING_DURATION] = {"duration", TYPE_SECONDS, FIELD(duration), .wanted = "seconds"},
+	[SETTING_MAX_SIZE] = {"max-size", TYPE_SIZE, FIELD(max_size), .least = 64 << 10, .most = 0x1p60,
+			      .wanted = "a size from 64K on"},
 	[SETTING_WAIT_TREE] = {"wait-tree", TYPE_SECONDS, FIELD(wait_tree), .bare = "0", .wanted = "seconds"},
 	[SETTING_TIMEOUT] = {"timeout", TYPE_SECONDS, FIELD(timeout), .wanted = "seconds"},
 	[SETTING_GRACE] = {"grace", TYPE_SECONDS, FIELD(grace), .wanted = "seconds"},
@@ -217,6 +220,14 @@ static const char *keep(struct settings *settings, char *text) {
 	return text;
 }
 
+// One more is recorded together with those before.
+static bool parse_profile(struct settings *settings, const char *text) {
+	settings->profile = settings->profile
+				    ? keep(settings, memory_format("%s+%s", settings->profile, text))
+				    : text;
+	return true;
+}
+
 static bool parse_variant(struct settings *settings, const char *text) {
 	char *variant = variant_add(settings->variant, text);
 	if (!variant)
@@ -227,8 +238,12 @@ static bool parse_variant(struct settings *settings, const char *text) {
 
 // What a place of less weight has said of a setting does not add to what follows.
 static void begin_origin(struct settings *settings, enum setting_id id, enum setting_origin origin) {
-	if (id == SETTING_VARIANT && settings->origins[id] != origin)
+	if (settings->origins[id] == origin)
+		return;
+	if (id == SETTING_VARIANT)
 		settings->variant = NULL;
+	if (id == SETTING_PROFILE)
+		settings->profile = NULL;
 }
 
 // `text` lives as long as the settings do.
@@ -238,10 +253,9 @@ static bool parse(struct settings *settings, const struct setting *setting, cons
 	switch (setting->type) {
 	case TYPE_TEXT:
 	case TYPE_FOLDER:
-	case TYPE_PROFILE:
 	case TYPE_TARGET:
 		*(const char **)field = text;
-		return setting->type == TYPE_TEXT || setting->type == TYPE_PROFILE ||
+		return setting->type == TYPE_TEXT ||
 		       (*text && !(setting->type == TYPE_TARGET && descriptor_is_closed(text)));
 	case TYPE_SECONDS:
 		return settings_parse_seconds(text, field);
@@ -266,6 +280,8 @@ static bool parse(struct settings *settings, const struct setting *setting, cons
 		       system_process_exists(*(int *)field);
 	case TYPE_VARIANT:
 		return parse_variant(settings, text);
+	case TYPE_PROFILE:
+		return parse_profile(settings, text);
 	case TYPE_YES_NO:
 		answer = yes_no(text);
 		*(bool *)field = answer == 1;
@@ -329,13 +345,38 @@ PRINTF_LIKE(2, 3) static int bad_line(struct file_reading *reading, const char *
 }
 
 // A folder is meant from where the file is, not from where tracelet happens to be run.
-static const char *from_file(struct file_reading *reading, const struct setting *setting, const char *value) {
+static const char *beside(struct file_reading *reading, const char *value) {
 	const char *base = system_base_name(reading->path);
-	bool path = setting->type == TYPE_FOLDER || (setting->type == TYPE_PROFILE && strpbrk(value, "/.!"));
-	if (path && *value && !system_is_absolute(value))
-		return keep(reading->settings,
-			    memory_format("%.*s%s", (int)(base - reading->path), reading->path, value));
-	return keep(reading->settings, memory_format("%s", value));
+	bool as_it_is = !*value || system_is_absolute(value);
+	return keep(reading->settings,
+		    as_it_is ? memory_string(value)
+			     : memory_format("%.*s%s", (int)(base - reading->path), reading->path, value));
+}
+
+// Each of A+B that is a file.
+static const char *profiles_beside(struct file_reading *reading, const char *value) {
+	struct buffer names = {0};
+	for (bool more = true; more;) {
+		const char *there = beside(reading, value);
+		size_t prefix = strlen(there) - strlen(value), length = profile_first(there);
+		// The folder's name may have a + as well.
+		length = length > prefix ? length - prefix : profile_first(value);
+		bool file = memchr(value, '/', length) || memchr(value, '.', length) ||
+			    memchr(value, '!', length);
+		buffer_printf(&names, "%.*s%.*s", file ? (int)prefix : 0, there, (int)length, value);
+		more = value[length];
+		if (more)
+			buffer_printf(&names, "+");
+		value += length + more;
+	}
+	buffer_append(&names, "", 1);
+	return keep(reading->settings, (char *)names.data);
+}
+
+static const char *from_file(struct file_reading *reading, const struct setting *setting, const char *value) {
+	return setting->type == TYPE_FOLDER    ? beside(reading, value)
+	       : setting->type == TYPE_PROFILE ? profiles_beside(reading, value)
+					       : keep(reading->settings, memory_string(value));
 }
 
 static int take_key(void *context, const char *section, const char *key, const char *value) {

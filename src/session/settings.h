@@ -34,6 +34,7 @@ enum setting_id {
 	SETTING_FAIL_ON_LEAK,
 	SETTING_CALL_GRAPH,
 	SETTING_DURATION,
+	SETTING_MAX_SIZE,
 	SETTING_WAIT_TREE,
 	SETTING_TIMEOUT,
 	SETTING_GRACE,
@@ -96,6 +97,7 @@ struct settings {
 	const char *heap_suppressions; // a file; NULL: none but our own
 	int call_graph;                // enum call_graph: how their stacks are walked
 	double duration;               // seconds after which recording stops, 0: with the test
+	size_t max_size;               // bytes after which it does, 0: any
 	double wait_tree;      // seconds to wait for the test's orphans, 0: for ever, negative: do not
 	double timeout;        // seconds the test may take, 0: without limit
 	double grace;          // seconds between SIGTERM and SIGKILL then

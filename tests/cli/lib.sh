@@ -140,6 +140,11 @@ need_root() {
 	[ "$(id -u)" = 0 ] || skip_all "this needs root"
 }
 
+# is_sanitized: this tracelet is slow, large, and wants its library before all others.
+is_sanitized() {
+	ldd "$TRACELET" | grep -q libasan
+}
+
 # need_command COMMAND...: each is installed.
 need_command() {
 	local command

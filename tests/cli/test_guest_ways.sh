@@ -178,7 +178,7 @@ done
 
 # ---- a gigabyte ----
 
-if readelf -W --dyn-syms "$TRACELET" | grep -q __asan_init; then
+if is_sanitized; then
 	skip "a gigabyte is the same" "a sanitizer's program is slow, and its memory says nothing"
 else
 	# Holes, and a block of chance in each sixteenth, at odd places: what is lost, doubled or moved is seen.

@@ -2,7 +2,7 @@
 # musl, sanitizers, and programs that become another one.
 . "$(dirname "$0")/lib.sh"
 . "$source/tests/cli/heap.sh"
-[ -z "${ASAN_OPTIONS-}" ] || skip_all "tried without sanitizers"
+! is_sanitized || skip_all "other allocators cannot be loaded into a sanitized tracelet"
 
 # ---- C++ ----
 

@@ -1,13 +1,14 @@
 # Profiles: what they say, what a .wprp file may look like, and what 'run' makes of them.
 . "$(dirname "$0")/lib.sh"
 need_command jq
+sizes=
 
-# profile NAME KEYWORDS...: a file with one profile of that name.
+# profile NAME KEYWORDS...: a file with one profile of that name; $sizes stand in its collector.
 profile() {
 	local name=$1 keyword
 	shift
 	echo '<WindowsPerformanceRecorder Version="1.0"><Profiles>'
-	echo '<SystemCollector Id="SC" Name="NT Kernel Logger"/>'
+	echo "<SystemCollector Id=\"SC\" Name=\"NT Kernel Logger\">$sizes</SystemCollector>"
 	echo '<SystemProvider Id="SP"><Keywords>'
 	for keyword in "$@"; do
 		echo "<Keyword Value=\"$keyword\"/>"
@@ -58,6 +59,46 @@ check_match "never" '^  Registry +Linux has nothing like it$' "$stdout"
 check_run "a profile of it" 0 "$TRACELET" profile show 'mine.wprp!mine.verbose'
 check_run "one that it does not have" 2 "$TRACELET" profile show 'mine.wprp!Yours'
 check_match "what it has is told" "mine.wprp: it has no profile 'Yours'; it has Mine.Verbose.File" "$stderr"
+
+# ---- sizes ----
+
+sizes='<BufferSize Value="512"/><Buffers Value="4"/><MaximumFileSize Value="1" FileMode="Sequential"/>'
+profile Small SystemCall >small.wprp
+sizes='<BufferSize Value="1024"/><Buffers Value="8"/><MaximumFileSize Value="3" FileMode="Circular"/>'
+profile Round SystemCall >round.wprp
+sizes='<BufferSize Value="1024"/><Buffers Value="5"/>'
+profile Ring SystemCall | sed 's/\.File/.Memory/; s/"File"/"Memory"/' >ring.wprp
+sizes=
+check_run "sizes of a file are shown" 0 "$TRACELET" profile show small.wprp
+check_match "buffers" '^  --buffer-size 2M +between kernel and tracer' "$stdout"
+check_match "and the limit" '^  --max-size 1M +recording stops then' "$stdout"
+check_run "a circular file" 0 "$TRACELET" profile show round.wprp
+check_match "is a flight recorder" '^  --type memory +a flight recorder' "$stdout"
+check_match "of its size" '^  --ring-size 3M +that it holds: MaximumFileSize' "$stdout"
+check_equal "so are a profile's buffers in memory" '{"type":"memory","ring_size":5242880}' \
+	"$("$TRACELET" profile show --json ring.wprp | jq -c .linux)"
+check_equal "a built-in one says nothing of sizes" '{"type":"file"}' \
+	"$("$TRACELET" profile show --json cpu | jq -c .linux)"
+
+# ---- several ----
+
+check_run "several are shown" 0 "$TRACELET" profile show io small.wprp
+check_match "as one" '^io\+Small\.Verbose\.File, built in, small\.wprp$' "$stdout"
+check_match "the first's" '^  DiskIO ' "$stdout"
+check_match "and the second's" '^  SystemCall ' "$stdout"
+cp "$stdout" several
+check_run "a plus is the same" 0 "$TRACELET" profile show io+small.wprp
+check "all of it" cmp several "$stdout"
+check_equal "larger buffers win" 8388608 \
+	"$("$TRACELET" profile show --json small.wprp round.wprp | jq .linux.buffer_size)"
+cp small.wprp a+b.wprp
+check_run "a file with a plus in its name" 0 "$TRACELET" profile show a+b.wprp light
+check_match "is one file" '^Small\+light\.Verbose\.File, a\+b\.wprp, built in$' "$stdout"
+check_run "one of several that is not there" 2 "$TRACELET" profile show light+nothing
+check_lines "is told" 1 "$stderr"
+check_lines "and nothing shown" 0 "$stdout"
+check_run "with --strict it is an error" 125 "$TRACELET" run --strict --profile light --profile nothing -- touch ran
+check_not "before the test" test -e ran
 
 # ---- check ----
 
@@ -144,12 +185,60 @@ check_match "a file's missing words are listed in one warning" \
 check_lines "only one" 1 "$stderr"
 check_not "no switches where none were asked for" grep -Eq 'sched.*switch' events
 check_equal "the test's status" 3 "$status"
+# ring_of OPTIONS...: the size of the ring between kernel and tracer, which is the test's sibling.
+ring_of() {
+	# shellcheck disable=SC2016 # the inner shell's
+	"$TRACELET" run --quiet --output-dir tracelet-out "$@" -- bash -c '
+		for process in $(cat /proc/$PPID/task/*/children); do
+			for map in /proc/"$process"/fdinfo/*; do
+				grep -qs "^map_type:.27$" "$map" && sed -n "s/^max_entries:.//p" "$map"
+			done
+		done; true' 2>/dev/null
+}
+check_equal "a profile's buffers are the ring's size" 2097152 "$(ring_of --profile small.wprp | head -n 1)"
+check_equal "a flag is stronger" 4194304 "$(ring_of --profile small.wprp --buffer-size 4M | head -n 1)"
+# copies OPTIONS...: a test with many system calls; leaves $stderr and a spool.
+copies() {
+	rm -rf tracelet-out
+	run "$TRACELET" run --quiet --keep-spool --output-dir tracelet-out "$@" -- \
+		dd if=/dev/zero of=/dev/null bs=1 count=100000 status=none
+}
+copies --profile small.wprp
+check_equal "a test goes on when its recording is full" 0 "$status"
+check_match "which is said" 'recording stopped when there were 1\.05 MB of it' "$stderr"
+check_lines "in one line" 1 "$stderr"
+check "it is as large as it may be" test "$(stat -c %s tracelet-out/*.spool)" -le $((1100 << 10))
+check "and not smaller" test "$(stat -c %s tracelet-out/*.spool)" -ge $((512 << 10))
+check_run "its trace is whole" 0 "$TRACELET" check tracelet-out/*.pb
+copies --profile small.wprp --max-size 1G
+check_not "a flag is stronger here, too" grep -q 'recording stopped' "$stderr"
+check "so there is more" test "$(stat -c %s tracelet-out/*.spool)" -gt $((1100 << 10))
+copies --profile round.wprp
+check_not "of a circular one nothing is left if the test passes" ls tracelet-out/*.pb
+traced round.wprp
+check "and a trace if it fails" test -s events
+rm -rf tracelet-out
+"$TRACELET" run --quiet --profile light --profile small.wprp --output-dir tracelet-out -- true 2>"$stderr"
+check_lines "several at once" 0 "$stderr"
+check_equal "are in the manifest" "light+$(realpath small.wprp)" "$(jq -r .profile tracelet-out/manifest.jsonl)"
+"$TRACELET" dump tracelet-out/*.pb >events
+check_match "what the first records" 'sched' events
+check_match "and the second" 'sys_exit' events
+traced light+nothing
+check_match "one that is not there is a warning" 'nothing: there is no such profile.*; recording without it' "$stderr"
+check_lines "one" 1 "$stderr"
+check_equal "the others are recorded" light "$(jq -r .profile tracelet-out/manifest.jsonl)"
 mkdir -p project/below
 profile Own ProcessThread >project/own.wprp
 echo 'profile = own.wprp!Own' >project/tracelet.ini
 (cd project/below && "$TRACELET" run --quiet -- true) 2>"$stderr"
 check_lines "a profile in tracelet.ini is found from a folder below" 0 "$stderr"
 check_equal "and is in the manifest" "$(realpath project/own.wprp)!Own" \
+	"$(jq -r .profile project/below/tracelet-out/manifest.jsonl)"
+echo 'profile = light+own.wprp!Own' >project/tracelet.ini
+rm -r project/below/tracelet-out
+(cd project/below && "$TRACELET" run --quiet -- true) 2>"$stderr"
+check_equal "also one of several" "light+$(realpath project/own.wprp)!Own" \
 	"$(jq -r .profile project/below/tracelet-out/manifest.jsonl)"
 run "$TRACELET" start --profile nothing --quiet x
 check_match "an operation warns as well" "recording with embedded" "$stderr"

@@ -155,7 +155,7 @@ check_equal "--json 5: what everybody may want to know" \
 	.test, (.command | join(",")), .exit, (.started | test("^20..-..-..T..:..:..\\....Z$")), (.wall_seconds > 0), .host,
 	.kernel, .profile, .scope, .backend, .artifacts[0].kind, (.events > 5), (.lost | add),
 	(.cost | .bpf_seconds > 0 and .tracer_cpu_seconds > 0)] | join(" ")' five)"
-check_equal "with each source's losses" "block fault file ipi irq kvm marker memory network power process sample sched system-call timer workqueue" "$(jq -r '.lost | keys | join(" ")' five)"
+check_equal "with each source's losses" "bio block clock fault file ipi irq kvm lock marker memory migration network power priority process rss sample sched slab softirq-queue system-call timer workqueue" "$(jq -r '.lost | keys | join(" ")' five)"
 check "the manifest's line is the same" cmp five tracelet-out/manifest.jsonl
 traced --json file.json -- sh -c 'kill -9 $$'
 check_equal "--json FILE, a signal" "9 null" "$(jq -r '"\(.signal) \(.exit)"' file.json)"

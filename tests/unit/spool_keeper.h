@@ -1,30 +1,17 @@
-// What the spool's reader makes of a spool, kept for a test to look at.
+// What the spool's reader makes of a spool.
 #pragma once
 
-#include "aside.h"
+#include "keeper.h"
 
 #include "capture/spool.h"
-#include "read/reader.h"
 
-struct keeper {
-	struct sink sink;
-	ARRAY(struct event) events;
-	struct tables tables;
-	int error;  // of the reader
-	char *said; // its warnings
-};
-
-static inline int keep_push(struct sink *sink, const struct event *event) {
-	array_push(&CONTAINER_OF(sink, struct keeper, sink)->events, *event);
+static inline int keep_all(struct sink *sink, const struct event *event) {
+	keep(CONTAINER_OF(sink, struct keeper, sink), event);
 	return 0;
 }
 
 static inline void read_stream(struct keeper *keeper, struct stream *input) {
-	*keeper = (struct keeper){.sink = {.push = keep_push}, .tables = tables_new()};
-	struct captured captured = capture_begin();
-	keeper->error = spool_reader.read(input, "a.spool", &keeper->tables, &keeper->sink);
-	keeper->said = capture_end(captured);
-	stream_close(input);
+	keeper_read(keeper, input, &spool_reader, keep_all);
 }
 
 static inline void read_bytes(struct keeper *keeper, const struct buffer *spool) {
@@ -32,29 +19,6 @@ static inline void read_bytes(struct keeper *keeper, const struct buffer *spool)
 	stream_of_memory(&input, spool->data, spool->size);
 	read_stream(keeper, &input);
 }
-
-static inline void keeper_free(struct keeper *keeper) {
-	array_free(&keeper->events);
-	tables_free(&keeper->tables);
-	free(keeper->said);
-}
-
-static inline const struct event *nth(const struct keeper *keeper, enum event_kind kind, size_t number) {
-	for (size_t i = 0; i < keeper->events.count; i++)
-		if (keeper->events.items[i].kind == kind && number-- == 0)
-			return &keeper->events.items[i];
-	fail_msg("there is no such event of kind %d", kind);
-	return NULL;
-}
-
-static inline size_t count_kind(const struct keeper *keeper, enum event_kind kind) {
-	size_t count = 0;
-	for (size_t i = 0; i < keeper->events.count; i++)
-		count += keeper->events.items[i].kind == kind;
-	return count;
-}
-
-#define TEXT(keeper, id) strings_get((keeper)->tables.strings, id)
 
 // ---- spools in files ----
 

@@ -6,12 +6,8 @@
 
 static void read_spool(struct keeper *keeper, const struct buffer *spool) {
 	struct stream input;
-	*keeper = (struct keeper){.sink = {.push = keep_push}, .tables = tables_new()};
 	stream_of_memory(&input, spool->data, spool->size);
-	struct captured captured = capture_begin();
-	keeper->error = spool_reader.read(&input, "a.spool", &keeper->tables, &keeper->sink);
-	keeper->said = capture_end(captured);
-	stream_close(&input);
+	keeper_read(keeper, &input, &spool_reader, keep_in_order);
 }
 
 // Five events: one more than fit into a record, with the nanoseconds before them.

@@ -25,6 +25,13 @@ static void test_a_letter_too_few_or_too_many_is_found(void **state) {
 	assert_string_equal(nearest("ipx", names, 4), "ipc");
 }
 
+static void test_a_beginning_is_near(void **state) {
+	(void)state;
+	assert_string_equal(nearest("cyc", names, 4), "cycles");
+	assert_string_equal(nearest("instr", names, 4), "instructions");
+	assert_string_equal(nearest("in", names, 4), "");
+}
+
 static void test_another_name_is_not_near(void **state) {
 	(void)state;
 	assert_string_equal(nearest("page-faults", names, 4), "");
@@ -55,6 +62,7 @@ static void test_names_of_any_length_are_safe(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_letter_too_few_or_too_many_is_found),
+		cmocka_unit_test(test_a_beginning_is_near),
 		cmocka_unit_test(test_another_name_is_not_near),
 		cmocka_unit_test(test_the_nearest_is_taken),
 		cmocka_unit_test(test_names_of_any_length_are_safe),

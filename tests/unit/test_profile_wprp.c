@@ -2,6 +2,7 @@
 
 #include "profile/builtin.h"
 #include "profile/find.h"
+#include "profile/sizes.h"
 #include "profile/wprp.h"
 
 #include <stdio.h>
@@ -228,6 +229,87 @@ static void test_collectors_have_sizes(void **state) {
 	assert_int_equal(64, event->file_limit);
 	assert_true(event->circular);
 	plan_free(&plan);
+}
+
+#define SIZED(mode, sizes)                                                                                   \
+	FILE_OF("<SystemCollector Id=\"SC\" Name=\"NT Kernel Logger\">" sizes "</SystemCollector>\n" SYSTEM( \
+		"S", "", TWO_KEYWORDS) PROFILE("A", "Verbose", mode, "", WITH_SYSTEM("S")))
+#define BUFFERS(size, count) "<BufferSize Value=\"" size "\"/><Buffers Value=\"" count "\"/>"
+#define LIMIT(size, mode)    "<MaximumFileSize Value=\"" size "\" FileMode=\"" mode "\"/>"
+
+static void test_sizes_are_obeyed_within_bounds(void **state) {
+	const uint64_t mega = 1 << 20, memory = 8192 * mega;
+	const struct {
+		const char *text;
+		bool flight;
+		uint64_t buffer_size, ring_size, max_size;
+	} cases[] = {
+		{SIZED("File", ""), false, 0, 0, 0},
+		{SIZED("File", BUFFERS("512", "6")), false, 3 * mega, 0, 0},
+		{SIZED("File", BUFFERS("4", "4")), false, mega, 0, 0},
+		{SIZED("File", BUFFERS("4294967295", "4294967295")), false, 64 * mega, 0, 0},
+		{SIZED("File", LIMIT("50", "Sequential")), false, 0, 0, 50 * mega},
+		{SIZED("File", BUFFERS("1024", "2") LIMIT("50", "Circular")), true, 2 * mega, 50 * mega, 0},
+		{SIZED("File", LIMIT("4294967295", "Circular")), true, 0, 2048 * mega, 0},
+		{SIZED("Memory", BUFFERS("1024", "200")), true, 0, 200 * mega, 0},
+		{SIZED("Memory", BUFFERS("1", "1")), true, 0, mega / 16, 0},
+		{SIZED("Memory", "<Buffers Value=\"25\" PercentageOfTotalMemory=\"true\"/>"), true, 0,
+		 memory / 100 * 25, 0},
+		{SIZED("Memory", ""), true, 0, 0, 0},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct plan plan = plan_of(cases[i].text, NULL);
+		assert_int_equal(cases[i].flight, plan_is_flight(&plan));
+		struct plan_sizes sizes = plan_sizes(&plan, cases[i].flight, memory);
+		assert_int_equal(cases[i].buffer_size, sizes.buffer_size);
+		assert_int_equal(cases[i].ring_size, sizes.ring_size);
+		assert_int_equal(cases[i].max_size, sizes.max_size);
+		plan_free(&plan);
+	}
+}
+
+static void test_who_asks_for_a_file_or_a_ring_gets_it(void **state) {
+	const uint64_t mega = 1 << 20;
+	struct plan circular = plan_of(SIZED("File", BUFFERS("1024", "2") LIMIT("50", "Circular")), NULL);
+	struct plan file = plan_of(SIZED("File", BUFFERS("1024", "2") LIMIT("50", "Sequential")), NULL);
+	struct plan_sizes sizes = plan_sizes(&circular, false, 8192 * mega);
+	assert_int_equal(0, sizes.max_size);
+	assert_int_equal(0, sizes.ring_size);
+	sizes = plan_sizes(&file, true, 8192 * mega);
+	assert_int_equal(0, sizes.max_size);
+	assert_int_equal(2 * mega, sizes.ring_size);
+	plan_free(&circular);
+	plan_free(&file);
+}
+
+static void test_several_want_what_any_of_them_wants(void **state) {
+	const uint64_t mega = 1 << 20;
+	struct plan plan = plan_of(SIZED("File", BUFFERS("1024", "2") LIMIT("50", "Circular")), NULL);
+	struct plan more = plan_of(SIZED("File", BUFFERS("1024", "7") LIMIT("20", "Sequential")), NULL);
+	struct plan again = plan_of(SIZED("File", BUFFERS("1024", "2") LIMIT("50", "Circular")), NULL);
+	struct plan builtin;
+	builtin_plan(builtin_find("system-calls"), MODE_FILE, &builtin);
+	plan_add(&plan, &more);
+	plan_add(&plan, &again);
+	assert_int_equal(2, plan.collectors.count);
+	plan_add(&plan, &builtin);
+	assert_string_equal("A+A+A+system-calls", plan.name);
+	assert_keywords(&plan, "CSwitch DPC ProcessThread ReadyThread SystemCall");
+	assert_false(plan_is_flight(&plan));
+	struct plan_sizes sizes = plan_sizes(&plan, false, 8192 * mega);
+	assert_int_equal(7 * mega, sizes.buffer_size);
+	assert_int_equal(50 * mega, sizes.max_size);
+	plan_free(&plan);
+}
+
+static void test_a_plus_stands_between_profiles(void **state) {
+	assert_int_equal(5, profile_first("light"));
+	assert_int_equal(5, profile_first("light+cpu"));
+	assert_int_equal(7, profile_first("nothing+cpu"));
+	assert_int_equal(8, profile_first("c++.wprp"));
+	assert_int_equal(8, profile_first("c++.wprp+cpu"));
+	assert_int_equal(6, profile_first("light+"));
+	assert_int_equal(0, profile_first(""));
 }
 
 // ---- choosing ----
@@ -458,6 +540,10 @@ int main(void) {
 		cmocka_unit_test(test_a_profile_inherits_sets_adds_and_removes),
 		cmocka_unit_test(test_event_providers_have_keywords_level_and_guid),
 		cmocka_unit_test(test_collectors_have_sizes),
+		cmocka_unit_test(test_sizes_are_obeyed_within_bounds),
+		cmocka_unit_test(test_who_asks_for_a_file_or_a_ring_gets_it),
+		cmocka_unit_test(test_several_want_what_any_of_them_wants),
+		cmocka_unit_test(test_a_plus_stands_between_profiles),
 		cmocka_unit_test(test_a_selection_is_name_detail_and_mode),
 		cmocka_unit_test(test_comments_marks_and_other_encodings_change_nothing),
 		cmocka_unit_test(test_malformed_xml_is_told_with_line_and_column),

@@ -1,23 +1,9 @@
-// The Perfetto reader's events, kept for a test to look at.
+// The Perfetto reader's events, which have to come in order.
 #pragma once
 
-#include "aside.h"
+#include "keeper.h"
 
-#include "event/event.h"
-#include "read/reader.h"
-
-// ---- a sink that keeps what it is given ----
-
-struct keeper {
-	struct sink sink;
-	ARRAY(struct event) events;
-	struct tables tables;
-	uint64_t time;
-	int error;  // of the reader
-	char *said; // its warnings
-};
-
-static inline int keep_push(struct sink *sink, const struct event *event) {
+static inline int keep_in_order(struct sink *sink, const struct event *event) {
 	struct keeper *keeper = CONTAINER_OF(sink, struct keeper, sink);
 	if (event->kind == EVENT_WATERMARK)
 		return 0;
@@ -25,45 +11,12 @@ static inline int keep_push(struct sink *sink, const struct event *event) {
 		assert_true(event->time >= keeper->time);
 		keeper->time = event->time;
 	}
-	struct event copy = *event;
-	if (event->kind == EVENT_GENERIC)
-		copy.generic.fields = event_fields_copy(event->generic.fields, event->generic.field_count);
-	array_push(&keeper->events, copy);
+	keep(keeper, event);
 	return 0;
 }
 
 static inline void read_trace(struct keeper *keeper, const struct buffer *trace) {
 	struct stream input;
-	*keeper = (struct keeper){.sink = {.push = keep_push}, .tables = tables_new()};
 	stream_of_memory(&input, trace->data, trace->size);
-	struct captured captured = capture_begin();
-	keeper->error = perfetto_reader.read(&input, "a.pb", &keeper->tables, &keeper->sink);
-	keeper->said = capture_end(captured);
-	stream_close(&input);
+	keeper_read(keeper, &input, &perfetto_reader, keep_in_order);
 }
-
-static inline void keeper_free(struct keeper *keeper) {
-	for (size_t i = 0; i < keeper->events.count; i++)
-		if (keeper->events.items[i].kind == EVENT_GENERIC)
-			free((void *)(uintptr_t)keeper->events.items[i].generic.fields);
-	array_free(&keeper->events);
-	tables_free(&keeper->tables);
-	free(keeper->said);
-}
-
-static inline const struct event *nth(const struct keeper *keeper, enum event_kind kind, size_t number) {
-	for (size_t i = 0; i < keeper->events.count; i++)
-		if (keeper->events.items[i].kind == kind && number-- == 0)
-			return &keeper->events.items[i];
-	fail_msg("there is no such event of kind %d", kind);
-	return NULL;
-}
-
-static inline size_t count_kind(const struct keeper *keeper, enum event_kind kind) {
-	size_t count = 0;
-	for (size_t i = 0; i < keeper->events.count; i++)
-		count += keeper->events.items[i].kind == kind;
-	return count;
-}
-
-#define TEXT(keeper, id) strings_get((keeper)->tables.strings, id)

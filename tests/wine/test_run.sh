@@ -71,6 +71,11 @@ begin
 "$source/build/tracelet" profile export >mine.wprp
 check_run "a profile of the user's" 0 tracelet run --profile 'mine.wprp!embedded.Verbose.File' -- "$child" exit 0
 check_match "is handed to wpr.exe" '^\[-start\] \[mine\.wprp!embedded\.Verbose\] \[-filemode\]' wpr/log
+check_run "several" 0 tracelet run --profile light --profile 'mine.wprp!embedded.Verbose' -- "$child" exit 0
+check_match "are started together" '^\[-start\] \[[^]]*\.wprp\] \[-start\] \[mine\.wprp!embedded\.Verbose\] \[-filemode\] \[-instancename\]' wpr/log
+sed '/<Profile .*"Memory"/d; s/Verbose\.File/Verbose.Memory/; s/"File"/"Memory"/' mine.wprp >memory.wprp
+check_run "one for memory only" 0 tracelet run --profile memory.wprp -- "$child" exit 0
+check_match "is recorded there" '^\[-start\] \[memory\.wprp\] \[-instancename\]' wpr/log
 sed 's/<\/Profiles>//' mine.wprp >broken.wprp
 check_run "one that WPR would not take" 0 tracelet run --profile broken.wprp -- "$child" exit 0
 check_match "is told with its line" 'warning: profile broken.wprp:[0-9]+:[0-9]+: mismatched tag.*recording with embedded' "$stderr"

@@ -128,6 +128,13 @@ static __always_inline uint32_t step_if_not_above(uint32_t row, uint32_t pc, uin
 	return (uint32_t)(difference >> 63) * step;
 }
 
+// An index that the verifier, too, sees to be below a power of two: the compiler would leave out what it
+// knows.
+static __always_inline uint32_t below(uint32_t index, uint32_t count) {
+	asm volatile("" : "+r"(index));
+	return index & (count - 1);
+}
+
 // The row of that mapping's file for an address. 0: found.
 __attribute__((noinline)) int find_row(uint64_t address, uint32_t which) {
 	struct walk *walk = walk_of(which);
@@ -160,15 +167,15 @@ __attribute__((noinline)) int find_row(uint64_t address, uint32_t which) {
 		return 1;
 	uint32_t at = 0;
 	for (uint32_t step = UNWIND_PAGE_STARTS / 2; step; step /= 2)
-		at += step_if_not_above(page->starts[(at + step) & (UNWIND_PAGE_STARTS - 1)], pc, step);
+		at += step_if_not_above(page->starts[below(at + step, UNWIND_PAGE_STARTS)], pc, step);
 	index = size->index_pages + index * UNWIND_PAGE_STARTS + at;
 	page = bpf_map_lookup_elem(pages, &index);
 	if (!page)
 		return 1;
 	at = 0;
 	for (uint32_t step = UNWIND_PAGE_ROWS / 2; step; step /= 2)
-		at += step_if_not_above(page->rows[(at + step) & (UNWIND_PAGE_ROWS - 1)].pc, pc, step);
-	walk->row = page->rows[at & (UNWIND_PAGE_ROWS - 1)];
+		at += step_if_not_above(page->rows[below(at + step, UNWIND_PAGE_ROWS)].pc, pc, step);
+	walk->row = page->rows[below(at, UNWIND_PAGE_ROWS)];
 	return walk->row.pc > pc;
 }
 

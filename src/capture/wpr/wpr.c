@@ -182,9 +182,14 @@ static double start_seconds(void) {
 	return wpr_seconds("TRACELET_WPR_START_SECONDS", 60);
 }
 
-bool wpr_start(const char *profile, bool to_file, const char *instance, struct wpr_answer *answer) {
-	struct buffer words = command("-start");
-	add_word(&words, profile);
+bool wpr_start(char *const *profiles, size_t count, bool to_file, const char *instance,
+	       struct wpr_answer *answer) {
+	struct buffer words = {0};
+	add_word(&words, "wpr");
+	for (size_t i = 0; i < count; i++) {
+		add_word(&words, "-start");
+		add_word(&words, profiles[i]);
+	}
 	if (to_file)
 		add_word(&words, "-filemode");
 	return run(&words, instance, start_seconds(), answer);

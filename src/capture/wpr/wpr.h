@@ -21,8 +21,9 @@ struct wpr_answer {
 	char said[1024]; // by wpr.exe, on one line
 };
 
-// `profile` is FILE[!NAME]. True: it is done.
-bool wpr_start(const char *profile, bool to_file, const char *instance, struct wpr_answer *answer);
+// Each of `profiles` is FILE[!NAME]. True: it is done.
+bool wpr_start(char *const *profiles, size_t count, bool to_file, const char *instance,
+	       struct wpr_answer *answer);
 bool wpr_stop(const char *path, const char *instance, struct wpr_answer *answer);
 bool wpr_cancel(const char *instance, struct wpr_answer *answer);
 

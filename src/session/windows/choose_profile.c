@@ -13,27 +13,50 @@ static const char *whole_one(void) {
 	return builtins[BUILTIN_EMBEDDED].name;
 }
 
+struct choosing {
+	const struct settings *settings;
+	struct buffer names; // of those that are there
+	bool several, missing;
+};
+
+static void take_found(void *context, const struct profile_found *found) {
+	struct choosing *choosing = context;
+	bool usual = strcmp(found->text, builtins[BUILTIN_DEFAULT].name) == 0;
+	if (found->plan)
+		buffer_printf(&choosing->names, "%s%s", choosing->names.size ? "+" : "",
+			      usual ? whole_one() : found->text);
+	choosing->missing |= !found->plan;
+	if (!found->findings->list.count)
+		return;
+	CLEANUP_FREE char *line = finding_line(&found->findings->list.items[0],
+					       found->path ? found->path : found->text);
+	if (!found->plan && choosing->settings->strict)
+		log_error("profile %s; --strict: nothing is run", line);
+	else
+		log_warning("profile %s%s%s", line,
+			    found->plan         ? ""
+			    : choosing->several ? "; recording without it"
+						: "; recording with ",
+			    found->plan || choosing->several ? "" : whole_one());
+}
+
 bool choose_profile(struct settings *settings) {
 	struct plan plan;
-	struct findings findings = {0};
-	CLEANUP_FREE char *path = NULL;
-	if (strcmp(settings->profile, builtins[BUILTIN_DEFAULT].name) == 0)
-		settings->profile = whole_one();
+	struct choosing choosing = {.settings = settings,
+				    .several = settings->profile[profile_first(settings->profile)]};
 	enum plan_mode mode = settings->type == RECORD_TO_MEMORY ? MODE_MEMORY : MODE_FILE;
-	bool found = profile_find(settings->profile, mode, &plan, &findings, &path);
-	if (findings.list.count) {
-		CLEANUP_FREE char *line = finding_line(&findings.list.items[0],
-						       path ? path : settings->profile);
-		if (!found && settings->strict)
-			log_error("profile %s; --strict: nothing is run", line);
-		else
-			log_warning("profile %s%s%s", line, found ? "" : "; recording with ",
-				    found ? "" : whole_one());
-	}
-	findings_free(&findings);
+	bool found = profiles_find(settings->profile, mode, &plan, take_found, &choosing);
+	// WPR would find no variant for files of one that is for memory only.
+	if (found && settings->origins[SETTING_TYPE] == FROM_DEFAULT && plan.mode == MODE_MEMORY)
+		settings->type = RECORD_TO_MEMORY;
 	if (found)
 		plan_free(&plan);
-	else if (!settings->strict)
-		settings->profile = whole_one();
-	return found || !settings->strict;
+	else
+		buffer_printf(&choosing.names, "%s", whole_one());
+	if (!found && choosing.several && !settings->strict)
+		log_warning("recording with %s", whole_one());
+	buffer_append(&choosing.names, "", 1);
+	array_push(&settings->owned, (char *)choosing.names.data);
+	settings->profile = (char *)choosing.names.data;
+	return !choosing.missing || !settings->strict;
 }

@@ -34,7 +34,7 @@ static void say_not_here(const struct settings *settings) {
 	static const enum setting_id not_here[] = {
 		SETTING_RING_SIZE,   SETTING_RING_SECONDS, SETTING_SAMPLE,   SETTING_OFF_CPU,
 		SETTING_HEAP,        SETTING_CALL_GRAPH,   SETTING_DURATION, SETTING_GRACE,
-		SETTING_BUFFER_SIZE, SETTING_KEEP_SPOOL,
+		SETTING_BUFFER_SIZE, SETTING_KEEP_SPOOL,   SETTING_MAX_SIZE,
 	};
 	struct buffer names = {0};
 	for (size_t i = 0; i < ARRAY_SIZE(not_here); i++)

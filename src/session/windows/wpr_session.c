@@ -4,6 +4,7 @@
 #include "base/system.h"
 #include "capture/wpr/wpr.h"
 #include "profile/builtin.h"
+#include "profile/find.h"
 #include "session/artifact.h"
 
 #include <ctype.h>
@@ -53,7 +54,7 @@ static int reserve_name(struct wpr_session *session) {
 // ---- the profile ----
 
 // A built-in profile as a file for wpr.exe, to be deleted; NULL: it cannot be written.
-static char *export_profile(const struct builtin *builtin, enum plan_mode mode) {
+static char *export_profile(const struct builtin *builtin, size_t number) {
 	wchar_t folder[MAX_PATH + 1];
 	struct plan plan;
 	struct buffer text = {0};
@@ -61,8 +62,8 @@ static char *export_profile(const struct builtin *builtin, enum plan_mode mode) 
 	if (!GetTempPathW(MAX_PATH, folder))
 		return NULL;
 	CLEANUP_FREE char *utf8 = system_utf8(folder);
-	char *path = memory_format("%stracelet-%lu.wprp", utf8, GetCurrentProcessId());
-	builtin_plan(builtin, mode, &plan);
+	char *path = memory_format("%stracelet-%lu-%zu.wprp", utf8, GetCurrentProcessId(), number);
+	builtin_plan(builtin, MODE_FILE, &plan);
 	plan_export(&plan, &text);
 	plan_free(&plan);
 	int error = output_open(&output, path, OUTPUT_REPLACE);
@@ -90,6 +91,41 @@ static void cut_mode(char *profile) {
 	}
 }
 
+struct chosen {
+	ARRAY(char *) profiles; // as wpr.exe takes them
+	ARRAY(char *) exported; // files of ours, to be deleted
+};
+
+static void choose(struct chosen *chosen, const char *text) {
+	for (bool more = true; more;) {
+		size_t length = profile_first(text);
+		char *profile = memory_format("%.*s", (int)length, text);
+		const struct builtin *builtin = builtin_find(profile);
+		char *exported = builtin ? export_profile(builtin, chosen->exported.count) : NULL;
+		if (exported) {
+			free(profile);
+			profile = memory_string(exported);
+			array_push(&chosen->exported, exported);
+		} else {
+			cut_mode(profile);
+		}
+		array_push(&chosen->profiles, profile);
+		more = text[length];
+		text += length + more;
+	}
+}
+
+static void chosen_free(struct chosen *chosen) {
+	for (size_t i = 0; i < chosen->exported.count; i++) {
+		system_unlink(chosen->exported.items[i]);
+		free(chosen->exported.items[i]);
+	}
+	for (size_t i = 0; i < chosen->profiles.count; i++)
+		free(chosen->profiles.items[i]);
+	array_free(&chosen->exported);
+	array_free(&chosen->profiles);
+}
+
 // ---- the beginning ----
 
 // All who wait try again at times of their own.
@@ -98,12 +134,14 @@ static DWORD pause_before(unsigned attempt) {
 	return most / 2 + GetCurrentProcessId() % (most / 2);
 }
 
-static bool start(const char *profile, const struct wpr_session *session, struct wpr_answer *answer) {
+static bool start(const struct chosen *chosen, const struct wpr_session *session, struct wpr_answer *answer) {
 	double limit = wpr_seconds("TRACELET_WPR_WAIT_SECONDS", 120);
 	bool to_file = session->settings->type != RECORD_TO_MEMORY;
 	ULONGLONG begun = GetTickCount64();
 	char words[2048];
-	for (unsigned attempt = 0; !wpr_start(profile, to_file, session->state.instance, answer); attempt++) {
+	for (unsigned attempt = 0; !wpr_start(chosen->profiles.items, chosen->profiles.count, to_file,
+					      session->state.instance, answer);
+	     attempt++) {
 		double waited = (double)(GetTickCount64() - begun) / 1000;
 		if (!wpr_is_busy(answer) || waited >= limit)
 			return false;
@@ -118,7 +156,6 @@ static bool start(const char *profile, const struct wpr_session *session, struct
 
 bool wpr_session_begin(struct wpr_session *session, bool operation, char why[2048]) {
 	const struct settings *settings = session->settings;
-	const struct builtin *builtin = builtin_find(settings->profile);
 	struct state *state = &session->state;
 	struct wpr_answer answer;
 	*state = (struct state){.operation = operation};
@@ -130,13 +167,10 @@ bool wpr_session_begin(struct wpr_session *session, bool operation, char why[204
 		snprintf(why, 2048, "cannot write to %s: %s", settings->output_dir, strerror(-error));
 		return false;
 	}
-	CLEANUP_FREE char *exported = builtin ? export_profile(builtin, MODE_FILE) : NULL;
-	CLEANUP_FREE char *profile = memory_string(exported ? exported : settings->profile);
-	if (!exported)
-		cut_mode(profile);
-	session->active = start(profile, session, &answer);
-	if (exported)
-		system_unlink(exported);
+	struct chosen chosen = {0};
+	choose(&chosen, settings->profile);
+	session->active = start(&chosen, session, &answer);
+	chosen_free(&chosen);
 	if (session->active)
 		return true;
 	wpr_words(&answer, why, 2048);
