@@ -105,8 +105,9 @@ static void machine_words(struct words *words, const struct machine_options *opt
 	words_add(words, "-M");
 	words_add(words, "%s", arches[options->arch].machine);
 	words_add(words, "-cpu");
-	// QEMU 7.2 gets a 16-byte compare-and-exchange wrong now and then.
-	words_add(words, "%s", accelerated ? "host" : options->arch == VM_X86_64 ? "max,-cx16" : "max");
+	// QEMU 7.2 gets a 16-byte compare-and-exchange wrong now and then. Without ERMS the kernel copies and
+	// clears by eight bytes, not by one: an emulated guest moves data three times as fast.
+	words_add(words, "%s", accelerated ? "host" : options->arch == VM_X86_64 ? "max,-cx16,-erms" : "max");
 	words_add(words, "-smp");
 	words_add(words, "%u", options->cpus);
 	words_add(words, "-m");

@@ -69,6 +69,11 @@ check_match "which is said" "wall clocks were taken" "$stderr"
 check_run "three machines" 0 "$TRACELET" convert --merge --quiet host.pb guest.pb guest.pb -o both.pb
 check "are a good trace" "$TRACELET" check both.pb
 
+# The order is the machines': whoever comes first is the host, and a host knows no guest's clock.
+check_run "the guest first" 0 "$TRACELET" convert --merge guest.pb host.pb -o turned.pb
+check_match "is taken as the host: wall clocks again" "wall clocks were taken" "$stderr"
+check "and is a good trace" "$TRACELET" check turned.pb
+
 # Bad input: one line, status 2, nothing half-written.
 cp both.pb merged.pb
 rm both.pb

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Real kernels, Debian's 6.1 and 6.12, each in a throw-away guest (in_kernel is what runs there): a trace that both our
 # check and Perfetto accept, with scheduling and the process tree in it; the stack of a crash, through the C library; a
-# wall clock that is set back; all sources that a profile can ask for; KVM, on an emulated processor.
+# wall clock that is set back; all sources that a profile can ask for; KVM, on an emulated processor; an agent that is
+# reached by AF_VSOCK.
 set -uo pipefail
 here=$(cd -- "$(dirname -- "$0")" && pwd)
 # shellcheck source=tests/guest/expect.sh
@@ -39,6 +40,17 @@ with_kvm() { # KERNEL
 	done
 }
 
+# Vsock that leads to where it comes from.
+vsock=()
+with_vsock() { # KERNEL
+	local name modules
+	modules=$(echo "$(dirname "$1")"/../lib/modules/*/kernel/net/vmw_vsock)
+	for name in vsock vmw_vsock_virtio_transport_common vsock_loopback; do
+		[ -e "$modules/$name.ko" ] || { vsock=() && return; }
+		vsock+=(--add "$modules/$name.ko=/vsock/$name.ko")
+	done
+}
+
 boot() { # NAME KERNEL OPTION…
 	local name=$1 kernel=$2 status=0
 	shift 2
@@ -52,7 +64,8 @@ boot() { # NAME KERNEL OPTION…
 first=$("$here/kernel" linux-image-cloud-amd64 2>log) || skip "$(cat log)"
 second=$("$here/kernel" linux-image-6.12-cloud-amd64) || second=
 with_kvm "$first"
-boot first "$first" "${kvm[@]}" --add "$(command -v busybox)=/bin/busybox" --add file=/tracelet-test/file &
+with_vsock "$first"
+boot first "$first" "${kvm[@]}" "${vsock[@]}" --add "$(command -v busybox)=/bin/busybox" --add file=/tracelet-test/file &
 [ -z "$second" ] || boot second "$second" --initrd initramfs --append tracelet.test=1 &
 wait
 
@@ -131,6 +144,14 @@ check_machine() { # FOLDER
 	expect "$1: as many exits as entries" "$(grep -c kvm_entry exits)" "$(grep -c kvm_exit exits)"
 }
 
+check_vsock() { # FOLDER
+	cat "$1/agent.err" "$1/vsock.err"
+	expect "$1: output and exit status by vsock" 'in an initramfs 5' "$(xargs <"$1/vsock.out")"
+	"$tracelet" check "$1"/by-vsock_*.pb
+	expect "$1: its trace" 0 $?
+	expect "$1: with the guest's clock" 1 "$("$tracelet" info "$1"/by-vsock_*.pb | grep -c '^guest-clock ')"
+}
+
 for name in first second; do
 	[ -e "$name.status" ] || continue
 	cat "$name.err" # seen when the test fails
@@ -146,5 +167,6 @@ done
 check_sources first.out ' ipi (this kernel has no ipi events),'
 [ -z "$second" ] || check_sources second.out ''
 [ ${#kvm[@]} = 0 ] || check_machine first.out
+[ ${#vsock[@]} = 0 ] || check_vsock first.out
 [ -z "$second" ] || expect 'the kernels are two' 2 "$(jq -r 'select(.kind == "test").kernel' */manifest.jsonl | sort -u | wc -l)"
 finish

@@ -23,6 +23,25 @@ static void test_crc_is_castagnolis(void **state) {
 	assert_int_equal(crc32c(crc32c(0, "1234", 4), "56789", 5), 0xe3069283);
 }
 
+// Much at once is reckoned in another way than little.
+static void test_crc_of_much_is_that_of_its_pieces(void **state) {
+	static const size_t sizes[] = {84399, 84400, 84401, 107736, 149935, 149936, 262144, 300001};
+	static uint8_t bytes[300001];
+	uint32_t random = 1;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)((random = random * 1664525 + 1013904223) >> 24);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		for (uint32_t begin = 0; begin < 0xf0000000u; begin += 0x77777777u) {
+			uint32_t crc = begin;
+			for (size_t at = 0; at < sizes[i]; at += 1000)
+				crc = crc32c_by_table(crc, bytes + at,
+						      sizes[i] - at < 1000 ? sizes[i] - at : 1000);
+			assert_int_equal(crc32c_by_table(begin, bytes, sizes[i]), crc);
+			assert_int_equal(crc32c(begin, bytes, sizes[i]), crc);
+		}
+	}
+}
+
 static void test_a_frame_comes_back_whatever_pieces_it_comes_in(void **state) {
 	struct buffer out = {0};
 	struct frame_decoder decoder = {0};
@@ -492,6 +511,7 @@ static void test_clocks_come_back_from_text(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_crc_is_castagnolis),
+		cmocka_unit_test(test_crc_of_much_is_that_of_its_pieces),
 		cmocka_unit_test(test_a_frame_comes_back_whatever_pieces_it_comes_in),
 		cmocka_unit_test(test_noise_between_frames_is_passed_over),
 		cmocka_unit_test(test_each_changed_bit_is_noticed),
