@@ -31,7 +31,7 @@ strangers() {
 }
 
 # Some kernels do not report all switches (those from process 1, on the machine this was seen on). The summary
-# counts them, but for the first one on a CPU; a recording without such a gap is asked here.
+# counts them, but it cannot know of the first one on a CPU; a recording that shows none of that is asked here.
 for _ in 1 2 3 4 5 6 7 8 9 10; do
 	rm -rf tracelet-out
 	begin=$(date +%s%N)
