@@ -115,9 +115,8 @@ static int say_garbage(struct host *host) {
 }
 
 static int say_version(struct host *host) {
-	log_error("%s: the agent there speaks version %u of the wire, this is version %u: take the agent of "
-		  "this "
-		  "tracelet (%s) there, or its tracelet here",
+	log_error("%s: the agent there speaks version %u of the wire, this is version %u: "
+		  "take the agent of this tracelet (%s) there, or its tracelet here",
 		  host->options.address, host->decoder.other_version, FRAME_VERSION, TRACELET_VERSION);
 	host->gone = true;
 	return -EPROTONOSUPPORT;
