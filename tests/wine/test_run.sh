@@ -70,12 +70,20 @@ check_match "and to Azure" '^##vso\[artifact.upload .*\]Z:.*child_.*\.etl$' "$st
 begin
 "$source/build/tracelet" profile export >mine.wprp
 check_run "a profile of the user's" 0 tracelet run --profile 'mine.wprp!embedded.Verbose.File' -- "$child" exit 0
-check_match "is handed to wpr.exe" '^\[-start\] \[mine\.wprp!embedded\.Verbose\] \[-filemode\]' wpr/log
-check_run "several" 0 tracelet run --profile light --profile 'mine.wprp!embedded.Verbose' -- "$child" exit 0
-check_match "are started together" '^\[-start\] \[[^]]*\.wprp\] \[-start\] \[mine\.wprp!embedded\.Verbose\] \[-filemode\] \[-instancename\]' wpr/log
+check_match "is handed to wpr.exe" '^\[-start\] \[Z:[^]]*\\mine\.wprp!embedded\.Verbose\] \[-filemode\]' wpr/log
+mkdir 'mit ü'
+sed 's/"embedded/"Other/g' mine.wprp >'mit ü/other (1).wprp'
+check_run "several" 0 tracelet run --profile 'mit ü/other (1).wprp' --profile light --profile 'mine.wprp' --profile io -- "$child" exit 0
+check_match "are started together, the built-in ones as one" '^\[-start\] \[[^]]*tracelet-[0-9]*\.wprp\] \[-start\] \[Z:[^]]*\\mit ü\\other \(1\)\.wprp!Other\.Verbose\] \[-start\] \[Z:[^]]*\\mine\.wprp!embedded\.Verbose\] \[-filemode\] \[-instancename\]' wpr/log
+check_run "one that is two built-in ones" 0 tracelet run --profile light --profile io -- "$child" exit 0
+check_equal "records what both do, in one profile" "light_io.Verbose.File: CSwitch DiskIO DiskIOInit FileIO FileIOInit Filename ProcessThread ReadyThread, 1 collector" \
+	"$(sed -n 's/.*<Profile Id="\([^"]*File\)".*/\1:/p' wpr/profile.wprp) $(sed -n 's/.*<Keyword Value="\(.*\)".*/\1/p' wpr/profile.wprp | xargs), $(grep -c '<SystemCollector ' wpr/profile.wprp) collector"
+check_run "two of one file, which WPR refuses" 0 tracelet run --profile mine.wprp --profile './MINE.wprp!embedded' -- "$child" exit 0
+check_match "is told, and one is recorded" 'warning: profile ./MINE.wprp!embedded: WPR takes one profile of a file at a time' "$stderr"
+check_run "and is an error with --strict" 125 tracelet run --strict --profile mine.wprp --profile './MINE.wprp!embedded' -- "$child" exit 0
 sed '/<Profile .*"Memory"/d; s/Verbose\.File/Verbose.Memory/; s/"File"/"Memory"/' mine.wprp >memory.wprp
 check_run "one for memory only" 0 tracelet run --profile memory.wprp -- "$child" exit 0
-check_match "is recorded there" '^\[-start\] \[memory\.wprp\] \[-instancename\]' wpr/log
+check_match "is recorded there" '^\[-start\] \[Z:[^]]*\\memory\.wprp!embedded\.Verbose\] \[-instancename\]' wpr/log
 sed 's/<\/Profiles>//' mine.wprp >broken.wprp
 check_run "one that WPR would not take" 0 tracelet run --profile broken.wprp -- "$child" exit 0
 check_match "is told with its line" 'warning: profile broken.wprp:[0-9]+:[0-9]+: mismatched tag.*recording with embedded' "$stderr"
@@ -98,7 +106,23 @@ check_equal "costs the oldest" "new old2 old3" "$(cd kept && echo *.etl | sed 's
 check_match "and is noted" '"deleted":\[\{"test":"old1"' kept/manifest.jsonl
 
 begin
+part=$(printf 'x%.0s' {1..100})
+check_run "a folder of more than 260 characters" 0 tracelet run --name long --output-dir "$part/$part/$part" -- "$child" exit 0
+check_match "is none for wpr.exe" '^\[-stop\] \[C:[^]]*\\tracelet_long_[0-9_]*\.etl\] ' wpr/log
+check "the trace comes there" test -s "$(ls $part/$part/$part/long_*.etl)"
+check_equal "and nothing is left elsewhere" "" "$(find "$WINEPREFIX/drive_c" -name 'tracelet_long*')"
+
+begin
 check_run "Ctrl-C is the test's: it ends as it likes" 7 \
 	python3 "$source/tests/cli/helpers/terminal.py" expect=ready send='\x03' -- wine "$build/tracelet.exe" run -- "$child" break
 check "and is traced to its end" test -e "$(trace)"
 check_match "what it printed stays as it is" ready "$stdout"
+
+begin
+tracelet start first 2>/dev/null
+WPR_MOST=1 run python3 "$source/tests/cli/helpers/terminal.py" expect='waiting for a collector' send='\x03' -- \
+	wine "$build/tracelet.exe" run -- "$child" words begun
+check_equal "Ctrl-C before the test has begun" 58 "$status" # the lower byte of c000013a
+check_match "ends the waiting" 'child: was not run: ended by Ctrl-C' "$stdout"
+check_not "and nothing is run" grep -q '^\[begun' "$stdout"
+check_equal "nor left" "" "$(ls tracelet-out | grep -v '^first')"

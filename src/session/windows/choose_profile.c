@@ -16,12 +16,38 @@ static const char *whole_one(void) {
 struct choosing {
 	const struct settings *settings;
 	struct buffer names; // of those that are there
+	ARRAY(char *) files;
 	bool several, missing;
 };
+
+// WPR takes one profile of a file.
+static bool is_second_of_file(struct choosing *choosing, const char *path) {
+	char *absolute = path ? system_absolute(path) : NULL;
+	bool known = false;
+	for (size_t i = 0; absolute && i < choosing->files.count; i++)
+		known |= _stricmp(choosing->files.items[i], absolute) == 0;
+	if (absolute && !known)
+		array_push(&choosing->files, absolute);
+	else
+		free(absolute);
+	return known;
+}
+
+static void say_second(struct choosing *choosing, const struct profile_found *found) {
+	static const char words[] = "profile %s: WPR takes one profile of a file at a time; %s";
+	choosing->missing = true;
+	(choosing->settings->strict ? log_error : log_warning)(
+		words, found->text,
+		choosing->settings->strict ? "--strict: nothing is run" : "recording without this one");
+}
 
 static void take_found(void *context, const struct profile_found *found) {
 	struct choosing *choosing = context;
 	bool usual = strcmp(found->text, builtins[BUILTIN_DEFAULT].name) == 0;
+	if (found->plan && is_second_of_file(choosing, found->path)) {
+		say_second(choosing, found);
+		return;
+	}
 	if (found->plan)
 		buffer_printf(&choosing->names, "%s%s", choosing->names.size ? "+" : "",
 			      usual ? whole_one() : found->text);
@@ -55,6 +81,9 @@ bool choose_profile(struct settings *settings) {
 		buffer_printf(&choosing.names, "%s", whole_one());
 	if (!found && choosing.several && !settings->strict)
 		log_warning("recording with %s", whole_one());
+	for (size_t i = 0; i < choosing.files.count; i++)
+		free(choosing.files.items[i]);
+	array_free(&choosing.files);
 	buffer_append(&choosing.names, "", 1);
 	array_push(&settings->owned, (char *)choosing.names.data);
 	settings->profile = (char *)choosing.names.data;

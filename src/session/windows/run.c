@@ -119,12 +119,28 @@ static void end_hung_test(struct test *test, const struct wpr_session *session, 
 
 // ---- the run ----
 
-// Ctrl-C is the test's business: it gets it as well, and we wait for what it does. When the
-// console is closed Windows gives everybody some seconds: they are for the trace.
+// Set when somebody has had enough before the test has begun.
+static HANDLE give_up;
+static volatile LONG test_runs;
+
+// Ctrl-C is the test's business: it gets it as well, and we wait for what it does. Before it has
+// begun it gets nothing, so this is for us. When the console is closed Windows gives everybody some
+// seconds: they are for the trace.
 static BOOL WINAPI leave_to_test(DWORD event) {
+	if (!test_runs)
+		SetEvent(give_up);
 	if (event != CTRL_C_EVENT && event != CTRL_BREAK_EVENT)
 		Sleep(INFINITE);
 	return TRUE;
+}
+
+// The test begins, unless somebody does not want it any more.
+static bool begin_test(struct test *test) {
+	InterlockedExchange(&test_runs, 1);
+	bool wanted = WaitForSingleObject(give_up, 0) != WAIT_OBJECT_0;
+	if (wanted)
+		test_begin(test);
+	return wanted;
 }
 
 static double seconds_since(ULONGLONG begun) {
@@ -196,11 +212,43 @@ static bool begin_recording(struct wpr_session *session) {
 			log_verbose("'tracelet status' will not list this session");
 		return true;
 	}
+	if (WaitForSingleObject(give_up, 0) == WAIT_OBJECT_0)
+		return true; // nobody wants to know
 	if (session->settings->strict)
 		log_error("no trace: %s; --strict: the test was not run", why);
 	else
 		log_warning("no trace: %s", why);
 	return !session->settings->strict;
+}
+
+// The test is over; the same for what was recorded of it.
+static int end_run(const struct wpr_session *session, struct finish *finish) {
+	finish->traced = session->active;
+	if (session->active) {
+		end_recording(session, finish);
+		state_remove(&session->state);
+	}
+	finish_tell(finish);
+	return finish->timed_out ? finish->settings->timeout_status : (int)finish->code;
+}
+
+static int run_test(struct test *test, struct wpr_session *session, struct finish *finish) {
+	if (!begin_recording(session)) {
+		test_drop(test);
+		return STATUS_NO_TRACE;
+	}
+	clock_gettime(CLOCK_REALTIME, &finish->started);
+	if (begin_test(test)) {
+		wait_for_end(test, session, finish);
+		int status = end_run(session, finish);
+		test_close(test);
+		return status;
+	}
+	test_drop(test);
+	if (session->active && state_remove(&session->state))
+		wpr_session_cancel(&session->state);
+	log_error("%s: was not run: ended by Ctrl-C", session->name);
+	return (int)STATUS_CONTROL_C_EXIT;
 }
 
 int session_run(const struct settings *settings) {
@@ -211,29 +259,15 @@ int session_run(const struct settings *settings) {
 		count++;
 	choose_name(settings, name);
 	system_give_back_console();
+	give_up = CreateEventW(NULL, TRUE, FALSE, NULL);
 	SetConsoleCtrlHandler(leave_to_test, TRUE);
 	DWORD error = test_prepare(&test, settings->command, count);
 	if (error)
 		return say_not_started(settings->command[0], error);
 	struct wpr_session *session = memory_alloc(sizeof(*session));
-	*session = (struct wpr_session){.settings = settings, .name = name};
+	*session = (struct wpr_session){.settings = settings, .name = name, .give_up = give_up};
 	struct finish finish = {.settings = settings, .test = name, .profile = settings->profile};
-	int status = STATUS_NO_TRACE;
-	if (begin_recording(session)) {
-		clock_gettime(CLOCK_REALTIME, &finish.started);
-		test_begin(&test);
-		wait_for_end(&test, session, &finish);
-		finish.traced = session->active;
-		if (session->active) {
-			end_recording(session, &finish);
-			state_remove(&session->state);
-		}
-		finish_tell(&finish);
-		status = finish.timed_out ? settings->timeout_status : (int)finish.code;
-		test_close(&test);
-	} else {
-		test_drop(&test);
-	}
+	int status = run_test(&test, session, &finish);
 	finish_free(&finish);
 	free(session);
 	return status;

@@ -9,6 +9,7 @@ struct wpr_session {
 	const char *name; // of the test or operation, made safe
 	struct state state;
 	bool active;
+	void *give_up; // an event of Windows: whoever waits for a collector waits no longer. Or NULL
 };
 
 // Begins to record; waits while all collectors are in use, at most TRACELET_WPR_WAIT_SECONDS
