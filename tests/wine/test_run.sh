@@ -13,9 +13,10 @@ check_lines "and was called twice" 2 wpr/log
 check "it got the built-in profile" cmp expected wpr/profile.wprp
 check_equal "which was deleted afterwards" "" "$(find "$WINEPREFIX/drive_c" -name 'tracelet-*.wprp')"
 check_equal "nothing else is left" "$(printf '%s\n' "$etl" tracelet-out/manifest.jsonl)" "$(find tracelet-out -type f | sort)"
-check_match "the summary names it" "trace   $etl \(" "$stderr"
+shown=${etl//\//\\}
+check "the summary names it" grep -qF "trace   $shown (" "$stderr"
 check_match "and the result" 'child failed: exit code 3 in' "$stderr"
-check_equal "so does the manifest" "child failed: exit code 3 3 wpr $etl" \
+check_equal "so does the manifest" "child failed: exit code 3 3 wpr $shown" \
 	"$(jq -r '[.test, .result, .exit, .backend, .artifacts[0].path] | join(" ")' tracelet-out/manifest.jsonl)"
 check_equal "with its sum" "$(sha256sum <"$etl" | cut -d' ' -f1)" "$(jq -r '.artifacts[0].sha256' tracelet-out/manifest.jsonl)"
 check_run "there is nothing in the state folder" 1 tracelet status
@@ -44,6 +45,7 @@ check_run "a file that is no program" 126 tracelet run -- ./text.exe
 printf '@echo %%1 %%2\r\n@exit /b 9\r\n' >script.bat
 check_run "a script of cmd.exe" 9 tracelet run -- ./script one "two words"
 check_match "with its words" 'one "two words"' "$stdout"
+check_equal "is named without its extension" script "$(basename tracelet-out/script* | sed 's/_[0-9_]*\.etl//')"
 check_equal "no recording is left" 0 "$(recording)"
 
 begin
@@ -91,7 +93,12 @@ check_run "one that is not there" 0 tracelet run --profile missing.wprp -- "$chi
 check_match "is a warning" 'warning: profile missing.wprp.*recording with embedded' "$stderr"
 check_run "and an error with --strict" 125 tracelet run --strict --profile missing.wprp -- "$child" exit 0
 check_run "what WPR cannot do is said" 0 tracelet run --heap --sample -- "$child" exit 0
-check_match "in one line" 'warning: not on Windows.*: --sample, --heap' "$stderr"
+check_match "in one line" 'warning: not on Windows.*: --sample, --heap$' "$stderr"
+check_run "a profile that is named is the one" 0 tracelet run --profile default -- "$child" exit 0
+check_match "also where another is usual" '<Profile Id="default.Light.File"' wpr/profile.wprp
+printf '@"%s" mark half of it\r\n' "$(win "$build/tracelet.exe")" >marks.bat
+check_run "a test that marks where it is" 0 tracelet run --quiet -- ./marks
+check_equal "marks its own recording" "$(sed -n 's/^\[-start\].*\[-instancename\]/[-marker] [half of it] [-instancename]/p' wpr/log | tail -n 1)" "$(grep '^\[-marker\]' wpr/log)"
 
 begin
 printf 'output-dir = traces\r\nname = from_file ; a comment\r\n' >tracelet.ini

@@ -28,7 +28,8 @@ static const struct {
 	 .advice = "'tracelet profile check FILE.wprp' tells more"},
 	{WPR_NO_SUCH_PROFILE, .quote = true,
 	 .words = "the file has no such profile for this way of recording",
-	 .advice = "'tracelet profile check FILE.wprp' tells more; --type memory takes its Memory variant"},
+	 .advice = "'tracelet profile check FILE.wprp' tells more; --type file or memory says which variant "
+		   "is wanted"},
 	{WPR_FILE_TWICE, .words = "one .wprp file is named twice",
 	 .advice = "WPR takes one profile of each file at a time"},
 	{WPR_TOO_MANY_SESSIONS, .busy = true, .words = "all event collectors of this machine are in use",

@@ -8,9 +8,8 @@
 
 #include <string.h>
 
-// What costs more on Linux is WPR's daily work.
 static const char *whole_one(void) {
-	return builtins[BUILTIN_EMBEDDED].name;
+	return builtins[BUILTIN_USUAL].name;
 }
 
 struct choosing {
@@ -43,14 +42,12 @@ static void say_second(struct choosing *choosing, const struct profile_found *fo
 
 static void take_found(void *context, const struct profile_found *found) {
 	struct choosing *choosing = context;
-	bool usual = strcmp(found->text, builtins[BUILTIN_DEFAULT].name) == 0;
 	if (found->plan && is_second_of_file(choosing, found->path)) {
 		say_second(choosing, found);
 		return;
 	}
 	if (found->plan)
-		buffer_printf(&choosing->names, "%s%s", choosing->names.size ? "+" : "",
-			      usual ? whole_one() : found->text);
+		buffer_printf(&choosing->names, "%s%s", choosing->names.size ? "+" : "", found->text);
 	choosing->missing |= !found->plan;
 	if (!found->findings->list.count)
 		return;
@@ -68,6 +65,8 @@ static void take_found(void *context, const struct profile_found *found) {
 
 bool choose_profile(struct settings *settings) {
 	struct plan plan;
+	if (settings->origins[SETTING_PROFILE] == FROM_DEFAULT)
+		settings->profile = whole_one();
 	struct choosing choosing = {.settings = settings,
 				    .several = settings->profile[profile_first(settings->profile)]};
 	enum plan_mode mode = settings->type == RECORD_TO_MEMORY ? MODE_MEMORY : MODE_FILE;

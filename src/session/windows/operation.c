@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/system.h"
+#include "capture/wpr/wpr.h"
 #include "session/windows/finish.h"
 #include "session/windows/wpr_session.h"
 
@@ -16,6 +17,7 @@ static int begin(const struct settings *settings, const char *name, char artifac
 	*session = (struct wpr_session){.settings = settings, .name = name};
 	char why[2048];
 	int error = 0;
+	wpr_session_name(session);
 	if (!wpr_session_begin(session, true, why)) {
 		log_error("%s: not recorded: %s", name, why);
 		error = -ENODATA;
@@ -87,6 +89,20 @@ int operation_stop(const struct state *session, enum control_request how, struct
 	snprintf(answer->path, sizeof(answer->path), "%s", session->artifact);
 	record(session, answer);
 	return 0;
+}
+
+// A test knows by itself what becomes of its recording. An answer that says neither is no reason to forget
+// it.
+bool operation_is_there(const struct state *session) {
+	struct wpr_answer answer;
+	if (!session->operation || !wpr_is_idle(session->instance, &answer))
+		return true;
+	if (state_remove(session)) {
+		system_unlink(session->spool);
+		log_warning("%s is not being recorded any more: somebody has told WPR to end it",
+			    session->name);
+	}
+	return false;
 }
 
 // A test's tracelet.exe was killed: its collectors would record for ever.

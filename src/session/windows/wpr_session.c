@@ -16,14 +16,14 @@
 // ---- names ----
 
 // One for each session, of plain letters: it becomes part of the names of collectors.
-static void make_instance(const char *name, char instance[96]) {
+void wpr_session_name(struct wpr_session *session) {
 	char plain[48];
 	size_t length = 0;
-	for (; *name && length + 1 < sizeof(plain); name++)
+	for (const char *name = session->name; *name && length + 1 < sizeof(plain); name++)
 		plain[length++] = isalnum((unsigned char)*name) ? *name : '_';
 	plain[length] = 0;
-	snprintf(instance, 96, "tracelet_%s_%lu_%llu", plain, GetCurrentProcessId(),
-		 (unsigned long long)GetTickCount64());
+	snprintf(session->state.instance, sizeof(session->state.instance), "tracelet_%s_%lu_%llu", plain,
+		 GetCurrentProcessId(), (unsigned long long)GetTickCount64());
 }
 
 // What held the name while there was no .etl file.
@@ -46,6 +46,9 @@ static int reserve_name(struct wpr_session *session) {
 	close(fd);
 	snprintf(session->state.artifact, sizeof(session->state.artifact), "%s.etl", stem);
 	snprintf(session->state.spool, sizeof(session->state.spool), "%s.spool", stem);
+	for (char *at = session->state.artifact; *at; at++)
+		*at = *at == '/' ? '\\'
+				 : *at; // as users of Windows write it, and some of its programs want it
 	free(stem);
 	return 0;
 }
@@ -207,10 +210,9 @@ bool wpr_session_begin(struct wpr_session *session, bool operation, char why[204
 	const struct settings *settings = session->settings;
 	struct state *state = &session->state;
 	struct wpr_answer answer;
-	*state = (struct state){.operation = operation};
+	state->operation = operation;
 	snprintf(state->name, sizeof(state->name), "%s", session->name);
 	snprintf(state->profile, sizeof(state->profile), "%s", settings->profile);
-	make_instance(session->name, state->instance);
 	int error = reserve_name(session);
 	if (error) {
 		snprintf(why, 2048, "cannot write to %s: %s", settings->output_dir, strerror(-error));

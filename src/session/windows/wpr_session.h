@@ -12,6 +12,9 @@ struct wpr_session {
 	void *give_up; // an event of Windows: whoever waits for a collector waits no longer. Or NULL
 };
 
+// Gives it the instance name by which WPR will know it.
+void wpr_session_name(struct wpr_session *session);
+
 // Begins to record; waits while all collectors are in use, at most TRACELET_WPR_WAIT_SECONDS
 // (120). False: what went wrong is in `why`, and nothing is left.
 bool wpr_session_begin(struct wpr_session *session, bool operation, char why[2048]);
