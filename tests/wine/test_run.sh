@@ -11,7 +11,8 @@ check_match "and to save it in that folder" '^\[-stop\] \[Z:\\.*\\tracelet-out\\
 check_lines "and was called twice" 2 wpr/log
 "$source/build/tracelet" profile export >expected
 check "it got the built-in profile" cmp expected wpr/profile.wprp
-check_equal "which was deleted afterwards" "" "$(find "$WINEPREFIX/drive_c" -name 'tracelet-*.wprp')"
+name=$(sed -n 's/^\[-start\] \[.*\\\([^]]*\.wprp\)\].*/\1/p' wpr/log)
+check_equal "which was deleted afterwards" "" "$(find "$WINEPREFIX/drive_c" -name "${name:-*.wprp}")"
 check_equal "nothing else is left" "$(printf '%s\n' "$etl" tracelet-out/manifest.jsonl)" "$(find tracelet-out -type f | sort)"
 shown=${etl//\//\\}
 check "the summary names it" grep -qF "trace   $shown (" "$stderr"
