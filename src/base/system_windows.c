@@ -312,6 +312,8 @@ static void take_arguments(int *argc, char ***argv) {
 	} while (*at);
 	*argc = (int)count;
 	*argv = words;
+	static char name[] = "tracelet";
+	__argv[0] = name; // getopt() tells of bad options in its name
 }
 
 // ---- the console ----

@@ -48,6 +48,8 @@ check_run "each verb has a help" 0 tracelet help run
 check_not "that offers nothing that is not there" grep -q -- '--heap\|Perfetto' "$stdout"
 check_run "a verb that is not there is told" 2 tracelet stat
 check_match "as what is elsewhere" "no verb 'stat' on Windows" "$stderr"
+check_run "an option that is not there, too" 2 tracelet run --nosuch
+check_match "in the name of the program" '^tracelet: unknown option -- nosuch' "$stderr"
 check_run "doctor" 0 tracelet doctor
 check_match "finds wpr.exe" '^wpr.exe +works +Z:.*wpr.exe, answers in [0-9]+ ms' "$stdout"
 TRACELET_WPR='Z:\nowhere\wpr.exe' run tracelet doctor --json

@@ -43,6 +43,8 @@ check_run "a test that is not there" 127 tracelet run -- no_such_test
 check_match "is said" 'no_such_test: cannot be run: not found' "$stderr"
 echo 'not a program' >text.exe
 check_run "a file that is no program" 126 tracelet run -- ./text.exe
+cp "$child" a.test.exe
+check_run "a program with a dot in its name" 5 tracelet run --quiet -- ./a.test exit 5
 printf '@echo %%1 %%2\r\n@exit /b 9\r\n' >script.bat
 check_run "a script of cmd.exe" 9 tracelet run -- ./script one "two words"
 check_match "with its words" 'one "two words"' "$stdout"

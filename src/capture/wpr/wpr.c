@@ -172,9 +172,20 @@ static void read_output(HANDLE output, struct wpr_answer *answer) {
 	buffer_free(&said);
 }
 
+// To save a large recording takes minutes, in which somebody may wonder.
+static bool ends_within(HANDLE process, double seconds) {
+	const double patience = 3;
+	double first = MIN(seconds, patience);
+	if (WaitForSingleObject(process, (DWORD)(first * 1000)) == WAIT_OBJECT_0)
+		return true;
+	if (seconds > first && system_is_terminal(STDERR_FILENO) && log_get_level() != LOG_QUIET)
+		fprintf(stderr, "tracelet: wpr.exe is at work, for %g s at most\n", seconds);
+	return WaitForSingleObject(process, (DWORD)((seconds - first) * 1000)) == WAIT_OBJECT_0;
+}
+
 static void wait_for(struct running *running, struct wpr_answer *answer) {
 	DWORD code = 0;
-	if (WaitForSingleObject(running->process.hProcess, (DWORD)(answer->limit * 1000)) == WAIT_OBJECT_0) {
+	if (ends_within(running->process.hProcess, answer->limit)) {
 		GetExitCodeProcess(running->process.hProcess, &code);
 		answer->code = code;
 		read_output(running->output, answer);

@@ -263,6 +263,15 @@ static bool move(const char *from, const char *to) {
 	return strcmp(from, to) == 0 || MoveFileExW(old, new, MOVEFILE_COPY_ALLOWED);
 }
 
+// An older wpr.exe leaves symbols of managed code in a folder beside the trace, under its name.
+static void move_symbols(const char *written, const char *artifact) {
+	CLEANUP_FREE char *from = memory_format("%s.NGENPDB", written),
+			  *to = memory_format("%s.NGENPDB", artifact);
+	struct stat status;
+	if (system_stat(from, &status) == 0 && system_rename(from, to, false))
+		log_verbose("%s: cannot be renamed: %s", from, strerror(errno));
+}
+
 // Under another name until it is whole.
 bool wpr_session_save(const struct state *state, char why[2048]) {
 	struct wpr_answer answer, cancelled;
@@ -284,7 +293,9 @@ bool wpr_session_save(const struct state *state, char why[2048]) {
 		snprintf(why, 2048, "%s: cannot be written: %s", state->artifact, strerror(errno));
 		made = false;
 	}
-	if (!made) {
+	if (made) {
+		move_symbols(written, state->artifact);
+	} else {
 		system_unlink(written);
 		system_unlink(part);
 	}
