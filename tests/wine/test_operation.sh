@@ -44,6 +44,12 @@ WPR_START_CODE=c5585011 run tracelet start denied
 check_equal "start without rights" 1 "$status"
 check_match "says what to do" 'denied: not recorded: not allowed: .*elevated' "$stderr"
 
+tracelet start saved 2>/dev/null
+WPR_SLOW=4000 run python3 "$source/tests/cli/helpers/terminal.py" expect='m.*o.*s.*t' send='\x03' -- wine "$build/tracelet.exe" stop saved
+check_equal "Ctrl-C while a recording is saved" 0 "$status"
+check "does not hurt it" test -s "$(ls tracelet-out/saved_*.etl)"
+check_equal "nor leave a part of it" "" "$(find tracelet-out -name '*.part.etl' -o -name '*.spool')"
+
 # A tracelet.exe that was killed: its collectors do not record for ever.
 timeout 60 wine "$build/tracelet.exe" run --name killed -- "$child" hang "$(win "$work/family")" 2>/dev/null &
 for ((i = 0; i < 300; i++)); do

@@ -11,6 +11,7 @@
 //   WPR_ETL             -stop makes a copy of this file
 //   WPR_NO_FILE         -stop makes none, and says that all is well
 //   WPR_UTF16           what it says is UTF-16
+//   WPR_SLOW            so many milliseconds pass before a recording is saved
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,6 +170,8 @@ static unsigned end(const wchar_t *path, const wchar_t *name) {
 
 // -stop FILE [-skipPdbGen]
 static unsigned stop(int count, wchar_t **words, const wchar_t *name) {
+	if (variable(L"WPR_SLOW"))
+		Sleep((DWORD)_wtoi(variable(L"WPR_SLOW")));
 	bool skip = count == 3 && wcscmp(words[2], L"-skipPdbGen") == 0;
 #ifdef OLD
 	if (skip)

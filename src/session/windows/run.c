@@ -6,6 +6,7 @@
 #include "session/artifact.h"
 #include "session/windows/dump.h"
 #include "session/windows/finish.h"
+#include "session/windows/interrupt.h"
 #include "session/windows/test.h"
 #include "session/windows/wpr_session.h"
 
@@ -103,30 +104,6 @@ static void end_hung_test(struct test *test, const struct wpr_session *session, 
 
 // ---- the run ----
 
-// Set when somebody has had enough before the test has begun.
-static HANDLE give_up;
-static volatile LONG test_runs;
-
-// Ctrl-C is the test's business: it gets it as well, and we wait for what it does. Before it has
-// begun it gets nothing, so this is for us. When the console is closed Windows gives everybody some
-// seconds: they are for the trace.
-static BOOL WINAPI leave_to_test(DWORD event) {
-	if (!test_runs)
-		SetEvent(give_up);
-	if (event != CTRL_C_EVENT && event != CTRL_BREAK_EVENT)
-		Sleep(INFINITE);
-	return TRUE;
-}
-
-// The test begins, unless somebody does not want it any more.
-static bool begin_test(struct test *test) {
-	InterlockedExchange(&test_runs, 1);
-	bool wanted = WaitForSingleObject(give_up, 0) != WAIT_OBJECT_0;
-	if (wanted)
-		test_begin(test);
-	return wanted;
-}
-
 static double seconds_since(ULONGLONG begun) {
 	return (double)(GetTickCount64() - begun) / 1000;
 }
@@ -195,7 +172,7 @@ static bool begin_recording(struct wpr_session *session) {
 			log_verbose("'tracelet status' will not list this session");
 		return true;
 	}
-	if (WaitForSingleObject(give_up, 0) == WAIT_OBJECT_0)
+	if (interrupted())
 		return true; // nobody wants to know
 	if (session->settings->strict)
 		log_error("no trace: %s; --strict: the test was not run", why);
@@ -221,7 +198,10 @@ static int run_test(struct test *test, struct wpr_session *session, struct finis
 		return STATUS_NO_TRACE;
 	}
 	clock_gettime(CLOCK_REALTIME, &finish->started);
-	if (begin_test(test)) {
+	// Ctrl-C is the test's business: it gets it as well, and we wait for what it does. Until now it got
+	// nothing.
+	if (!interrupted()) {
+		test_begin(test);
 		wait_for_end(test, session, finish);
 		int status = end_run(session, finish);
 		test_close(test);
@@ -249,10 +229,8 @@ int session_run(const struct settings *settings) {
 		count++;
 	choose_name(settings, name);
 	system_give_back_console();
-	give_up = CreateEventW(NULL, TRUE, FALSE, NULL);
-	SetConsoleCtrlHandler(leave_to_test, TRUE);
 	struct wpr_session *session = memory_alloc(sizeof(*session));
-	*session = (struct wpr_session){.settings = settings, .name = name, .give_up = give_up};
+	*session = (struct wpr_session){.settings = settings, .name = name, .give_up = interrupt_event()};
 	wpr_session_name(session);
 	if (settings_enabled(settings))
 		tell_marks(session);

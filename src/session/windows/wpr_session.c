@@ -213,6 +213,7 @@ bool wpr_session_begin(struct wpr_session *session, bool operation, char why[204
 	state->operation = operation;
 	snprintf(state->name, sizeof(state->name), "%s", session->name);
 	snprintf(state->profile, sizeof(state->profile), "%s", settings->profile);
+	snprintf(state->marks, sizeof(state->marks), MARKS_OF_WPR "%.90s", state->instance);
 	int error = reserve_name(session);
 	if (error) {
 		snprintf(why, 2048, "cannot write to %s: %s", settings->output_dir, strerror(-error));
