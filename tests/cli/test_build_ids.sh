@@ -87,4 +87,15 @@ if unshare -m sh -c 'mkdir low up work all && mount -t tmpfs none up && mkdir up
 else
 	skip "file systems that have two numbers for a file" "there is no overlayfs"
 fi
+
+# Whoever runs from a file system can unmount it, though we hold the file.
+if unshare -m true 2>/dev/null; then
+	mkdir aside
+	rm -r tracelet-out
+	check_run "a file system is unmounted by the test that ran there" 0 unshare -m "$TRACELET" run -q --sample -- \
+		sh -ec 'mount -t tmpfs none aside; cp second aside/program; aside/program; umount aside'
+	check_match "names of what was there" 'main;second' <("$TRACELET" fold tracelet-out/*.pb)
+else
+	skip "unmounting" "unshare is not allowed"
+fi
 done_testing

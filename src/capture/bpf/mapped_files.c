@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -38,15 +39,32 @@ static bool is_mapped_file(int file, struct file_number number, const char *link
 	return link ? leads_to(link, path) : status.st_ino == number.inode && has_two_devices(file);
 }
 
+static bool is_on_root(int file) {
+	struct statx its, root;
+	return statx(file, "", AT_EMPTY_PATH, STATX_MNT_ID, &its) == 0 &&
+	       statx(AT_FDCWD, "/", 0, STATX_MNT_ID, &root) == 0 && its.stx_mnt_id == root.stx_mnt_id;
+}
+
+// A test may unmount what it has mounted, and nobody may hold a file open there then: we hold it in a
+// mount of our own. (Those of another namespace cannot be had so.)
+static int open_aside(int there) {
+	char itself[64];
+	int own = is_on_root(there)
+			  ? -1
+			  : open_tree(there, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+	snprintf(itself, sizeof(itself), "/proc/self/fd/%d", own < 0 ? there : own);
+	int file = open(itself, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (own >= 0)
+		close(own);
+	return file;
+}
+
 // A device that is mapped is not opened: that might mean something to it.
 static int open_if_mapped(const char *place, struct file_number number, const char *link, const char *path) {
-	char itself[64];
-	int there = open(place, O_PATH | O_CLOEXEC), file = -1;
+	int there = open(place, O_PATH | O_CLOEXEC);
 	if (there < 0)
 		return -1;
-	snprintf(itself, sizeof(itself), "/proc/self/fd/%d", there);
-	if (is_mapped_file(there, number, link, path))
-		file = open(itself, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int file = is_mapped_file(there, number, link, path) ? open_aside(there) : -1;
 	close(there);
 	return file;
 }
