@@ -482,8 +482,11 @@ static int decode_mapping(struct decoder *decoder, struct cursor *in) {
 		decoder->bad_records++;
 		return 0;
 	}
-	for (int i = 0; i < MIN(mapping.build_id_size, 20); i++)
-		snprintf(build_id + 2 * i, 3, "%02x", mapping.build_id[i]);
+	if (mapping.build_id_size == SPOOL_BUILD_ID_LOST)
+		strcpy(build_id, BUILD_ID_LOST);
+	else
+		for (int i = 0; i < MIN(mapping.build_id_size, 20); i++)
+			snprintf(build_id + 2 * i, 3, "%02x", mapping.build_id[i]);
 	struct event event = {.kind = EVENT_MAPPING,
 			      .cpu = CPU_NONE,
 			      .time = MAX(mapping.time, decoder->start),

@@ -40,14 +40,16 @@ static bool has_room(int file) {
 	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)file < limit.rlim_cur / 2;
 }
 
-void kept_files_add(const char *path, const char *build_id, int file) {
+bool kept_files_add(const char *path, const char *build_id, int file) {
 	lock();
 	uint64_t *known = map_put(&kept.by_key, key_of(path, build_id));
-	if (*known || !has_room(file))
-		close(file);
-	else
+	bool taken = !*known && has_room(file);
+	if (taken)
 		*known = (uint64_t)file + 1;
+	else
+		close(file);
 	unlock();
+	return taken;
 }
 
 int kept_files_find(const char *path, const char *build_id) {

@@ -133,6 +133,14 @@ check_sources() { # FOLDER WHAT_ELSE_IS_MISSING
 	expect "$1: health of all sources" 0 $?
 }
 
+# Programs that end at once, in the initramfs, which is in memory.
+check_mapped() { # FOLDER
+	local id
+	id=$(readelf -n "$tracelet" | awk '/Build ID:/ { print $3 }')
+	expect "$1: build ids of what is mapped" "2 build_id=$id" "$("$tracelet" dump "$1"/mapped_*.spool |
+		sed -nE 's/.*mapping .* file=[^ ]*\/(short|tracelet) //p' | sort | uniq -c | xargs)"
+}
+
 # Each write of the machine's to a port is an exit.
 check_machine() { # FOLDER
 	expect "$1: what the host of a virtual machine saw" '5 0' "$(xargs <"$1/machine.out")"
@@ -162,6 +170,7 @@ for name in first second; do
 	expect "$name: the user" 0 "$(cat "$name.out/user")"
 	check_trace "$name"
 	check_crash "$name.out"
+	check_mapped "$name.out"
 	check_clock "$name.out"
 done
 check_sources first.out ' ipi (this kernel has no ipi events),'
