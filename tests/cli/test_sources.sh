@@ -244,4 +244,9 @@ if [ "$(uname -m)" = x86_64 ] && [ -d /sys/kernel/tracing/events ]; then
 	check_match "and the rest is recorded" 'exceptions.* raw_syscalls' <(groups)
 fi
 
+# All programs that this kernel has are loaded the quick way.
+run "$TRACELET" run --verbose --output-dir out --profile verbose --call-graph dwarf --off-cpu -- true
+check_not "no program wants libbpf to read the kernel's types" grep -q 'in threads' "$stderr"
+check_match "programs were loaded" 'on_exit: [0-9]+ runs' "$stderr"
+
 done_testing

@@ -125,6 +125,7 @@ check_clock() { # FOLDER
 check_sources() { # FOLDER WHAT_ELSE_IS_MISSING
 	local missing="$2 kvm (no host of virtual machines: there is no /dev/kvm)"
 	expect "$1: sources that are missing" "$missing" "$(sed -n 's/.*not recorded here://p' "$1/all.err")"
+	expect "$1: programs that are not loaded the quick way" 0 "$(grep -c 'in threads' "$1/all.err")"
 	expect "$1: programs that are refused" 0 "$(grep -c 'does not take' "$1/all.err")"
 	for group in raw_syscalls exceptions timer kmem irq_vectors; do
 		expect "$1: events of $group" 1 "$("$tracelet" table --csv --group-by group "$1"/all_*.pb kernel-events | grep -c "^$group,")"

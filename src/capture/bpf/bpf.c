@@ -1,15 +1,15 @@
 // Loads the BPF programs, marks the test as a session's, and moves batches from
 // the session's ring to the spool.
 //
-// One object holds all programs, because reading the kernel's BTF is nearly all
-// of the load time and happens once per object; programs that were not asked
-// for are not loaded. Everything is held by file descriptors: when this process
+// One object holds all programs; those that were not asked for are not loaded
+// (loader.c). Everything is held by file descriptors: when this process
 // ends, however it ends, nothing stays attached.
 #include "base/log.h"
 #include "capture/bpf/copies.h"
 #include "capture/bpf/counting.h"
 #include "capture/bpf/heap.h"
 #include "capture/bpf/lane.h"
+#include "capture/bpf/loader.h"
 #include "capture/bpf/points.h"
 #include "capture/bpf/sample_event.h"
 #include "capture/bpf/sampling.h"
@@ -29,6 +29,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 // The kernel's run-time statistics cost some 65 ns a run, as much as the rest of a
@@ -55,9 +56,10 @@ struct capture {
 	size_t slot_bytes, lane_bytes;
 	uint32_t cpu_count;
 	int ring_fd, rings_fd;
-	pthread_t ring_placer;
-	bool placing;
-	int place_error;
+	uint32_t ring_bytes;
+	pthread_t ring_maker;
+	bool making_ring, ring_made;
+	int ring_error;
 	bool sampled;              // there are stacks to be walked
 	bool all;                  // of every process
 	pid_array followed;        // else of these, and of all they start
@@ -148,8 +150,8 @@ static bool names_wanted(const struct capture *capture, const struct capture_opt
 		options->sources[RECORD_SOURCE_WORK] || options->sources[RECORD_SOURCE_IPI]);
 }
 
-static int load(struct capture *capture, const struct capture_options *options, bool switch_has_state) {
-	capture->programs = tracelet__open();
+static int load_once(struct capture *capture, const struct capture_options *options, bool switch_has_state) {
+	capture->programs = programs_open();
 	if (!capture->programs)
 		return -errno;
 	struct tracelet *programs = capture->programs;
@@ -195,10 +197,19 @@ static int load(struct capture *capture, const struct capture_options *options, 
 	programs->rodata->auxiliary_entry = auxiliary_index(AT_ENTRY);
 	programs->rodata->switch_has_state = switch_has_state;
 	programs->rodata->preemptible = kernel_at_least(6, 19); // before, tracepoints ran with preemption off
-	int error = tracelet__load(programs);
+	int error = programs_load(programs);
 	if (error) {
 		tracelet__destroy(programs);
 		capture->programs = NULL;
+	}
+	return error;
+}
+
+static int load(struct capture *capture, const struct capture_options *options, bool switch_has_state) {
+	int error = load_once(capture, options, switch_has_state);
+	if (error && programs_load_otherwise(error)) {
+		*refused = 0;
+		error = load_once(capture, options, switch_has_state);
 	}
 	return error;
 }
@@ -245,37 +256,47 @@ static int take_batch(void *context, void *data, size_t size) {
 	return 0;
 }
 
-// Putting a map into a map of maps waits for an RCU grace period, 5 to 20 ms.
-// A thread waits while the programs are being loaded.
-static void *place_ring(void *context) {
+// A ring of megabytes takes milliseconds to be made and mapped. Putting a map into a map of maps is done
+// at once, but the kernel goes on to wait for an RCU grace period, 5 to 20 ms, in case the old map were in
+// use. So a thread does all that while the programs are being loaded, and nobody waits for its end.
+static void *make_ring(void *context) {
 	struct capture *capture = context;
 	uint32_t index = SLOT - 1;
-	if (bpf_map_update_elem(capture->rings_fd, &index, &capture->ring_fd, BPF_ANY))
-		capture->place_error = -errno;
+	int error = 0;
+	capture->ring_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tracelet_ring", 0, 0, capture->ring_bytes,
+					  NULL);
+	if (capture->ring_fd >= 0)
+		capture->ring = ring_buffer__new(capture->ring_fd, take_batch, capture, NULL);
+	if (!capture->ring || bpf_map_update_elem(capture->rings_fd, &index, &capture->ring_fd, BPF_ANY))
+		error = -errno;
+	__atomic_store_n(&capture->ring_error, error, __ATOMIC_RELAXED);
+	__atomic_store_n(&capture->ring_made, true, __ATOMIC_RELEASE);
 	return NULL;
 }
 
-static int make_ring(struct capture *capture, size_t size) {
-	capture->ring_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tracelet_ring", 0, 0, (uint32_t)size, NULL);
-	if (capture->ring_fd < 0)
+// The programs want to know what the rings will be like: of any size.
+static int begin_ring(struct capture *capture) {
+	int like = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tracelet_ring", 0, 0,
+				  (uint32_t)sysconf(_SC_PAGESIZE), NULL);
+	if (like < 0)
 		return -errno;
-	LIBBPF_OPTS(bpf_map_create_opts, like, .inner_map_fd = (uint32_t)capture->ring_fd);
-	capture->rings_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "rings", 4, 4, 1, &like);
-	if (capture->rings_fd < 0)
-		return -errno;
-	int error = pthread_create(&capture->ring_placer, NULL, place_ring, capture);
-	capture->placing = !error;
-	return -error;
+	LIBBPF_OPTS(bpf_map_create_opts, options, .inner_map_fd = (uint32_t)like);
+	capture->rings_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "rings", 4, 4, 1, &options);
+	int error = capture->rings_fd < 0 ? -errno : 0;
+	close(like);
+	if (!error)
+		error = -pthread_create(&capture->ring_maker, NULL, make_ring, capture);
+	capture->making_ring = !error;
+	return error;
 }
 
+// The ring is in its place, or the thread has given up.
 static int finish_ring(struct capture *capture) {
-	if (capture->placing)
-		pthread_join(capture->ring_placer, NULL);
-	capture->placing = false;
-	if (capture->place_error)
-		return capture->place_error;
-	capture->ring = ring_buffer__new(capture->ring_fd, take_batch, capture, NULL);
-	return capture->ring ? 0 : -errno;
+	uint32_t index = SLOT - 1, id = 0;
+	while (!__atomic_load_n(&capture->ring_made, __ATOMIC_ACQUIRE) &&
+	       bpf_map_lookup_elem(capture->rings_fd, &index, &id))
+		nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+	return id ? 0 : __atomic_load_n(&capture->ring_error, __ATOMIC_RELAXED);
 }
 
 static size_t page_multiple(size_t size) {
@@ -304,8 +325,8 @@ static void bpf_close(struct capture *capture) {
 	for (size_t i = 0; i < capture->crashes.list.count; i++)
 		buffer_free(&capture->crashes.list.items[i].record);
 	array_free(&capture->crashes.list);
-	if (capture->placing)
-		pthread_join(capture->ring_placer, NULL);
+	if (capture->making_ring)
+		pthread_join(capture->ring_maker, NULL);
 	symbol_names_withdraw();
 	sampling_free(capture->sampling);
 	points_detach(&capture->points);
@@ -428,8 +449,8 @@ static int bpf_open(const struct capture_options *options, struct capture **resu
 	choose_sample_event(capture, options);
 	// sched_switch got its fourth argument in 5.18, and some older kernels by a backport.
 	bool has_state = kernel_at_least(5, 18);
-	size_t ring = ring_size(capture, options);
-	int error = make_ring(capture, ring);
+	capture->ring_bytes = (uint32_t)ring_size(capture, options);
+	int error = begin_ring(capture);
 	if (!error)
 		error = load_what_goes(capture, options, has_state);
 	if (!error)
@@ -442,7 +463,7 @@ static int bpf_open(const struct capture_options *options, struct capture **resu
 		return error;
 	}
 	symbol_names_offer(capture->programs);
-	capture->slot->wakeup_bytes = (uint32_t)(ring / 4);
+	capture->slot->wakeup_bytes = capture->ring_bytes / 4;
 	capture->statistics.fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	capture->statistics.available = capture->statistics.fd >= 0;
 	*result = capture;
