@@ -72,6 +72,7 @@ static int open_capture(struct recording *recording) {
 	options.sample_event = recording->settings->sample_event;
 	options.call_graph = (enum call_graph)recording->settings->call_graph;
 	options.off_cpu = recording->settings->off_cpu;
+	options.stacks = recording->settings->stacks;
 	const struct settings *settings = recording->settings;
 	options.counting = (struct counting_options){
 		.events = settings->counters && *settings->counters ? settings->counters : NULL,
@@ -395,7 +396,8 @@ static void take_counts(struct summary *summary, const struct conversion_result 
 	summary->events = result->tally.events;
 	memcpy(summary->lost, result->tally.lost, sizeof(summary->lost));
 	summary->waits = result->tally.waits;
-	summary->samples = result->tally.kinds[EVENT_SAMPLE] - summary->waits;
+	summary->event_stacks = result->tally.at_events;
+	summary->samples = result->tally.kinds[EVENT_SAMPLE] - summary->waits - summary->event_stacks;
 	summary->broken = result->tally.broken;
 	summary->gaps = result->tally.gaps;
 	summary->late = result->late;
@@ -404,7 +406,7 @@ static void take_counts(struct summary *summary, const struct conversion_result 
 
 static void warn_of_broken_stacks(const struct recording *recording, const struct summary *summary) {
 	enum { MOST_PERCENT = 2, FEW = 10 };
-	uint64_t stacks = summary->samples + summary->waits;
+	uint64_t stacks = summary->samples + summary->waits + summary->event_stacks;
 	if (summary->broken < FEW || summary->broken * 100 <= stacks * MOST_PERCENT)
 		return;
 	log_warning("%.1f %% of the stacks are broken: they end before the outermost function%s",

@@ -71,18 +71,26 @@ static const char *seconds_words(double seconds, char text[32]) {
 }
 
 static void describe_samples(const struct summary *summary, struct buffer *out) {
+	const struct {
+		uint64_t count;
+		const char *what;
+	} kinds[] = {{summary->samples, "samples"},
+		     {summary->waits, "waits"},
+		     {summary->event_stacks, "stacks at events"}};
 	char number[32];
-	if (!summary->samples && !summary->waits)
+	uint64_t all = summary->samples + summary->waits + summary->event_stacks, told = 0;
+	if (!all)
 		return;
-	buffer_printf(out, "of these ");
-	if (summary->samples)
-		buffer_printf(out, "%s samples%s", with_commas(summary->samples, number),
-			      summary->waits ? " and " : "");
-	if (summary->waits)
-		buffer_printf(out, "%s waits", with_commas(summary->waits, number));
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (!kinds[i].count)
+			continue;
+		const char *before = !told ? "of these " : told + kinds[i].count == all ? " and " : ", ";
+		buffer_printf(out, "%s%s %s", before, with_commas(kinds[i].count, number), kinds[i].what);
+		told += kinds[i].count;
+	}
 	if (summary->broken)
 		buffer_printf(out, " (%.1f %% with broken stacks)",
-			      (double)summary->broken * 100 / (double)(summary->samples + summary->waits));
+			      (double)summary->broken * 100 / (double)all);
 	buffer_printf(out, ", ");
 }
 
@@ -309,7 +317,9 @@ static void json_counts(struct json *json, const struct summary *summary) {
 	json_delivery(json, &summary->totals.delivery);
 	if (summary->waits)
 		json_uint(json, "waits", summary->waits);
-	if (summary->samples || summary->waits)
+	if (summary->event_stacks)
+		json_uint(json, "event_stacks", summary->event_stacks);
+	if (summary->samples || summary->waits || summary->event_stacks)
 		json_uint(json, "broken_stacks", summary->broken);
 	json_uint(json, "gaps", summary->gaps);
 	json_uint(json, "late", summary->late);

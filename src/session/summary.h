@@ -45,9 +45,10 @@ struct summary {
 	double tracer_cpu_seconds;
 	uint64_t events;
 	uint64_t lost[SOURCE_COUNT];
-	uint64_t samples, waits, broken; // by time, of tasks that waited; of both, whose stack is not whole
-	uint64_t gaps;                   // switches that the kernel did not report
-	uint64_t late;                   // events that came too late to be put in order
+	uint64_t samples, waits, event_stacks; // by time, of tasks that waited, at events of the kernel
+	uint64_t broken;                       // of these, whose stack is not whole
+	uint64_t gaps;                         // switches that the kernel did not report
+	uint64_t late;                         // events that came too late to be put in order
 	struct capture_totals totals;
 };
 

@@ -157,3 +157,31 @@ void take_kernel_events(struct table *table, const struct event *event) {
 	row[7] = cell_text(strings_add_bytes(table->tables->strings, table->text.data, table->text.size));
 	table_row(table);
 }
+
+// ---- stacks at events ----
+
+// Where the program was: that the kernel was at the event is no news.
+static const struct frame *own_function(const struct stacks *stacks, uint32_t stack) {
+	const struct stack *at = stacks_get(stacks, stack);
+	while (at && stacks_frame(stacks, at->frame)->kind == FRAME_KERNEL && at->caller)
+		at = stacks_get(stacks, at->caller);
+	return at ? stacks_frame(stacks, at->frame) : NULL;
+}
+
+void take_event_stacks(struct table *table, const struct event *event) {
+	if (event->kind != EVENT_SAMPLE || !(event->sample.flags & SAMPLE_AT_EVENT))
+		return;
+	const struct frame *frame = own_function(table->tables->stacks, event->sample.stack);
+	uint32_t pid = table_pid(table, event);
+	struct cell *row = table->row;
+	row[0] = table_time(table, event->time);
+	row[1] = cell_uint(event->cpu);
+	row[2] = cell_uint(pid);
+	row[3] = table_process(table, pid);
+	row[4] = cell_uint(event->tid);
+	row[5] = table_text(table, describer_thread(&table->describer, event->tid));
+	row[6] = cell_text(event->sample.name);
+	row[7] = cell_text(frame ? frame->module : 0);
+	row[8] = cell_text(frame ? frame->symbol : 0);
+	table_row(table);
+}

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "capture/bpf/copies.h"
 #include "capture/bpf/counting.h"
+#include "capture/bpf/event_stacks.h"
 #include "capture/bpf/heap.h"
 #include "capture/bpf/lane.h"
 #include "capture/bpf/points.h"
@@ -164,6 +165,7 @@ static int load(struct capture *capture, const struct capture_options *options, 
 					  irq || sched);
 	programs->rodata->irq_recorded = irq;
 	points_choose(programs, options, SLOT);
+	event_stacks_choose(programs, options->stacks);
 	// Maps that only samples need take their time to be made, too.
 	struct bpf_map *sampling_maps[] = {programs->maps.space_ids,    programs->maps.spaces,
 					   programs->maps.unwind_files, programs->maps.unwind_sizes,
@@ -550,6 +552,8 @@ static int bpf_start(struct capture *capture, char *why) {
 	int error = tracelet__attach(capture->programs);
 	if (!error)
 		error = points_attach(capture->programs, &capture->points);
+	if (!error)
+		error = event_stacks_attach(capture->programs, &capture->points);
 	struct sampling_options options = {.frequency = capture->sample_frequency,
 					   .event = capture->by_overflow ? &capture->overflow : NULL,
 					   .cycles = capture->sample_cycles,

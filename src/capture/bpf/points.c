@@ -232,7 +232,7 @@ void points_choose(struct tracelet *programs, const struct capture_options *opti
 
 // ---- page faults ----
 
-static int attach_fault(struct bpf_program *program, uint64_t event, int cpu, struct point_links *links) {
+static int attach_event(struct bpf_program *program, uint64_t event, int cpu, struct point_links *links) {
 	struct perf_event_attr attribute = {
 		.type = PERF_TYPE_SOFTWARE, .config = event, .size = sizeof(attribute), .sample_period = 1};
 	int fd = (int)syscall(SYS_perf_event_open, &attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -248,18 +248,20 @@ static int attach_fault(struct bpf_program *program, uint64_t event, int cpu, st
 	return 0;
 }
 
-int points_attach(struct tracelet *programs, struct point_links *links) {
+int points_attach_event(struct bpf_program *program, uint64_t event, struct point_links *links) {
 	int error = 0;
-	if (!bpf_program__autoload(programs->progs.on_minor_fault))
+	if (!bpf_program__autoload(program))
 		return 0;
-	for (int cpu = 0; !error && cpu < libbpf_num_possible_cpus(); cpu++) {
-		error = attach_fault(programs->progs.on_minor_fault, PERF_COUNT_SW_PAGE_FAULTS_MIN, cpu,
-				     links);
-		if (!error)
-			error = attach_fault(programs->progs.on_major_fault, PERF_COUNT_SW_PAGE_FAULTS_MAJ,
-					     cpu, links);
-	}
+	for (int cpu = 0; !error && cpu < libbpf_num_possible_cpus(); cpu++)
+		error = attach_event(program, event, cpu, links);
 	return error;
+}
+
+int points_attach(struct tracelet *programs, struct point_links *links) {
+	int error = points_attach_event(programs->progs.on_minor_fault, PERF_COUNT_SW_PAGE_FAULTS_MIN, links);
+	return error ? error
+		     : points_attach_event(programs->progs.on_major_fault, PERF_COUNT_SW_PAGE_FAULTS_MAJ,
+					   links);
 }
 
 void points_detach(struct point_links *links) {

@@ -5,6 +5,7 @@
 
 struct tracelet; // the skeleton
 struct bpf_link;
+struct bpf_program;
 
 // Links of the events that libbpf does not attach by itself.
 struct point_links {
@@ -18,4 +19,7 @@ void points_choose(struct tracelet *programs, const struct capture_options *opti
 
 // When it is attached; 0 or -errno.
 int points_attach(struct tracelet *programs, struct point_links *links);
+
+// A program, if it is loaded, at each time that one of perf's software events happens; 0 or -errno.
+int points_attach_event(struct bpf_program *program, uint64_t event, struct point_links *links);
 void points_detach(struct point_links *links);
