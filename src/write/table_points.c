@@ -1,5 +1,6 @@
 // The tables of what event/points.h tells: system calls with how long they took, requests of disks,
 // page faults, address space; and all such events as they are.
+#include "event/kvm_reasons.h"
 #include "event/points.h"
 #include "write/dump.h"
 #include "write/table.h"
@@ -155,6 +156,29 @@ void take_kernel_events(struct table *table, const struct event *event) {
 	row[5] = table_text(table, described.provider);
 	row[6] = table_text(table, described.name);
 	row[7] = cell_text(strings_add_bytes(table->tables->strings, table->text.data, table->text.size));
+	table_row(table);
+}
+
+// ---- guests ----
+
+// From when a guest was left until its vCPU goes on.
+void take_kvm_exits(struct table *table, const struct event *event) {
+	if (event->kind != EVENT_POINT)
+		return;
+	if (event->point.number == POINT_KVM_EXIT)
+		begun(table, event->tid, event);
+	const struct event *exit = event->point.number == POINT_KVM_ENTRY ? ended(table, event->tid) : NULL;
+	if (!exit)
+		return;
+	uint64_t reason = exit->point.values[0];
+	const char *word = kvm_exit_reason((uint32_t)(reason >> 32), (uint32_t)reason);
+	struct cell *row = table->row;
+	who_cells(table, exit, row);
+	row[3] = cell_uint(exit->tid);
+	row[4] = cell_uint(exit->point.small);
+	CLEANUP_FREE char *number = word ? NULL : memory_format("%u", (uint32_t)reason);
+	row[5] = table_text(table, word ? word : number);
+	row[6] = cell_real((double)(event->time - exit->time) / 1000);
 	table_row(table);
 }
 
