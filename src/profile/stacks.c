@@ -83,16 +83,21 @@ static bool has_word(const struct buffer *words, const char *word, size_t length
 	return false;
 }
 
-void plan_stack_events(const struct plan *plan, struct buffer *events) {
+static void add_words(struct buffer *words, const char *more) {
+	while (*more) {
+		size_t length = strcspn(more, " ");
+		if (!has_word(words, more, length))
+			buffer_printf(words, "%s%.*s", words->size ? " " : "", (int)length, more);
+		more += length + strspn(more + length, " ");
+	}
+}
+
+void plan_stack_events(const struct plan *plan, plan_why_not *why_not, struct buffer *events,
+		       struct buffer *missing) {
 	for (int i = 0; i < STACK_COUNT; i++) {
 		const struct system_stack *stack = plan->stacks[i] ? stack_on_linux(stack_names[i]) : NULL;
-		const char *word = stack && stack->events ? stack->events : "";
-		while (*word) {
-			size_t length = strcspn(word, " ");
-			if (!has_word(events, word, length))
-				buffer_printf(events, "%s%.*s", events->size ? " " : "", (int)length, word);
-			word += length + strspn(word + length, " ");
-		}
+		if (stack && stack->events)
+			add_words(why_not(stack->source) ? missing : events, stack->events);
 	}
 }
 

@@ -13,8 +13,10 @@ struct system_stack {
 // NULL: Linux has nothing like it.
 const struct system_stack *stack_on_linux(const char *name);
 
-// All events at which this plan wants stacks, each once, a blank between; nothing if there are none.
-void plan_stack_events(const struct plan *plan, struct buffer *events);
+// All events at which this plan wants stacks, each once, a blank between; nothing if there are none. Those
+// that this machine does not have go to `missing`.
+void plan_stack_events(const struct plan *plan, plan_why_not *why_not, struct buffer *events,
+		       struct buffer *missing);
 
 // Does it want them where threads wait?
 bool plan_stacks_waits(const struct plan *plan);

@@ -1,5 +1,6 @@
 #include "capture/bpf/points.h"
 #include "capture/sources.h"
+#include "event/event.h"
 #include "tracelet.skel.h"
 
 #include <bpf/libbpf.h>
@@ -200,11 +201,33 @@ static void choose_slab(struct tracelet *programs) {
 
 // ---- all ----
 
-int points_source_of(const char *program) {
+static bool switch_off(bool *source) {
+	bool was_on = *source;
+	*source = false;
+	return was_on;
+}
+
+// Those programs have several sources. KVM's needs one of them for the life of machines only.
+static const char *leave_out_calls(bool *sources) {
+	static const int by_calls[] = {RECORD_SOURCE_SYSTEM_CALL, RECORD_SOURCE_FILE, RECORD_SOURCE_MEMORY,
+				       RECORD_SOURCE_LOCK};
+	bool any = false;
+	for (size_t i = 0; i < ARRAY_SIZE(by_calls); i++)
+		any |= switch_off(&sources[by_calls[i]]);
+	return any                                       ? "system calls"
+	       : switch_off(&sources[RECORD_SOURCE_KVM]) ? event_source_names[RECORD_SOURCE_KVM]
+							 : NULL;
+}
+
+const char *points_leave_out(const char *program, bool *sources) {
+	if (strcmp(program, "on_sys_enter") == 0 || strcmp(program, "on_sys_exit") == 0)
+		return leave_out_calls(sources);
 	for (size_t i = 0; i < ARRAY_SIZE(programs_of); i++)
 		if (strcmp(programs_of[i].program, program) == 0)
-			return programs_of[i].source;
-	return -1;
+			return switch_off(&sources[programs_of[i].source])
+				       ? event_source_names[programs_of[i].source]
+				       : NULL;
+	return NULL;
 }
 
 void points_choose(struct tracelet *programs, const struct capture_options *options, uint32_t slot) {

@@ -12,7 +12,9 @@ struct point_links {
 	ARRAY(struct bpf_link *) list;
 };
 
-int points_source_of(const char *program); // -1: it is none of these
+// Switches off what needs this program, which the kernel has refused, and says what that is; NULL: it is none
+// of these, or nothing needs it.
+const char *points_leave_out(const char *program, bool *sources);
 
 // Before the object is loaded.
 void points_choose(struct tracelet *programs, const struct capture_options *options, uint32_t slot);
