@@ -159,6 +159,8 @@ static void json_keywords(const struct plan *plan, plan_why_not *why_not, struct
 		json_object(json, NULL);
 		json_string(json, "name", stack_names[i]);
 		CLEANUP_FREE char *state = stack_here(stack_names[i], why_not);
+		const struct system_stack *stack = stack_on_linux(stack_names[i]);
+		json_bool(json, "recorded", by_wpr || (stack && !(why_not && why_not(stack->source))));
 		json_string(json, "state", state);
 		json_close_object(json);
 	}

@@ -251,6 +251,30 @@ bool recording_begin(struct recording *recording, const pid_t *processes, size_t
 
 // ---- while it goes on ----
 
+static void note_cut(struct recording *recording, const char *why, uint64_t at) {
+	if (recording->cut.why)
+		return;
+	at = MAX(at, recording->begun);
+	recording->cut = (struct recording_cut){
+		.why = why, .at = at, .after = (double)(at - recording->begun) / 1e9};
+	char number[32];
+	snprintf(number, sizeof(number), "%" PRIu64, at);
+	spool_meta(&recording->spool, "recording-stopped", why);
+	spool_meta(&recording->spool, "recording-stopped-at", number);
+}
+
+// The last events may be too many, too.
+static void warn_of_limit(struct recording *recording) {
+	if (!recording->spool.full)
+		return;
+	note_cut(recording, "--max-size", recording->spool.full_since);
+	char size[16];
+	log_warning(
+		"recording stopped when there were %s of it, after %.3g s (--max-size, or MaximumFileSize "
+		"of the profile)",
+		file_size_words(recording->settings->max_size, size), recording->cut.after);
+}
+
 void recording_stop(struct recording *recording) {
 	if (!recording->active)
 		return;
@@ -264,12 +288,7 @@ void recording_stop(struct recording *recording) {
 		lost.count[source] = recording->totals.lost[source];
 	spool_append(&recording->spool, SPOOL_LOST, &lost, sizeof(lost));
 	spool_clock(&recording->spool);
-	char size[16];
-	if (recording->spool.full)
-		log_warning(
-			"recording stopped when there were %s of it (--max-size, or MaximumFileSize of the "
-			"profile)",
-			file_size_words(recording->settings->max_size, size));
+	warn_of_limit(recording);
 }
 
 static void warn_of_full_disk(struct recording *recording) {
@@ -277,6 +296,7 @@ static void warn_of_full_disk(struct recording *recording) {
 		recording->told_of_full_disk = true;
 		log_warning("recording stopped: %s: %s; what was written is kept", recording->spool_path,
 			    strerror(-recording->spool.error));
+		note_cut(recording, "disk", clock_boot_now());
 		recording_stop(recording);
 	}
 }
@@ -314,8 +334,10 @@ static void drain_now(struct recording *recording) {
 }
 
 void recording_turn(struct recording *recording) {
-	if (recording->active && clock_boot_now() >= recording->deadline)
+	if (recording->active && clock_boot_now() >= recording->deadline) {
+		note_cut(recording, "--duration", recording->deadline);
 		recording_stop(recording);
+	}
 	if (!recording->active)
 		return;
 	heap_watch_turn(recording->heap_watch, &recording->spool, false);
@@ -622,6 +644,7 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 		summary->backend = recording->backend->name;
 		summary->missing = recording->backend->missing;
 		summary->totals = recording->totals;
+		summary->cut = recording->cut;
 		summary->trace = recording->trace;
 		add_pictures(summary, &recording->pictures);
 		summary->not_kept = why_not_kept(recording, end);

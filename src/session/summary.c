@@ -226,6 +226,19 @@ static void print_files(const struct summary *summary, const char *faint, const 
 			      children);
 }
 
+static void describe_cut(const struct summary *summary, const char *faint, const char *plain,
+			 struct buffer *out) {
+	char recorded[32], all[32], size[16];
+	const struct recording_cut *cut = &summary->cut;
+	if (!cut->why)
+		return;
+	bool by_size = strcmp(cut->why, "--max-size") == 0;
+	buffer_printf(out, "  %scut%s     recorded are the first %s s of %s s: %s%s%s\n", faint, plain,
+		      seconds_words(MIN(cut->after, summary->wall_seconds), recorded),
+		      seconds_words(summary->wall_seconds, all), cut->why, by_size ? " " : "",
+		      by_size ? file_size_words(summary->settings->max_size, size) : "");
+}
+
 void summary_print(const struct summary *summary) {
 	bool colours = log_colours();
 	bool passed = has_passed(summary);
@@ -252,6 +265,7 @@ void summary_print(const struct summary *summary) {
 		if (summary->missing)
 			buffer_printf(&out, "; not recorded: %s", summary->missing);
 		buffer_printf(&out, "\n");
+		describe_cut(summary, faint, plain, &out);
 		describe_delivery(&summary->totals.delivery, faint, plain, &out);
 		buffer_printf(&out, "  %scost%s    ", faint, plain);
 		describe_cost(summary, &out);
@@ -298,6 +312,15 @@ static void json_delivery(struct json *json, const struct sample_delivery *deliv
 		json_uint(json, "samples_throttled", delivery->throttled);
 }
 
+static void json_cut(struct json *json, const struct recording_cut *cut) {
+	if (!cut->why)
+		return;
+	json_object(json, "recording_stopped");
+	json_string(json, "by", cut->why);
+	json_double(json, "after_seconds", cut->after);
+	json_close_object(json);
+}
+
 // Unknown where no trace was made: null.
 static void json_counts(struct json *json, const struct summary *summary) {
 	if (!summary->trace) {
@@ -315,6 +338,7 @@ static void json_counts(struct json *json, const struct summary *summary) {
 		json_string(json, "sample_event", summary->totals.sample_event);
 	}
 	json_delivery(json, &summary->totals.delivery);
+	json_cut(json, &summary->cut);
 	if (summary->waits)
 		json_uint(json, "waits", summary->waits);
 	if (summary->event_stacks)

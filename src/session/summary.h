@@ -20,6 +20,13 @@ struct summary_file {
 
 #define SUMMARY_HEAP_OF_CHILD "heap-of-child" // one line for all of these
 
+// A recording that stopped before the test did.
+struct recording_cut {
+	const char *why; // the option that made it so, or "disk"; NULL: it did not
+	double after;    // seconds from its beginning
+	uint64_t at;     // CLOCK_BOOTTIME
+};
+
 struct summary {
 	const struct settings *settings;
 	const char *test;    // the safe name
@@ -50,6 +57,7 @@ struct summary {
 	uint64_t gaps;                         // switches that the kernel did not report
 	uint64_t late;                         // events that came too late to be put in order
 	struct capture_totals totals;
+	struct recording_cut cut;
 };
 
 void summary_print(const struct summary *summary);
