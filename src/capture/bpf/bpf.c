@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "capture/bpf/copies.h"
 #include "capture/bpf/counting.h"
+#include "capture/bpf/event_stacks.h"
 #include "capture/bpf/heap.h"
 #include "capture/bpf/lane.h"
 #include "capture/bpf/loader.h"
@@ -166,6 +167,7 @@ static int load_once(struct capture *capture, const struct capture_options *opti
 					  irq || sched);
 	programs->rodata->irq_recorded = irq;
 	points_choose(programs, options, SLOT);
+	event_stacks_choose(programs, options->stacks);
 	// Maps that only samples need take their time to be made, too.
 	struct bpf_map *sampling_maps[] = {programs->maps.space_ids,    programs->maps.spaces,
 					   programs->maps.unwind_files, programs->maps.unwind_sizes,
@@ -366,14 +368,41 @@ static int load_either(struct capture *capture, const struct capture_options *op
 	return error;
 }
 
+// What has to go with the program of stacks that was refused; NULL: it is none of theirs.
+static const char *leave_out_stacks(struct capture_options *options) {
+	bool spaces = strncmp(refused, "sample_", 7) == 0; // without them there are no stacks at all
+	bool samples = strcmp(refused, "on_sample") == 0, waits = strcmp(refused, "on_blocked") == 0;
+	bool events = strncmp(refused, "stack_at", 8) == 0, *on = &options->sources[RECORD_SOURCE_SAMPLE];
+	if (!*on || !(spaces || samples || waits || events))
+		return NULL;
+	if (spaces || samples)
+		options->sample_frequency = 0;
+	if (spaces || waits)
+		options->off_cpu = false;
+	if (spaces || events)
+		options->stacks = NULL;
+	*on = options->sample_frequency || options->off_cpu || options->stacks;
+	return samples ? "samples" : waits ? "waits" : events ? "stacks at events" : "samples and stacks";
+}
+
 // Leaves out the source of the program that was refused; false: it is none of those that can be.
 static bool leave_out(struct capture_options *options, struct buffer *names) {
-	int source = points_source_of(refused);
-	if (source < 0 || !options->sources[source])
-		return false;
-	options->sources[source] = false;
-	buffer_printf(names, "%s%s", names->size ? ", " : "", event_source_names[source]);
-	return true;
+	const char *what = leave_out_stacks(options);
+	if (!what)
+		what = points_leave_out(refused, options->sources);
+	if (what)
+		buffer_printf(names, "%s%s", names->size ? ", " : "", what);
+	return what;
+}
+
+static void leave_out_most(struct capture_options *options, struct buffer *names) {
+	for (int source = RECORD_SOURCE_SAMPLE; source < RECORD_SOURCE_COUNT; source++)
+		options->sources[source] = false;
+	options->sample_frequency = 0;
+	options->off_cpu = false;
+	options->stacks = NULL;
+	names->size = 0;
+	buffer_printf(names, "all but switches, processes and interrupts");
 }
 
 // Without the program that names them the kernel's addresses are looked up in /proc/kallsyms.
@@ -385,23 +414,20 @@ static int load_without_names(struct capture *capture, const struct capture_opti
 	return load_either(capture, options, has_state);
 }
 
-// A kernel whose events are not what they are called costs those events, and not the trace.
-static int load_what_goes(struct capture *capture, const struct capture_options *options, bool has_state) {
-	struct capture_options fewer = *options;
+// A kernel whose events are not what they are called costs those events, and not the trace: they are no
+// more among the options then.
+static int load_what_goes(struct capture *capture, struct capture_options *options, bool has_state) {
 	struct buffer names = {0};
 	int error;
 	do {
 		*refused = 0;
-		error = load_either(capture, &fewer, has_state);
+		error = load_either(capture, options, has_state);
 		if (error && error != -EPERM && strcmp(refused, "name_symbol") == 0)
-			error = load_without_names(capture, &fewer, has_state);
-	} while (error && error != -EPERM && leave_out(&fewer, &names));
+			error = load_without_names(capture, options, has_state);
+	} while (error && error != -EPERM && leave_out(options, &names));
 	if (error && error != -EPERM) {
-		for (int source = RECORD_SOURCE_FAULT; source < RECORD_SOURCE_COUNT; source++)
-			fewer.sources[source] = false;
-		error = load_either(capture, &fewer, has_state);
-		names.size = 0;
-		buffer_printf(&names, "all but switches, processes and interrupts");
+		leave_out_most(options, &names);
+		error = load_either(capture, options, has_state);
 	}
 	if (!error && names.size)
 		log_warning("this kernel does not take the programs of: %.*s; the rest of the profile is "
@@ -441,18 +467,19 @@ static int bpf_open(const struct capture_options *options, struct capture **resu
 	struct capture *capture = memory_alloc(sizeof(*capture));
 	capture->ring_fd = capture->rings_fd = capture->statistics.fd = -1;
 	capture->cpu_count = (uint32_t)libbpf_num_possible_cpus();
-	capture->sampled = options->sources[RECORD_SOURCE_SAMPLE];
 	capture->all = options->scope == SCOPE_SYSTEM;
 	capture->by_tables = options->call_graph != CALL_GRAPH_FP;
-	capture->sample_frequency = options->sample_frequency;
 	capture->counters = cpu_counters_open(&options->counting);
 	choose_sample_event(capture, options);
 	// sched_switch got its fourth argument in 5.18, and some older kernels by a backport.
 	bool has_state = kernel_at_least(5, 18);
 	capture->ring_bytes = (uint32_t)ring_size(capture, options);
+	struct capture_options loaded = *options;
 	int error = begin_ring(capture);
 	if (!error)
-		error = load_what_goes(capture, options, has_state);
+		error = load_what_goes(capture, &loaded, has_state);
+	capture->sampled = loaded.sources[RECORD_SOURCE_SAMPLE];
+	capture->sample_frequency = loaded.sample_frequency;
 	if (!error)
 		error = finish_ring(capture);
 	if (!error)
@@ -571,6 +598,8 @@ static int bpf_start(struct capture *capture, char *why) {
 	int error = tracelet__attach(capture->programs);
 	if (!error)
 		error = points_attach(capture->programs, &capture->points);
+	if (!error)
+		error = event_stacks_attach(capture->programs, &capture->points);
 	struct sampling_options options = {.frequency = capture->sample_frequency,
 					   .event = capture->by_overflow ? &capture->overflow : NULL,
 					   .cycles = capture->sample_cycles,
