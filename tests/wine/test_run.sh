@@ -67,8 +67,9 @@ check_lines "calls no wpr.exe" 4 wpr/log
 
 begin
 export CI=true TF_BUILD=True JENKINS_URL=x NEXTEST_EXECUTION_MODE=process-per-test
-check_run "in a CI" 1 tracelet run -- "$child" exit 1
+check_run "in a CI" 1 tracelet run --output-dir 'aus gabe (ü) & mehr' -- "$child" exit 1
 unset CI TF_BUILD JENKINS_URL NEXTEST_EXECUTION_MODE
+check_match "a folder of any name reaches wpr.exe" '^\[-stop\] \[Z:[^]]*\\aus gabe \(ü\) & mehr\\child_[0-9_]*\.part\.etl\] ' wpr/log
 check_match "the trace is told as an attachment" '^\[\[ATTACHMENT\|Z:.*child_.*\.etl\]\]$' "$stdout"
 check_match "and to Azure" '^##vso\[artifact.upload .*\]Z:.*child_.*\.etl$' "$stderr"
 
