@@ -593,7 +593,7 @@ static bool next_block(struct stream *input, struct spool_block *block, struct c
 // What became of the input behind its last whole block.
 static int tell_the_end(struct stream *input, const char *name, const struct spool_block *block) {
 	size_t left = stream_available(input);
-	if (input->error)
+	if (input->error && input->error != -ECANCELED) // who does not want it any more knows
 		log_error("%s: cannot be read: %s", name, strerror(-input->error));
 	else if (left >= sizeof(*block) && block->size > SPOOL_LARGEST_BLOCK)
 		log_warning("%s: not a block at offset %" PRIu64 "; the rest is left out", name,

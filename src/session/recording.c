@@ -8,6 +8,7 @@
 #include "session/convert.h"
 #include "session/heap.h"
 #include "session/heap_words.h"
+#include "session/make_trace.h"
 #include "session/record.h"
 #include "session/stem.h"
 #include "symbol/kernel.h"
@@ -100,8 +101,19 @@ static void open_marker(struct recording *recording) {
 		log_verbose("the test cannot make marks: %s", strerror(-error));
 }
 
+// When memory runs out, the test's comes before ours.
+static void offer_own_memory(void) {
+	static const char first[] = "1000";
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		file_write_all(fd, first, strlen(first));
+		close(fd);
+	}
+}
+
 void recording_open(struct recording *recording) {
 	recording->wait = -1;
+	offer_own_memory();
 	if (open_capture(recording) == 0 && open_spool(recording) != 0) {
 		recording->backend->close(recording->capture);
 		recording->backend = NULL;
@@ -311,6 +323,7 @@ void recording_turn(struct recording *recording) {
 	else
 		drain_now(recording);
 	warn_of_full_disk(recording);
+	make_trace_turn(recording);
 	if (recording->spool.full)
 		recording_stop(recording);
 }
@@ -333,37 +346,6 @@ static void write_result(struct recording *recording, const struct test_end *end
 		snprintf(number, sizeof(number), "%" PRIu64, end->time_over);
 		spool_meta(&recording->spool, "time-limit-over", number);
 	}
-}
-
-// The trace from the spool, and flame graphs of its samples; NULL if that failed (and was said).
-static char *make_trace(struct recording *recording, const char *spool, const char *stem,
-			struct case_traces *cases, struct conversion_result *result) {
-	for (unsigned number = 0; number < 1000; number++) {
-		CLEANUP_FREE char *numbered = number ? memory_format("%s_%u", stem, number)
-						     : memory_string(stem);
-		char *path = memory_format("%s.pb", numbered);
-		recording->pictures = (struct pictures){.stem = numbered, .title = recording->name};
-		struct conversion conversion = {
-			.input = spool,
-			.output = path,
-			.reader = &spool_reader,
-			.writer = &perfetto_writer,
-			.mode = OUTPUT_CREATE,
-			.pictures = settings_sampled(recording->settings) ? &recording->pictures : NULL,
-			.cases = cases,
-			.execs = recording->settings->heap_children && !recording->active ? &recording->execs
-											  : NULL,
-			.progress = true};
-		struct stat there; // a link that leads nowhere is there too
-		int error = lstat(path, &there) == 0 ? -EEXIST : convert(&conversion, result);
-		if (!error)
-			return path;
-		free(path);
-		pictures_drop(&recording->pictures);
-		if (error != -EEXIST) // someone put a file there meanwhile: it stays
-			return NULL;
-	}
-	return NULL;
 }
 
 static double cpu_seconds_of_self(void) {
@@ -664,6 +646,7 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 // ---- a look in between ----
 
 static int save_snapshot(struct recording *recording, const char *stem, int fd) {
+	make_trace_leave(recording);
 	CLEANUP_FREE char *spool = memory_format("%s.spool", stem);
 	struct conversion_result result = {0};
 	int error = recording->flight ? flight_save(recording->flight, fd) : 0;
@@ -710,13 +693,22 @@ pid_t recording_snapshot(struct recording *recording, char **path) {
 }
 
 void recording_drop(struct recording *recording) {
+	make_trace_cancel(recording);
 	if (recording->spool_path) {
 		spool_close(&recording->spool);
 		unlink(recording->spool_path);
 	}
 }
 
+void recording_leave_spool(struct recording *recording) {
+	recording_stop(recording);
+	make_trace_cancel(recording);
+	if (recording->backend)
+		spool_close(&recording->spool);
+}
+
 void recording_close(struct recording *recording) {
+	make_trace_cancel(recording);
 	marker_close(recording->marker);
 	if (recording->wait >= 0)
 		close(recording->wait);

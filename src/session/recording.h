@@ -43,7 +43,9 @@ struct recording {
 	struct spool spool;
 	struct flight *flight; // --type memory: the newest events, else NULL
 	char *stem, *spool_path;
-	char *trace;                      // when it has been made
+	char *trace;               // when it has been made
+	struct follower *follower; // who makes it meanwhile; NULL: nobody
+	bool follow_tried;
 	struct pictures pictures;         // beside it
 	struct heap_watch *heap_watch;    // how it grows while the test runs; or NULL
 	struct heap_results heap_results; // at its end
@@ -90,5 +92,6 @@ void recording_tell_leaks(const struct recording *recording);
 // The artifact's name is in `path`, the caller's to free.
 pid_t recording_snapshot(struct recording *recording, char **path);
 
-void recording_drop(struct recording *recording); // leaves nothing on disk
+void recording_leave_spool(struct recording *recording); // and nothing else
+void recording_drop(struct recording *recording);        // leaves nothing on disk
 void recording_close(struct recording *recording);

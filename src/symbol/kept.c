@@ -16,6 +16,19 @@ static struct {
 	struct map by_key; // to one more than the descriptor
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+static void lock(void) {
+	pthread_mutex_lock(&kept.lock);
+}
+
+static void unlock(void) {
+	pthread_mutex_unlock(&kept.lock);
+}
+
+// A child may be made while another thread is in here.
+__attribute__((constructor)) static void keep_lock_whole(void) {
+	pthread_atfork(lock, unlock, unlock);
+}
+
 // A build id says which file it is, wherever it is.
 static uint64_t key_of(const char *path, const char *build_id) {
 	return *build_id ? hash_bytes(build_id, strlen(build_id)) : hash_bytes(path, strlen(path));
@@ -28,20 +41,20 @@ static bool has_room(int file) {
 }
 
 void kept_files_add(const char *path, const char *build_id, int file) {
-	pthread_mutex_lock(&kept.lock);
+	lock();
 	uint64_t *known = map_put(&kept.by_key, key_of(path, build_id));
 	if (*known || !has_room(file))
 		close(file);
 	else
 		*known = (uint64_t)file + 1;
-	pthread_mutex_unlock(&kept.lock);
+	unlock();
 }
 
 int kept_files_find(const char *path, const char *build_id) {
-	pthread_mutex_lock(&kept.lock);
+	lock();
 	uint64_t *known = map_get(&kept.by_key, key_of(path, build_id));
 	int file = known && *known ? (int)*known - 1 : -1;
-	pthread_mutex_unlock(&kept.lock);
+	unlock();
 	struct stat held, there;
 	bool same = file >= 0 && fstat(file, &held) == 0 && stat(path, &there) == 0 &&
 		    held.st_dev == there.st_dev && held.st_ino == there.st_ino;
