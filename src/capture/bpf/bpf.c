@@ -440,7 +440,9 @@ static int bpf_follow(struct capture *capture, pid_t pid, int pidfd) {
 	if (capture->sampled && !capture->all)
 		array_push(&capture->followed, pid);
 	int map = bpf_map__fd(capture->programs->maps.task_slots);
-	return bpf_map_update_elem(map, &pidfd, &slot, BPF_ANY) ? -errno : 0;
+	int error = bpf_map_update_elem(map, &pidfd, &slot, BPF_ANY) ? -errno : 0;
+	__atomic_fetch_add(&capture->programs->bss->task_generation, 1, __ATOMIC_SEQ_CST);
+	return error;
 }
 
 static int bpf_start(struct capture *capture, char *why) {

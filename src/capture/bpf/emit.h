@@ -48,6 +48,10 @@ struct rings {
 	__array(values, struct ring);
 };
 
+// A task and its session in one word, which nothing on this CPU can see half written: tasks lie on
+// cache lines, so their addresses have bits to spare.
+enum { KNOWN_TASKS = 16, KNOWN_SLOTS = 63 };
+
 // What the programs remember of a CPU.
 struct cpu_state {
 	uint64_t current;            // the task that came with the last switch, as an address
@@ -55,6 +59,8 @@ struct cpu_state {
 	uint32_t follower;           // the session that lost this CPU with the last switch
 	uint32_t hardirqs, softirqs; // being handled right now
 	uint64_t fired, fired_in;    // the timer that has expired last and the task that it met, as addresses
+	uint64_t generation;         // for which these hold:
+	uint64_t known[KNOWN_TASKS]; // tasks that came lately, each with its session
 };
 
 struct cpu_states {
@@ -69,6 +75,8 @@ extern struct slots slots SEC(".maps");
 extern struct lanes lanes SEC(".maps");
 extern struct rings rings SEC(".maps");
 extern struct cpu_states cpu_states SEC(".maps");
+
+extern uint64_t task_generation; // a new one: there are other tasks, or other sessions of tasks
 
 extern const volatile uint32_t cpu_count;   // possible CPUs
 extern const volatile uint32_t system_slot; // the session that sees every task, or NO_SLOT
@@ -98,6 +106,30 @@ static __always_inline uint32_t slot_of(struct task_struct *task) {
 static __always_inline struct cpu_state *this_cpu(void) {
 	uint32_t zero = 0;
 	return bpf_map_lookup_elem(&cpu_states, &zero);
+}
+
+// A number of the task's own. Of all that can be reckoned with two addresses a program may only take
+// their difference.
+static __always_inline uint64_t known_task(struct cpu_state *cpu, struct task_struct *task) {
+	return ((uint64_t)task - (uint64_t)cpu) & ~(uint64_t)KNOWN_SLOTS;
+}
+
+static __always_inline uint64_t *known_place(struct cpu_state *cpu, uint64_t task) {
+	return &cpu->known[(task >> 6 ^ task >> 12) & (KNOWN_TASKS - 1)];
+}
+
+static __always_inline uint32_t known_slot(struct cpu_state *cpu, struct task_struct *task, bool *known) {
+	uint64_t number = known_task(cpu, task), word = *known_place(cpu, number);
+	*known = (word & ~(uint64_t)KNOWN_SLOTS) == number &&
+		 cpu->generation == *(volatile uint64_t *)&task_generation;
+	return word & KNOWN_SLOTS;
+}
+
+// The same for a task that may have been on this CPU lately.
+static __always_inline uint32_t slot_of_known(struct cpu_state *cpu, struct task_struct *task) {
+	bool known;
+	uint32_t slot = known_slot(cpu, task, &known);
+	return system_slot == NO_SLOT && known ? slot : slot_of(task);
 }
 
 // The same for the task that runs on this CPU, which the last switch has looked up.

@@ -39,6 +39,24 @@ static __always_inline void emit_switch(const struct switched *switched, union a
 	emit(record, slot, switched->now, size, RECORD_SOURCE_SCHED);
 }
 
+// To look up a task's session takes longer than all else about a switch but the clock. A task that
+// has been here since the last fork is remembered; only here, where no interrupt comes in between.
+static __always_inline uint32_t slot_of_next(struct cpu_state *cpu, struct task_struct *next) {
+	bool known;
+	uint32_t slot = known_slot(cpu, next, &known);
+	if (system_slot != NO_SLOT || known)
+		return system_slot != NO_SLOT ? system_slot : slot;
+	uint64_t generation = *(volatile uint64_t *)&task_generation; // before the look
+	if (cpu->generation != generation)
+		__builtin_memset(cpu->known, 0, sizeof(cpu->known));
+	cpu->generation = generation;
+	slot = slot_of(next);
+	uint64_t number = known_task(cpu, next);
+	if (slot <= KNOWN_SLOTS)
+		*known_place(cpu, number) = number | slot;
+	return slot;
+}
+
 SEC("tp_btf/sched_switch")
 int on_switch(uint64_t *context) {
 	struct task_struct *prev = (void *)context[1];
@@ -46,7 +64,7 @@ int on_switch(uint64_t *context) {
 	struct cpu_state *cpu = this_cpu();
 	if (!cpu)
 		return 0;
-	struct switched switched = {.prev_slot = slot_of_current(cpu, prev), .next_slot = slot_of(next)};
+	struct switched switched = {.prev_slot = slot_of_current(cpu, prev), .next_slot = slot_of_next(cpu, next)};
 	cpu->current = (uint64_t)next;
 	cpu->slot = switched.next_slot;
 	uint32_t prev_slot = switched.prev_slot, next_slot = switched.next_slot, ending = cpu->follower;
@@ -94,13 +112,11 @@ static __always_inline uint32_t cpu_of(struct task_struct *task) {
 SEC("tp_btf/sched_waking")
 int on_waking(uint64_t *context) {
 	struct task_struct *wakee = (void *)context[0];
-	uint32_t slot = slot_of(wakee);
-	if (slot == NO_SLOT)
-		return 0;
 	struct cpu_state *cpu = this_cpu();
-	struct task_struct *waker = bpf_get_current_task_btf();
-	if (!cpu)
+	uint32_t slot = cpu ? slot_of_known(cpu, wakee) : NO_SLOT;
+	if (!cpu || slot == NO_SLOT)
 		return 0;
+	struct task_struct *waker = bpf_get_current_task_btf();
 	union any_record record = {};
 	record.waking.base = (struct record_waking){
 		.head = {.kind = RECORD_WAKING, .flags = interrupt_flags(cpu)},

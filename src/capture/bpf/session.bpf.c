@@ -10,6 +10,8 @@ struct lanes lanes SEC(".maps");
 struct rings rings SEC(".maps");
 struct cpu_states cpu_states SEC(".maps");
 
+uint64_t task_generation = 0;
+
 const volatile uint32_t cpu_count = 1;
 const volatile uint32_t system_slot = NO_SLOT;
 const volatile bool preemptible = true;
