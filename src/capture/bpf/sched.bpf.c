@@ -39,6 +39,28 @@ static __always_inline void emit_switch(const struct switched *switched, union a
 	emit(record, slot, switched->now, size, RECORD_SOURCE_SCHED);
 }
 
+// From one task of the session to another one, or from outside: true if that is told.
+static __always_inline bool emit_inside(const struct switched *switched, const union any_record *record,
+					uint32_t slot) {
+	struct lane *lane;
+	struct record_switch *room = system_slot != NO_SLOT ? 0
+							    : lane_room(&lane, slot, switched->now,
+									sizeof(*room), RECORD_SOURCE_SCHED);
+	if (!room)
+		return false;
+	const struct record_switch *base = &record->switched.base;
+	room->head.kind = RECORD_SWITCH;
+	room->head.flags = switched->flags | (switched->prev_slot != slot ? SWITCH_PREV_OUTSIDE : 0);
+	room->prev_tid = base->prev_tid;
+	room->next_tid = base->next_tid;
+	room->prev_state = base->prev_state;
+	room->prev_priority = base->prev_priority;
+	room->next_priority = base->next_priority;
+	room->unused = 0;
+	lane_leave(lane, true);
+	return true;
+}
+
 // To look up a task's session takes longer than all else about a switch but the clock. A task that
 // has been here since the last fork is remembered; only here, where no interrupt comes in between.
 static __always_inline uint32_t slot_of_next(struct cpu_state *cpu, struct task_struct *next) {
@@ -86,7 +108,7 @@ int on_switch(uint64_t *context) {
 		.prev_priority = prev->prio,
 		.next_priority = next->prio,
 	};
-	if (next_slot != NO_SLOT)
+	if (next_slot != NO_SLOT && !emit_inside(&switched, &record, next_slot))
 		emit_switch(&switched, &record, next_slot);
 	if (prev_slot != NO_SLOT && prev_slot != next_slot)
 		emit_switch(&switched, &record, prev_slot);
@@ -117,6 +139,22 @@ int on_waking(uint64_t *context) {
 	if (!cpu || slot == NO_SLOT)
 		return 0;
 	struct task_struct *waker = bpf_get_current_task_btf();
+	uint64_t now = boot_time();
+	bool inside = slot_of_current(cpu, waker) == slot;
+	struct lane *lane;
+	struct record_waking *room =
+		inside ? lane_room(&lane, slot, now, sizeof(*room), RECORD_SOURCE_SCHED) : 0;
+	if (room) {
+		room->head.kind = RECORD_WAKING;
+		room->head.flags = interrupt_flags(cpu);
+		room->waker_tid = waker->pid;
+		room->wakee_tid = wakee->pid;
+		room->target_cpu = cpu_of(wakee);
+		room->priority = wakee->prio;
+		room->unused = 0;
+		lane_leave(lane, true);
+		return 0;
+	}
 	union any_record record = {};
 	record.waking.base = (struct record_waking){
 		.head = {.kind = RECORD_WAKING, .flags = interrupt_flags(cpu)},
@@ -125,8 +163,8 @@ int on_waking(uint64_t *context) {
 		.target_cpu = cpu_of(wakee),
 		.priority = wakee->prio,
 	};
-	if (slot_of_current(cpu, waker) == slot)
-		return EMIT(&record, slot, waking.base, RECORD_SOURCE_SCHED);
+	if (inside)
+		return emit(&record, slot, now, sizeof(struct record_waking), RECORD_SOURCE_SCHED);
 	record.head.flags |= WAKING_OUTSIDE;
 	bpf_probe_read_kernel(record.waking.waker_name, RECORD_NAME_SIZE, &waker->comm);
 	return EMIT(&record, slot, waking, RECORD_SOURCE_SCHED);
