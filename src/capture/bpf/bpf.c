@@ -13,6 +13,7 @@
 #include "capture/bpf/loader.h"
 #include "capture/bpf/points.h"
 #include "capture/bpf/sample_event.h"
+#include "capture/bpf/sample_ticks.h"
 #include "capture/bpf/sampling.h"
 #include "capture/bpf/statistics.h"
 #include "capture/bpf/symbol_names.h"
@@ -170,7 +171,7 @@ static int load_once(struct capture *capture, const struct capture_options *opti
 	programs->rodata->call_graph = options->call_graph;
 	capture->sample_cycles = options->sample_frequency &&
 				 (capture->by_overflow ? sample_event_is_hardware(&capture->overflow)
-						       : sampling_has_cycles());
+						       : sample_ticks_have_cycles());
 	programs->rodata->sample_cycles = capture->sample_cycles;
 	cpu_counters_prepare(capture->counters, programs, capture->cpu_count, SLOT);
 	bpf_map__set_max_entries(programs->maps.lanes, capture->cpu_count);
