@@ -138,6 +138,14 @@ static bool names_wanted(const struct capture *capture, const struct capture_opt
 		options->sources[RECORD_SOURCE_WORK] || options->sources[RECORD_SOURCE_IPI]);
 }
 
+// A kernel that does not take this program, for tests: it knows no such flag.
+static void spoil(struct tracelet *programs) {
+	const char *name = getenv("TRACELET_REFUSED");
+	struct bpf_program *program = name ? bpf_object__find_program_by_name(programs->obj, name) : NULL;
+	if (program)
+		bpf_program__set_flags(program, 1u << 31);
+}
+
 static int load_once(struct capture *capture, const struct capture_options *options, bool switch_has_state) {
 	capture->programs = programs_open();
 	if (!capture->programs)
@@ -186,6 +194,7 @@ static int load_once(struct capture *capture, const struct capture_options *opti
 	programs->rodata->auxiliary_entry = auxiliary_index(AT_ENTRY);
 	programs->rodata->switch_has_state = switch_has_state;
 	programs->rodata->preemptible = kernel_at_least(6, 19); // before, tracepoints ran with preemption off
+	spoil(programs);
 	int error = programs_load(programs);
 	if (error) {
 		tracelet__destroy(programs);
