@@ -177,6 +177,7 @@ static int request(struct host *host, struct host_request *request, struct recei
 	request->signals = !(request->flags & HOST_KEEP_SIGNALS);
 	request->flags &= ~(unsigned)HOST_KEEP_SIGNALS;
 	request->receiver = receiver;
+	host_measure_clock(host, &host->clock.first);
 	int error = host_request(host, request);
 	if (!error)
 		host_measure_clock(host, &host->clock.last);
