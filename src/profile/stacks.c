@@ -96,8 +96,12 @@ void plan_stack_events(const struct plan *plan, plan_why_not *why_not, struct bu
 		       struct buffer *missing) {
 	for (int i = 0; i < STACK_COUNT; i++) {
 		const struct system_stack *stack = plan->stacks[i] ? stack_on_linux(stack_names[i]) : NULL;
-		if (stack && stack->events)
-			add_words(why_not(stack->source) ? missing : events, stack->events);
+		if (!stack || !stack->events)
+			continue;
+		if (!why_not(stack->source))
+			add_words(events, stack->events);
+		else if (!plan_wants(plan, stack->source))
+			add_words(missing, stack->events);
 	}
 }
 

@@ -87,27 +87,27 @@ check_match "and is told" 'not recorded here: .*stacks at kmalloc kmem_cache_all
 
 # refuses PROGRAM OPTION...: a run with these on such a kernel.
 refuses() {
-	local program=$1
-	shift
 	rm -rf out
-	run refusing "$program" "$TRACELET" run -q --output-dir out --name refused "$@" -- sh -c 'sleep 0.01; exit 3'
-	trace=$(echo out/refused_*.pb)
+	run env TRACELET_REFUSED="$1" "$TRACELET" run -q --output-dir out "${@:2}" -- sh -c 'sleep 0.01; exit 3'
+	trace=$(echo out/*.pb)
 }
-if is_sanitized; then
-	skip "programs that are refused" "a sanitizer lets no library in before its own"
-else
-	refuses on_sample --profile embedded --off-cpu
-	check_match "samples that are refused are told" 'does not take the programs of: samples; the rest' "$stderr"
-	check_equal "the test runs, with BPF" '3 "bpf"' "$status $(jq 'select(.test == "refused").backend' out/manifest.jsonl)"
-	check_match "waits are recorded" '^sh;' <("$TRACELET" fold "$trace")
-	check_equal "system calls, too" 1 "$("$TRACELET" table --csv --group-by group "$trace" kernel-events | grep -c ^raw_syscalls)"
-	refuses stack_at_sys_enter --profile memory.wprp --sample
-	check_match "so are stacks at events" 'does not take the programs of: stacks at events; the rest' "$stderr"
-	check_equal "the test runs, with BPF" '3 "bpf"' "$status $(jq 'select(.test == "refused").backend' out/manifest.jsonl)"
-	refuses on_sys_exit --profile embedded
-	check_match "and system calls" 'does not take the programs of: system calls; the rest' "$stderr"
-	check_equal "of which there are none, but faults" exceptions \
-		"$("$TRACELET" table --csv --group-by group "$trace" kernel-events | sed 1d | cut -d , -f 1 | xargs)"
-fi
+refuses on_sample --profile embedded --off-cpu
+check_match "samples that are refused are told" 'does not take the programs of: samples; the rest' "$stderr"
+check_equal "the test runs, with BPF" '3 "bpf"' "$status $(jq .backend out/manifest.jsonl)"
+check_match "waits are recorded" '^sh;' <("$TRACELET" fold "$trace")
+check_equal "system calls, too" 1 "$("$TRACELET" table --csv --group-by group "$trace" kernel-events | grep -c ^raw_syscalls)"
+refuses stack_at_sys_enter --profile memory.wprp --sample
+check_match "so are stacks at events" 'does not take the programs of: stacks at events; the rest' "$stderr"
+check_equal "the test runs, with BPF" '3 "bpf"' "$status $(jq .backend out/manifest.jsonl)"
+refuses sample_exec --profile cpu
+check_match "and all stacks" 'does not take the programs of: samples and stacks; the rest' "$stderr"
+check_equal "the test runs, with BPF" '3 "bpf"' "$status $(jq .backend out/manifest.jsonl)"
+refuses on_sys_exit --profile embedded
+check_match "and system calls" 'does not take the programs of: system calls; the rest' "$stderr"
+check_equal "of which there are none, but faults" exceptions \
+	"$("$TRACELET" table --csv --group-by group "$trace" kernel-events | sed 1d | cut -d , -f 1 | xargs)"
+refuses on_switch --profile embedded
+check_match "without switches there is no BPF" 'recording less, with perf events' "$stderr"
+check_equal "and the test runs" '3 "perf"' "$status $(jq .backend out/manifest.jsonl)"
 
 done_testing
