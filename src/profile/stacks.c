@@ -127,7 +127,8 @@ void stack_describe(const char *name, plan_why_not *why_not, struct buffer *text
 	const char *events = stack->events ? stack->events : "";
 	for (const char *at = events; *at; at += strcspn(at, " ")) {
 		at += strspn(at, " ");
-		buffer_printf(text, "%s%.*s", at == events ? ": " : ", ", (int)strcspn(at, " "), at);
+		buffer_printf(text, at == events ? ": " : ", ");
+		buffer_append(text, at, strcspn(at, " "));
 	}
 	if (reason || stack->part)
 		buffer_printf(text, "%s%s%s", reason ? " (" : " ", reason ? reason : stack->part,
