@@ -124,9 +124,11 @@ void stack_describe(const char *name, plan_why_not *why_not, struct buffer *text
 		return;
 	}
 	buffer_printf(text, "%s", reason ? "not available" : "recorded");
-	for (const char *at = stack->events ? stack->events : ""; *at; at += strcspn(at, " ")) {
+	const char *events = stack->events ? stack->events : "";
+	for (const char *at = events; *at; at += strcspn(at, " ")) {
 		at += strspn(at, " ");
-		buffer_printf(text, "%s%.*s", at == stack->events ? ": " : ", ", (int)strcspn(at, " "), at);
+		buffer_printf(text, at == events ? ": " : ", ");
+		buffer_append(text, at, strcspn(at, " "));
 	}
 	if (reason || stack->part)
 		buffer_printf(text, "%s%s%s", reason ? " (" : " ", reason ? reason : stack->part,
