@@ -236,9 +236,11 @@ static struct plan_provider event_provider(struct making *making, uint32_t node)
 	struct plan_provider provider = {0};
 	for (size_t i = 0; i < count; i++) {
 		const char *text = value_of(making, chain[i], "Name"),
-			   *stack = value_of(making, chain[i], "Stack");
+			   *stack = value_of(making, chain[i], "Stack"),
+			   *non_paged = value_of(making, chain[i], "NonPagedMemory");
 		name = text ? text : name;
 		provider.stack = stack ? is_true(stack) : provider.stack;
+		provider.non_paged = non_paged ? is_true(non_paged) : provider.non_paged;
 		if (value_of(making, chain[i], "Level"))
 			provider.level = (unsigned)number_of(making, chain[i], "Level", 255);
 		XML_EACH_CHILD(child, &making->file->xml, chain[i])

@@ -13,7 +13,9 @@
 #include "capture/bpf/loader.h"
 #include "capture/bpf/points.h"
 #include "capture/bpf/sample_event.h"
+#include "capture/bpf/sample_ticks.h"
 #include "capture/bpf/sampling.h"
+#include "capture/bpf/statistics.h"
 #include "capture/bpf/symbol_names.h"
 #include "capture/capture.h"
 #include "capture/kernel_version.h"
@@ -32,21 +34,6 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-
-// The kernel's run-time statistics cost some 65 ns a run, as much as the rest of a
-// program. So they are on for the first tenth of a second, and from then on for
-// every tenth one; what they say of that time is scaled up to all of it. They may be
-// on for somebody else too: what they say of the time between does not count.
-struct statistics {
-	int fd;                     // they are on while it is open
-	uint64_t since;             // time of the last turn
-	uint64_t on_time, off_time; // after the first turn
-	uint64_t first_ns;          // told in the first turn, which is exact
-	uint64_t on_ns;             // and in the others
-	uint64_t on_begin;          // what they said when the present turn began
-	unsigned turns;
-	bool available;
-};
 
 struct capture {
 	struct tracelet *programs;
@@ -80,7 +67,7 @@ struct capture {
 };
 
 enum { MOST_CRASHES = 16 };
-enum { SLOT = 1, STATISTICS_TURN_NS = 90000000 }; // one run is one session
+enum { SLOT = 1 }; // one run is one session
 
 // ---- libbpf's own words: kept, and shown with --verbose or when loading fails ----
 
@@ -192,7 +179,7 @@ static int load_once(struct capture *capture, const struct capture_options *opti
 	programs->rodata->call_graph = options->call_graph;
 	capture->sample_cycles = options->sample_frequency &&
 				 (capture->by_overflow ? sample_event_is_hardware(&capture->overflow)
-						       : sampling_has_cycles());
+						       : sample_ticks_have_cycles());
 	programs->rodata->sample_cycles = capture->sample_cycles;
 	cpu_counters_prepare(capture->counters, programs, capture->cpu_count, SLOT);
 	bpf_map__set_max_entries(programs->maps.lanes, capture->cpu_count);
@@ -330,9 +317,32 @@ static int map_lanes(struct capture *capture) {
 	return capture->slot && capture->lanes ? 0 : -errno;
 }
 
+// Leaves tracepoints at once, before the next test's tracer comes to them: where two meet, the kernel waits
+// for an RCU grace period at each. Those that are perf events (KVM, rss, slab) stay: true.
+static bool leave_tracepoints(struct tracelet *programs) {
+	bool stay = false;
+	for (int i = 0; i < programs->skeleton->prog_cnt; i++) {
+		struct bpf_prog_skeleton *each = &programs->skeleton->progs[i];
+		if (*each->link && bpf_program__type(*each->prog) == BPF_PROG_TYPE_TRACEPOINT) {
+			stay = true;
+		} else {
+			bpf_link__destroy(*each->link);
+			*each->link = NULL;
+		}
+	}
+	return stay;
+}
+
+// The last one who leaves the perf event of a tracepoint waits for 75 ms in the kernel, and everybody who
+// opens or leaves such an event waits for him. If the next tracer has them open by then, nobody does.
+static void stay_for_others(void) {
+	nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+}
+
 static void bpf_close(struct capture *capture) {
 	if (!capture)
 		return;
+	bool stay = capture->programs && leave_tracepoints(capture->programs);
 	for (size_t i = 0; i < capture->crashes.list.count; i++)
 		buffer_free(&capture->crashes.list.items[i].record);
 	array_free(&capture->crashes.list);
@@ -350,13 +360,14 @@ static void bpf_close(struct capture *capture) {
 		munmap(capture->slot, capture->slot_bytes);
 	if (capture->lanes)
 		munmap(capture->lanes, capture->lane_bytes);
-	if (capture->statistics.fd >= 0)
-		close(capture->statistics.fd);
-	tracelet__destroy(capture->programs);
+	statistics_close(&capture->statistics);
 	if (capture->rings_fd >= 0)
 		close(capture->rings_fd);
 	if (capture->ring_fd >= 0)
 		close(capture->ring_fd);
+	if (stay)
+		stay_for_others();
+	tracelet__destroy(capture->programs);
 	free(capture);
 }
 
@@ -474,7 +485,7 @@ static void describe_samples(struct capture *capture, struct spool *spool) {
 static int bpf_open(const struct capture_options *options, struct capture **result, char *why) {
 	libbpf_set_print(print_libbpf);
 	struct capture *capture = memory_alloc(sizeof(*capture));
-	capture->ring_fd = capture->rings_fd = capture->statistics.fd = -1;
+	capture->ring_fd = capture->rings_fd = capture->statistics.fd = capture->statistics.timer = -1;
 	capture->cpu_count = (uint32_t)libbpf_num_possible_cpus();
 	capture->all = options->scope == SCOPE_SYSTEM;
 	capture->by_tables = options->call_graph != CALL_GRAPH_FP;
@@ -500,95 +511,9 @@ static int bpf_open(const struct capture_options *options, struct capture **resu
 	}
 	symbol_names_offer(capture->programs);
 	capture->slot->wakeup_bytes = capture->ring_bytes / 4;
-	capture->statistics.fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
-	capture->statistics.available = capture->statistics.fd >= 0;
+	statistics_open(&capture->statistics);
 	*result = capture;
 	return 0;
-}
-
-// ---- what the programs cost ----
-
-static uint64_t program_time(const struct capture *capture, uint64_t *runs) {
-	struct bpf_program *program;
-	uint64_t time = 0;
-	bpf_object__for_each_program(program, capture->programs->obj) {
-		struct bpf_prog_info info = {0};
-		uint32_t size = sizeof(info);
-		int fd = bpf_program__fd(program);
-		if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &size))
-			continue;
-		time += info.run_time_ns;
-		*runs += info.run_cnt;
-	}
-	return time;
-}
-
-// The end of a turn, in which they were on or off.
-static void statistics_count(struct statistics *statistics, uint64_t passed, uint64_t told) {
-	if (statistics->turns == 0) {
-		statistics->first_ns = told;
-	} else if (statistics->fd >= 0) {
-		statistics->on_time += passed;
-		statistics->on_ns += told - statistics->on_begin;
-	} else {
-		statistics->off_time += passed;
-	}
-	statistics->turns++;
-	statistics->on_begin = told;
-}
-
-// Once every drain interval.
-static void statistics_turn(struct capture *capture) {
-	enum { TURNS = 10 };
-	struct statistics *statistics = &capture->statistics;
-	uint64_t now = clock_boot_now(), passed = now - statistics->since, runs = 0;
-	if (!statistics->available || passed < STATISTICS_TURN_NS)
-		return;
-	statistics_count(statistics, passed, program_time(capture, &runs));
-	bool on = statistics->fd >= 0, wanted = statistics->turns % TURNS == TURNS / 2;
-	if (on && !wanted) {
-		close(statistics->fd);
-		statistics->fd = -1;
-	} else if (!on && wanted) {
-		statistics->fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
-	}
-	statistics->since = now;
-}
-
-static void statistics_total(struct capture *capture, struct capture_totals *totals) {
-	struct statistics *statistics = &capture->statistics;
-	uint64_t told = program_time(capture, &totals->program_runs);
-	totals->program_stats = statistics->available;
-	totals->program_ns = told;
-	if (!statistics->turns)
-		return;
-	uint64_t now = clock_boot_now();
-	statistics_count(statistics, now - statistics->since, told);
-	statistics->since = now;
-	// Too short for a good second look: what the first turn told goes for the rest too.
-	bool again = statistics->on_time >= STATISTICS_TURN_NS;
-	uint64_t base = again ? statistics->first_ns : 0;
-	uint64_t seen = statistics->on_time + (again ? 0 : STATISTICS_TURN_NS);
-	double scale = (double)(seen + statistics->off_time) / (double)seen;
-	totals->program_ns = base +
-			     (uint64_t)((double)(statistics->first_ns + statistics->on_ns - base) * scale);
-	totals->program_estimated = true;
-}
-
-static void say_program_times(const struct capture *capture) {
-	struct bpf_program *program;
-	bpf_object__for_each_program(program, capture->programs->obj) {
-		struct bpf_prog_info info = {0};
-		uint32_t size = sizeof(info);
-		int fd = bpf_program__fd(program);
-		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size) && info.run_cnt)
-			log_verbose("%s: %llu runs measured, %llu ns each", bpf_program__name(program),
-				    (unsigned long long)info.run_cnt,
-				    (unsigned long long)(info.run_time_ns / info.run_cnt));
-		if (fd >= 0 && info.recursion_misses)
-			log_verbose("%s: %llu not run: it was running already", bpf_program__name(program),
-				    (unsigned long long)info.recursion_misses);
-	}
 }
 
 // ---- recording ----
@@ -598,12 +523,14 @@ static int bpf_follow(struct capture *capture, pid_t pid, int pidfd) {
 	if (capture->sampled && !capture->all)
 		array_push(&capture->followed, pid);
 	int map = bpf_map__fd(capture->programs->maps.task_slots);
-	return bpf_map_update_elem(map, &pidfd, &slot, BPF_ANY) ? -errno : 0;
+	int error = bpf_map_update_elem(map, &pidfd, &slot, BPF_ANY) ? -errno : 0;
+	__atomic_fetch_add(&capture->programs->bss->task_generation, 1, __ATOMIC_SEQ_CST);
+	return error;
 }
 
 static int bpf_start(struct capture *capture, char *why) {
 	capture->slot->recording = 1;
-	capture->statistics.since = clock_boot_now();
+	statistics_start(&capture->statistics, ring_buffer__epoll_fd(capture->ring));
 	int error = tracelet__attach(capture->programs);
 	if (!error)
 		error = points_attach(capture->programs, &capture->points);
@@ -634,6 +561,7 @@ static void bpf_drain(struct capture *capture, struct spool *spool) {
 	cpu_counters_describe(capture->counters, spool);
 	describe_samples(capture, spool);
 	ring_buffer__consume(capture->ring);
+	statistics_turn(&capture->statistics, capture->programs->obj);
 }
 
 // Empties one CPU's lane into the ring by running a program there. It fails
@@ -656,7 +584,6 @@ static void bpf_sync(struct capture *capture, struct spool *spool) {
 	uint64_t mapped = sampling_collect(capture->sampling, spool);
 	bpf_drain(capture, spool);
 	spool_watermark(spool, MIN(now, mapped));
-	statistics_turn(capture);
 }
 
 static void bpf_stop(struct capture *capture, struct spool *spool, struct capture_totals *totals) {
@@ -671,8 +598,9 @@ static void bpf_stop(struct capture *capture, struct spool *spool, struct captur
 		totals->sample_event = sample_event_told(capture);
 	totals->delivery = sampling_delivery(capture->sampling);
 	totals->unfollowed = capture->slot->unfollowed;
-	statistics_total(capture, totals);
-	say_program_times(capture);
+	statistics_total(&capture->statistics, capture->programs->obj, totals);
+	statistics_say(capture->programs->obj);
+	statistics_close(&capture->statistics); // what follows is not recorded
 }
 
 static const struct capture_crashes *bpf_crashes(const struct capture *capture) {
