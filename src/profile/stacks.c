@@ -124,11 +124,13 @@ void stack_describe(const char *name, plan_why_not *why_not, struct buffer *text
 		return;
 	}
 	buffer_printf(text, "%s", reason ? "not available" : "recorded");
-	const char *events = stack->events ? stack->events : "";
-	for (const char *at = events; *at; at += strcspn(at, " ")) {
-		at += strspn(at, " ");
-		buffer_printf(text, at == events ? ": " : ", ");
-		buffer_append(text, at, strcspn(at, " "));
+	const char *at = stack->events ? stack->events : "", *before = ": ";
+	while (*at) {
+		size_t length = strcspn(at, " ");
+		buffer_printf(text, "%s", before);
+		buffer_append(text, at, length);
+		at += length + strspn(at + length, " ");
+		before = ", ";
 	}
 	if (reason || stack->part)
 		buffer_printf(text, "%s%s%s", reason ? " (" : " ", reason ? reason : stack->part,
