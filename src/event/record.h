@@ -309,7 +309,12 @@ enum {
 	SAMPLE_STACK_PACKED = 64,  // and is packed
 	SAMPLE_CYCLES = 32,        // counted by the CPU's cycles, not by its clock
 	SAMPLE_BLOCKED = 16,       // not a sample in time: the thread leaves the CPU to wait for something
+	SAMPLE_EVENT = 128,        // nor this: it is the stack at an event, which the period tells
 };
+
+// Which event that is: a point, with a system call's number above it, or one of these.
+enum { STACK_AT_WAKING = 0x100, STACK_AT_NEWTASK, STACK_AT_SOFTIRQ };
+enum { STACK_CALL_SHIFT = 16 };
 
 // How the user's stack is walked.
 enum call_graph {

@@ -285,9 +285,3 @@ const char *keyword_state(const struct system_keyword *keyword) {
 	       : keyword->linux_events         ? "not recorded yet"
 					       : "Linux has nothing like it";
 }
-
-const char *stack_state(const char *name) {
-	return strcmp(name, "SampledProfile") == 0 ? "recorded with the samples"
-	       : strcmp(name, "CSwitch") == 0      ? "recorded with --off-cpu"
-						   : "not recorded yet";
-}

@@ -24,4 +24,3 @@ int stack_find(const char *name);
 // Whether it, or a part of it, is recorded here; the same in words.
 bool keyword_recorded(const struct system_keyword *keyword);
 const char *keyword_state(const struct system_keyword *keyword);
-const char *stack_state(const char *name);

@@ -1,5 +1,6 @@
 #include "profile/plan.h"
 #include "profile/sizes.h"
+#include "profile/stacks.h"
 #include "base/json.h"
 
 #include <inttypes.h>
@@ -60,8 +61,15 @@ static const char *state_here(const struct system_keyword *keyword, const char *
 	return by_wpr ? "recorded by WPR" : reason ? "not available" : keyword_state(keyword);
 }
 
-static const char *stack_here(const char *stack) {
-	return by_wpr ? "recorded by WPR" : stack_state(stack);
+// To be freed.
+static char *stack_here(const char *stack, plan_why_not *why_not) {
+	struct buffer text = {0};
+	if (by_wpr)
+		buffer_printf(&text, "recorded by WPR");
+	else
+		stack_describe(stack, why_not, &text);
+	buffer_append(&text, "", 1);
+	return (char *)text.data;
 }
 
 static void show_keyword(plan_why_not *why_not, const struct system_keyword *keyword, struct buffer *text) {
@@ -106,8 +114,9 @@ void plan_show(const struct plan *plan, plan_why_not *why_not, struct buffer *te
 	bool heading = false;
 	for (int i = 0; i < STACK_COUNT; i++)
 		if (plan->stacks[i]) {
+			CLEANUP_FREE char *state = stack_here(stack_names[i], why_not);
 			buffer_printf(text, "%s  %-24s %s\n", heading ? "" : "\nstacks\n", stack_names[i],
-				      stack_here(stack_names[i]));
+				      state);
 			heading = true;
 		}
 	if (plan->collectors.count)
@@ -149,7 +158,10 @@ static void json_keywords(const struct plan *plan, plan_why_not *why_not, struct
 			continue;
 		json_object(json, NULL);
 		json_string(json, "name", stack_names[i]);
-		json_string(json, "state", stack_here(stack_names[i]));
+		CLEANUP_FREE char *state = stack_here(stack_names[i], why_not);
+		const struct system_stack *stack = stack_on_linux(stack_names[i]);
+		json_bool(json, "recorded", by_wpr || (stack && !(why_not && why_not(stack->source))));
+		json_string(json, "state", state);
 		json_close_object(json);
 	}
 	json_close_array(json);

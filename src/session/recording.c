@@ -73,6 +73,7 @@ static int open_capture(struct recording *recording) {
 	options.sample_event = recording->settings->sample_event;
 	options.call_graph = (enum call_graph)recording->settings->call_graph;
 	options.off_cpu = recording->settings->off_cpu;
+	options.stacks = recording->settings->stacks;
 	const struct settings *settings = recording->settings;
 	options.counting = (struct counting_options){
 		.events = settings->counters && *settings->counters ? settings->counters : NULL,
@@ -250,6 +251,30 @@ bool recording_begin(struct recording *recording, const pid_t *processes, size_t
 
 // ---- while it goes on ----
 
+static void note_cut(struct recording *recording, const char *why, uint64_t at) {
+	if (recording->cut.why)
+		return;
+	at = MAX(at, recording->begun);
+	recording->cut = (struct recording_cut){
+		.why = why, .at = at, .after = (double)(at - recording->begun) / 1e9};
+	char number[32];
+	snprintf(number, sizeof(number), "%" PRIu64, at);
+	spool_meta(&recording->spool, "recording-stopped", why);
+	spool_meta(&recording->spool, "recording-stopped-at", number);
+}
+
+// The last events may be too many, too.
+static void warn_of_limit(struct recording *recording) {
+	if (!recording->spool.full)
+		return;
+	note_cut(recording, "--max-size", recording->spool.full_since);
+	char size[16];
+	log_warning(
+		"recording stopped when there were %s of it, after %.3g s (--max-size, or MaximumFileSize "
+		"of the profile)",
+		file_size_words(recording->settings->max_size, size), recording->cut.after);
+}
+
 void recording_stop(struct recording *recording) {
 	if (!recording->active)
 		return;
@@ -263,12 +288,7 @@ void recording_stop(struct recording *recording) {
 		lost.count[source] = recording->totals.lost[source];
 	spool_append(&recording->spool, SPOOL_LOST, &lost, sizeof(lost));
 	spool_clock(&recording->spool);
-	char size[16];
-	if (recording->spool.full)
-		log_warning(
-			"recording stopped when there were %s of it (--max-size, or MaximumFileSize of the "
-			"profile)",
-			file_size_words(recording->settings->max_size, size));
+	warn_of_limit(recording);
 }
 
 static void warn_of_full_disk(struct recording *recording) {
@@ -276,6 +296,7 @@ static void warn_of_full_disk(struct recording *recording) {
 		recording->told_of_full_disk = true;
 		log_warning("recording stopped: %s: %s; what was written is kept", recording->spool_path,
 			    strerror(-recording->spool.error));
+		note_cut(recording, "disk", clock_boot_now());
 		recording_stop(recording);
 	}
 }
@@ -313,8 +334,10 @@ static void drain_now(struct recording *recording) {
 }
 
 void recording_turn(struct recording *recording) {
-	if (recording->active && clock_boot_now() >= recording->deadline)
+	if (recording->active && clock_boot_now() >= recording->deadline) {
+		note_cut(recording, "--duration", recording->deadline);
 		recording_stop(recording);
+	}
 	if (!recording->active)
 		return;
 	heap_watch_turn(recording->heap_watch, &recording->spool, false);
@@ -377,7 +400,8 @@ static void take_counts(struct summary *summary, const struct conversion_result 
 	summary->events = result->tally.events;
 	memcpy(summary->lost, result->tally.lost, sizeof(summary->lost));
 	summary->waits = result->tally.waits;
-	summary->samples = result->tally.kinds[EVENT_SAMPLE] - summary->waits;
+	summary->event_stacks = result->tally.at_events;
+	summary->samples = result->tally.kinds[EVENT_SAMPLE] - summary->waits - summary->event_stacks;
 	summary->broken = result->tally.broken;
 	summary->gaps = result->tally.gaps;
 	summary->late = result->late;
@@ -386,7 +410,7 @@ static void take_counts(struct summary *summary, const struct conversion_result 
 
 static void warn_of_broken_stacks(const struct recording *recording, const struct summary *summary) {
 	enum { MOST_PERCENT = 2, FEW = 10 };
-	uint64_t stacks = summary->samples + summary->waits;
+	uint64_t stacks = summary->samples + summary->waits + summary->event_stacks;
 	if (summary->broken < FEW || summary->broken * 100 <= stacks * MOST_PERCENT)
 		return;
 	log_warning("%.1f %% of the stacks are broken: they end before the outermost function%s",
@@ -620,6 +644,7 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 		summary->backend = recording->backend->name;
 		summary->missing = recording->backend->missing;
 		summary->totals = recording->totals;
+		summary->cut = recording->cut;
 		summary->trace = recording->trace;
 		add_pictures(summary, &recording->pictures);
 		summary->not_kept = why_not_kept(recording, end);

@@ -62,8 +62,9 @@ struct recording {
 	uint64_t begun, deadline, synced;
 	bool active; // events come in
 	bool told_of_full_disk;
-	bool new_folder; // the one for artifacts was not there before
-	char *less;      // why less is recorded than could be; NULL: it is not
+	struct recording_cut cut; // if it stopped before the test did
+	bool new_folder;          // the one for artifacts was not there before
+	char *less;               // why less is recorded than could be; NULL: it is not
 };
 
 // Chooses a backend and reserves a name. What cannot be had has been said, and

@@ -12,7 +12,6 @@
 #include "symbol/kernel.h"
 #include "symbol/unwind.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/utsname.h>
@@ -74,10 +73,7 @@ static struct elf_object *open_module(struct tables *tables, uint32_t name, uint
 	}
 	if (jit_is_file(path))
 		return jit_open(path);
-	char held[64];
-	int file = kept_files_find(path, wanted);
-	snprintf(held, sizeof(held), "/proc/self/fd/%d", file);
-	return *path == '/' || *wanted ? elf_open(file < 0 ? path : held, wanted) : NULL;
+	return *path == '/' || *wanted ? elf_open_held(path, wanted, kept_files_find(path, wanted)) : NULL;
 }
 
 static void wait_for_end(struct own_symbolizer *symbolizer) {

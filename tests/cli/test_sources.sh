@@ -1,28 +1,7 @@
 # The sources beyond scheduling: for each a program that causes a known number of its events, and a trace
 # that has exactly those, as our own tables and Perfetto's importer see it.
 . "$(dirname "$0")/lib.sh"
-need_root
-need_command jq
-tp=$source/tests/perfetto/tp
-cause=$TRACELET_HELPERS/sources
-
-# profile KEYWORD...: a file with these and nothing else.
-profile() {
-	echo '<WindowsPerformanceRecorder Version="1.0"><Profiles><SystemCollector Id="SC" Name="NT Kernel Logger"/>'
-	echo '<SystemProvider Id="SP"><Keywords>'
-	printf '<Keyword Value="%s"/>\n' "$@"
-	echo '</Keywords></SystemProvider>'
-	echo '<Profile Id="P.Verbose.File" Name="P" DetailLevel="Verbose" LoggingMode="File">'
-	echo '<Collectors><SystemCollectorId Value="SC"><SystemProviderId Value="SP"/></SystemCollectorId>'
-	echo '</Collectors></Profile></Profiles></WindowsPerformanceRecorder>'
-}
-
-# traced PROFILE COMMAND...: leaves $trace, what the command printed in $stdout, and $status.
-traced() {
-	rm -rf out
-	run "$TRACELET" run --quiet --output-dir out --profile "$@"
-	trace=$(echo out/*.pb)
-}
+. "$source/tests/cli/sources.sh"
 
 # of_events FIELDS...: how many kernel events of the trace have all of these; they are in left.csv.
 of_events() {
@@ -48,24 +27,6 @@ within() {
 		[ $((address >= $1 && address < $2)) = 1 ] && count=$((count + 1))
 	done
 	echo $count
-}
-
-# counted DESCRIPTION EXPECTED COUNTER PROFILE KIND COUNT: $EXPECTED and what COUNTER prints of such a trace
-# are the same. Some kernels run no BPF program while certain processes of the machine are on the CPU, so
-# what is answered in an interrupt at such a time is not seen: hence a second look, and a third.
-counted() {
-	local try got=
-	for try in 1 2 3 4 5; do
-		traced "$4" -- "$cause" "$5" "$6"
-		[ "$status" = 77 ] && break
-		got=$("$3")
-		[ "$got" = "$2" ] && break
-	done
-	if [ "$status" = 77 ]; then
-		skip "$1" "$(cat "$stderr")"
-	else
-		check_equal "$1" "$2" "$got"
-	fi
 }
 
 # ---- faults, memory ----
@@ -243,5 +204,10 @@ if [ "$(uname -m)" = x86_64 ] && [ -d /sys/kernel/tracing/events ]; then
 	check_equal "the test runs" 0 "$status"
 	check_match "and the rest is recorded" 'exceptions.* raw_syscalls' <(groups)
 fi
+
+# All programs that this kernel has are loaded the quick way.
+run "$TRACELET" run --verbose --output-dir out --profile verbose --call-graph dwarf --off-cpu -- true
+check_not "no program wants libbpf to read the kernel's types" grep -q 'in threads' "$stderr"
+check_match "programs were loaded" 'on_exit: [0-9]+ runs' "$stderr"
 
 done_testing

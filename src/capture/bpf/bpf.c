@@ -1,15 +1,16 @@
 // Loads the BPF programs, marks the test as a session's, and moves batches from
 // the session's ring to the spool.
 //
-// One object holds all programs, because reading the kernel's BTF is nearly all
-// of the load time and happens once per object; programs that were not asked
-// for are not loaded. Everything is held by file descriptors: when this process
+// One object holds all programs; those that were not asked for are not loaded
+// (loader.c). Everything is held by file descriptors: when this process
 // ends, however it ends, nothing stays attached.
 #include "base/log.h"
 #include "capture/bpf/copies.h"
 #include "capture/bpf/counting.h"
+#include "capture/bpf/event_stacks.h"
 #include "capture/bpf/heap.h"
 #include "capture/bpf/lane.h"
+#include "capture/bpf/loader.h"
 #include "capture/bpf/points.h"
 #include "capture/bpf/sample_event.h"
 #include "capture/bpf/sampling.h"
@@ -30,6 +31,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 struct capture {
@@ -41,9 +43,10 @@ struct capture {
 	size_t slot_bytes, lane_bytes;
 	uint32_t cpu_count;
 	int ring_fd, rings_fd;
-	pthread_t ring_placer;
-	bool placing;
-	int place_error;
+	uint32_t ring_bytes;
+	pthread_t ring_maker;
+	bool making_ring, ring_made;
+	int ring_error;
 	bool sampled;              // there are stacks to be walked
 	bool all;                  // of every process
 	pid_array followed;        // else of these, and of all they start
@@ -134,8 +137,8 @@ static bool names_wanted(const struct capture *capture, const struct capture_opt
 		options->sources[RECORD_SOURCE_WORK] || options->sources[RECORD_SOURCE_IPI]);
 }
 
-static int load(struct capture *capture, const struct capture_options *options, bool switch_has_state) {
-	capture->programs = tracelet__open();
+static int load_once(struct capture *capture, const struct capture_options *options, bool switch_has_state) {
+	capture->programs = programs_open();
 	if (!capture->programs)
 		return -errno;
 	struct tracelet *programs = capture->programs;
@@ -150,6 +153,7 @@ static int load(struct capture *capture, const struct capture_options *options, 
 					  irq || sched);
 	programs->rodata->irq_recorded = irq;
 	points_choose(programs, options, SLOT);
+	event_stacks_choose(programs, options->stacks);
 	// Maps that only samples need take their time to be made, too.
 	struct bpf_map *sampling_maps[] = {programs->maps.space_ids,    programs->maps.spaces,
 					   programs->maps.unwind_files, programs->maps.unwind_sizes,
@@ -181,10 +185,19 @@ static int load(struct capture *capture, const struct capture_options *options, 
 	programs->rodata->auxiliary_entry = auxiliary_index(AT_ENTRY);
 	programs->rodata->switch_has_state = switch_has_state;
 	programs->rodata->preemptible = kernel_at_least(6, 19); // before, tracepoints ran with preemption off
-	int error = tracelet__load(programs);
+	int error = programs_load(programs);
 	if (error) {
 		tracelet__destroy(programs);
 		capture->programs = NULL;
+	}
+	return error;
+}
+
+static int load(struct capture *capture, const struct capture_options *options, bool switch_has_state) {
+	int error = load_once(capture, options, switch_has_state);
+	if (error && programs_load_otherwise(error)) {
+		*refused = 0;
+		error = load_once(capture, options, switch_has_state);
 	}
 	return error;
 }
@@ -231,37 +244,47 @@ static int take_batch(void *context, void *data, size_t size) {
 	return 0;
 }
 
-// Putting a map into a map of maps waits for an RCU grace period, 5 to 20 ms.
-// A thread waits while the programs are being loaded.
-static void *place_ring(void *context) {
+// A ring of megabytes takes milliseconds to be made and mapped. Putting a map into a map of maps is done
+// at once, but the kernel goes on to wait for an RCU grace period, 5 to 20 ms, in case the old map were in
+// use. So a thread does all that while the programs are being loaded, and nobody waits for its end.
+static void *make_ring(void *context) {
 	struct capture *capture = context;
 	uint32_t index = SLOT - 1;
-	if (bpf_map_update_elem(capture->rings_fd, &index, &capture->ring_fd, BPF_ANY))
-		capture->place_error = -errno;
+	int error = 0;
+	capture->ring_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tracelet_ring", 0, 0, capture->ring_bytes,
+					  NULL);
+	if (capture->ring_fd >= 0)
+		capture->ring = ring_buffer__new(capture->ring_fd, take_batch, capture, NULL);
+	if (!capture->ring || bpf_map_update_elem(capture->rings_fd, &index, &capture->ring_fd, BPF_ANY))
+		error = -errno;
+	__atomic_store_n(&capture->ring_error, error, __ATOMIC_RELAXED);
+	__atomic_store_n(&capture->ring_made, true, __ATOMIC_RELEASE);
 	return NULL;
 }
 
-static int make_ring(struct capture *capture, size_t size) {
-	capture->ring_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tracelet_ring", 0, 0, (uint32_t)size, NULL);
-	if (capture->ring_fd < 0)
+// The programs want to know what the rings will be like: of any size.
+static int begin_ring(struct capture *capture) {
+	int like = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tracelet_ring", 0, 0,
+				  (uint32_t)sysconf(_SC_PAGESIZE), NULL);
+	if (like < 0)
 		return -errno;
-	LIBBPF_OPTS(bpf_map_create_opts, like, .inner_map_fd = (uint32_t)capture->ring_fd);
-	capture->rings_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "rings", 4, 4, 1, &like);
-	if (capture->rings_fd < 0)
-		return -errno;
-	int error = pthread_create(&capture->ring_placer, NULL, place_ring, capture);
-	capture->placing = !error;
-	return -error;
+	LIBBPF_OPTS(bpf_map_create_opts, options, .inner_map_fd = (uint32_t)like);
+	capture->rings_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "rings", 4, 4, 1, &options);
+	int error = capture->rings_fd < 0 ? -errno : 0;
+	close(like);
+	if (!error)
+		error = -pthread_create(&capture->ring_maker, NULL, make_ring, capture);
+	capture->making_ring = !error;
+	return error;
 }
 
+// The ring is in its place, or the thread has given up.
 static int finish_ring(struct capture *capture) {
-	if (capture->placing)
-		pthread_join(capture->ring_placer, NULL);
-	capture->placing = false;
-	if (capture->place_error)
-		return capture->place_error;
-	capture->ring = ring_buffer__new(capture->ring_fd, take_batch, capture, NULL);
-	return capture->ring ? 0 : -errno;
+	uint32_t index = SLOT - 1, id = 0;
+	while (!__atomic_load_n(&capture->ring_made, __ATOMIC_ACQUIRE) &&
+	       bpf_map_lookup_elem(capture->rings_fd, &index, &id))
+		nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+	return id ? 0 : __atomic_load_n(&capture->ring_error, __ATOMIC_RELAXED);
 }
 
 static size_t page_multiple(size_t size) {
@@ -290,8 +313,8 @@ static void bpf_close(struct capture *capture) {
 	for (size_t i = 0; i < capture->crashes.list.count; i++)
 		buffer_free(&capture->crashes.list.items[i].record);
 	array_free(&capture->crashes.list);
-	if (capture->placing)
-		pthread_join(capture->ring_placer, NULL);
+	if (capture->making_ring)
+		pthread_join(capture->ring_maker, NULL);
 	symbol_names_withdraw();
 	sampling_free(capture->sampling);
 	points_detach(&capture->points);
@@ -330,14 +353,41 @@ static int load_either(struct capture *capture, const struct capture_options *op
 	return error;
 }
 
+// What has to go with the program of stacks that was refused; NULL: it is none of theirs.
+static const char *leave_out_stacks(struct capture_options *options) {
+	bool spaces = strncmp(refused, "sample_", 7) == 0; // without them there are no stacks at all
+	bool samples = strcmp(refused, "on_sample") == 0, waits = strcmp(refused, "on_blocked") == 0;
+	bool events = strncmp(refused, "stack_at", 8) == 0, *on = &options->sources[RECORD_SOURCE_SAMPLE];
+	if (!*on || !(spaces || samples || waits || events))
+		return NULL;
+	if (spaces || samples)
+		options->sample_frequency = 0;
+	if (spaces || waits)
+		options->off_cpu = false;
+	if (spaces || events)
+		options->stacks = NULL;
+	*on = options->sample_frequency || options->off_cpu || options->stacks;
+	return samples ? "samples" : waits ? "waits" : events ? "stacks at events" : "samples and stacks";
+}
+
 // Leaves out the source of the program that was refused; false: it is none of those that can be.
 static bool leave_out(struct capture_options *options, struct buffer *names) {
-	int source = points_source_of(refused);
-	if (source < 0 || !options->sources[source])
-		return false;
-	options->sources[source] = false;
-	buffer_printf(names, "%s%s", names->size ? ", " : "", event_source_names[source]);
-	return true;
+	const char *what = leave_out_stacks(options);
+	if (!what)
+		what = points_leave_out(refused, options->sources);
+	if (what)
+		buffer_printf(names, "%s%s", names->size ? ", " : "", what);
+	return what;
+}
+
+static void leave_out_most(struct capture_options *options, struct buffer *names) {
+	for (int source = RECORD_SOURCE_SAMPLE; source < RECORD_SOURCE_COUNT; source++)
+		options->sources[source] = false;
+	options->sample_frequency = 0;
+	options->off_cpu = false;
+	options->stacks = NULL;
+	names->size = 0;
+	buffer_printf(names, "all but switches, processes and interrupts");
 }
 
 // Without the program that names them the kernel's addresses are looked up in /proc/kallsyms.
@@ -349,23 +399,20 @@ static int load_without_names(struct capture *capture, const struct capture_opti
 	return load_either(capture, options, has_state);
 }
 
-// A kernel whose events are not what they are called costs those events, and not the trace.
-static int load_what_goes(struct capture *capture, const struct capture_options *options, bool has_state) {
-	struct capture_options fewer = *options;
+// A kernel whose events are not what they are called costs those events, and not the trace: they are no
+// more among the options then.
+static int load_what_goes(struct capture *capture, struct capture_options *options, bool has_state) {
 	struct buffer names = {0};
 	int error;
 	do {
 		*refused = 0;
-		error = load_either(capture, &fewer, has_state);
+		error = load_either(capture, options, has_state);
 		if (error && error != -EPERM && strcmp(refused, "name_symbol") == 0)
-			error = load_without_names(capture, &fewer, has_state);
-	} while (error && error != -EPERM && leave_out(&fewer, &names));
+			error = load_without_names(capture, options, has_state);
+	} while (error && error != -EPERM && leave_out(options, &names));
 	if (error && error != -EPERM) {
-		for (int source = RECORD_SOURCE_FAULT; source < RECORD_SOURCE_COUNT; source++)
-			fewer.sources[source] = false;
-		error = load_either(capture, &fewer, has_state);
-		names.size = 0;
-		buffer_printf(&names, "all but switches, processes and interrupts");
+		leave_out_most(options, &names);
+		error = load_either(capture, options, has_state);
 	}
 	if (!error && names.size)
 		log_warning("this kernel does not take the programs of: %.*s; the rest of the profile is "
@@ -405,18 +452,19 @@ static int bpf_open(const struct capture_options *options, struct capture **resu
 	struct capture *capture = memory_alloc(sizeof(*capture));
 	capture->ring_fd = capture->rings_fd = capture->statistics.fd = capture->statistics.timer = -1;
 	capture->cpu_count = (uint32_t)libbpf_num_possible_cpus();
-	capture->sampled = options->sources[RECORD_SOURCE_SAMPLE];
 	capture->all = options->scope == SCOPE_SYSTEM;
 	capture->by_tables = options->call_graph != CALL_GRAPH_FP;
-	capture->sample_frequency = options->sample_frequency;
 	capture->counters = cpu_counters_open(&options->counting);
 	choose_sample_event(capture, options);
 	// sched_switch got its fourth argument in 5.18, and some older kernels by a backport.
 	bool has_state = kernel_at_least(5, 18);
-	size_t ring = ring_size(capture, options);
-	int error = make_ring(capture, ring);
+	capture->ring_bytes = (uint32_t)ring_size(capture, options);
+	struct capture_options loaded = *options;
+	int error = begin_ring(capture);
 	if (!error)
-		error = load_what_goes(capture, options, has_state);
+		error = load_what_goes(capture, &loaded, has_state);
+	capture->sampled = loaded.sources[RECORD_SOURCE_SAMPLE];
+	capture->sample_frequency = loaded.sample_frequency;
 	if (!error)
 		error = finish_ring(capture);
 	if (!error)
@@ -427,7 +475,7 @@ static int bpf_open(const struct capture_options *options, struct capture **resu
 		return error;
 	}
 	symbol_names_offer(capture->programs);
-	capture->slot->wakeup_bytes = (uint32_t)(ring / 4);
+	capture->slot->wakeup_bytes = capture->ring_bytes / 4;
 	statistics_open(&capture->statistics);
 	*result = capture;
 	return 0;
@@ -451,6 +499,8 @@ static int bpf_start(struct capture *capture, char *why) {
 	int error = tracelet__attach(capture->programs);
 	if (!error)
 		error = points_attach(capture->programs, &capture->points);
+	if (!error)
+		error = event_stacks_attach(capture->programs, &capture->points);
 	struct sampling_options options = {.frequency = capture->sample_frequency,
 					   .event = capture->by_overflow ? &capture->overflow : NULL,
 					   .cycles = capture->sample_cycles,
