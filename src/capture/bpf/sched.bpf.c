@@ -86,7 +86,8 @@ int on_switch(uint64_t *context) {
 	struct cpu_state *cpu = this_cpu();
 	if (!cpu)
 		return 0;
-	struct switched switched = {.prev_slot = slot_of_current(cpu, prev), .next_slot = slot_of_next(cpu, next)};
+	struct switched switched = {.prev_slot = slot_of_current(cpu, prev),
+				    .next_slot = slot_of_next(cpu, next)};
 	cpu->current = (uint64_t)next;
 	cpu->slot = switched.next_slot;
 	uint32_t prev_slot = switched.prev_slot, next_slot = switched.next_slot, ending = cpu->follower;
@@ -142,8 +143,8 @@ int on_waking(uint64_t *context) {
 	uint64_t now = boot_time();
 	bool inside = slot_of_current(cpu, waker) == slot;
 	struct lane *lane;
-	struct record_waking *room =
-		inside ? lane_room(&lane, slot, now, sizeof(*room), RECORD_SOURCE_SCHED) : 0;
+	struct record_waking *room = inside ? lane_room(&lane, slot, now, sizeof(*room), RECORD_SOURCE_SCHED)
+					    : 0;
 	if (room) {
 		room->head.kind = RECORD_WAKING;
 		room->head.flags = interrupt_flags(cpu);
