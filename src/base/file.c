@@ -40,6 +40,30 @@ static int open_temporary(const char *path, char **name) {
 	return -EEXIST;
 }
 
+// A file that has no name at all until it is whole: whatever happens to us, nothing of it is left. -errno
+// where the system or the file system has no such thing.
+static int open_nameless(const char *path) {
+#ifdef O_TMPFILE
+	const char *slash = strrchr(path, '/');
+	CLEANUP_FREE char *folder = slash ? memory_format("%.*s", (int)(slash - path + 1), path)
+					  : memory_string(".");
+	return access("/proc/self/fd", X_OK) ? -EOPNOTSUPP
+					     : open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+#else
+	return -EOPNOTSUPP;
+#endif
+}
+
+static int give_name(const struct output *output) {
+#ifdef O_TMPFILE
+	char now[64];
+	snprintf(now, sizeof(now), "/proc/self/fd/%d", output->fd);
+	return linkat(AT_FDCWD, now, AT_FDCWD, output->path, AT_SYMLINK_FOLLOW) ? -errno : 0;
+#else
+	return -EOPNOTSUPP;
+#endif
+}
+
 // The file that `path` stands for, which is to be replaced and not a link to it:
 // /dev/stdout may be one to a file. NULL: not a link, or one without a file.
 static char *link_target(const char *path) {
@@ -66,7 +90,10 @@ int output_open(struct output *output, const char *path, enum output_mode mode) 
 	output->path = mode == OUTPUT_REPLACE ? link_target(path) : NULL;
 	if (!output->path)
 		output->path = memory_string(path);
-	output->fd = open_temporary(output->path, &output->temporary);
+	output->fd = mode == OUTPUT_CREATE ? open_nameless(path) : -1;
+	output->nameless = output->fd >= 0;
+	if (!output->nameless)
+		output->fd = open_temporary(output->path, &output->temporary);
 	if (output->fd < 0) {
 		int error = output->fd;
 		output_abandon(output);
@@ -133,8 +160,12 @@ static int rename_to(const char *from, const char *to, enum output_mode mode) {
 int output_commit(struct output *output) {
 	flush_pending(output);
 	int error = output->error;
-	if (output->fd >= 0 && output->fd != STDOUT_FILENO && close(output->fd) && !error)
+	bool named = !error && output->nameless && !(error = give_name(output));
+	if (output->fd >= 0 && output->fd != STDOUT_FILENO && close(output->fd) && !error) {
 		error = -errno;
+		if (named)
+			system_unlink(output->path);
+	}
 	output->fd = -1;
 	if (!error && output->temporary)
 		error = rename_to(output->temporary, output->path, output->mode);

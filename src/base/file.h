@@ -15,6 +15,7 @@ enum output_mode {
 struct output {
 	struct buffer pending;
 	char *path, *temporary; // NULL for standard output
+	bool nameless;          // and for a file that has no name yet
 	uint64_t written;       // bytes handed to the system
 	int fd;
 	int error; // the first failure, -errno; later writes are dropped

@@ -47,6 +47,11 @@ void stream_close(struct stream *stream) {
 	*stream = (struct stream){.fd = -1};
 }
 
+static int wait_for_more(struct stream *stream) {
+	return stream->wait ? stream->wait(stream->wait_context, stream->offset + stream_available(stream))
+			    : 0;
+}
+
 // Memory grows with what has been read, never with what was asked for: a
 // hostile length in a short file costs nothing.
 static void read_more(struct stream *stream, size_t wanted) {
@@ -63,12 +68,13 @@ static void read_more(struct stream *stream, size_t wanted) {
 		ssize_t got = read(stream->fd, stream->data + stream->end, STREAM_PIECE);
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got < 0)
-			stream->error = -errno;
-		if (got <= 0)
-			stream->at_end = true;
-		else
+		if (got > 0) {
 			stream->end += (size_t)got;
+			continue;
+		}
+		int more = got < 0 ? -errno : wait_for_more(stream);
+		stream->error = MIN(more, 0);
+		stream->at_end = more <= 0;
 	}
 }
 

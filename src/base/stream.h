@@ -15,6 +15,10 @@ struct stream {
 	bool at_end;  // no more behind data[end)
 	void *mapped; // by stream_map()
 	size_t mapped_size, forgotten;
+	// For a file that still grows, else NULL: called at its end, after `offset` bytes; waits. 1: there
+	// may be more now, 0: there will not be, or -errno.
+	int (*wait)(void *context, uint64_t offset);
+	void *wait_context;
 };
 
 int stream_open(struct stream *stream, const char *path);                     // "-" is standard input

@@ -22,7 +22,9 @@ struct capture_options {
 	const char *sample_event;  // EVENT@PERIOD in place of that, where there is such an event; or NULL
 	enum call_graph call_graph;
 	struct counting_options counting;
-	bool off_cpu; // a sample whenever a thread leaves its CPU to wait
+	bool off_cpu;       // a sample whenever a thread leaves its CPU to wait
+	bool hard_faults;   // of page faults only the major ones
+	const char *stacks; // events at which stacks are taken (capture/bpf/event_stacks.h); NULL: none
 };
 
 // What the capture cost and missed, known after stop.

@@ -52,16 +52,19 @@ int spool_flush(struct spool *spool) {
 }
 
 // Facts about the whole are few and are written all the same: without them the rest is of no use.
-static bool has_room(struct spool *spool, enum spool_block_type type, size_t size) {
+static bool has_room(struct spool *spool, enum spool_block_type type, const void *content, size_t size) {
 	if (type != SPOOL_BATCH || !spool->limit)
 		return true;
+	bool was_full = spool->full;
 	spool->full |= spool->written + spool->pending.size + sizeof(struct spool_block) + size >
 		       spool->limit;
+	if (spool->full && !was_full && size >= sizeof(struct batch))
+		memcpy(&spool->full_since, content, sizeof(spool->full_since)); // the batch's base
 	return !spool->full;
 }
 
 void spool_append(struct spool *spool, enum spool_block_type type, const void *content, size_t size) {
-	if (!has_room(spool, type, size))
+	if (!has_room(spool, type, content, size))
 		return;
 	struct spool_block block = {.type = type, .size = (uint32_t)size};
 	buffer_append(&spool->pending, &block, sizeof(block));

@@ -11,6 +11,7 @@ struct spool {
 	uint64_t written;
 	uint64_t limit;           // of what is written; 0: none. Events beyond it are let go
 	bool full;                // some were
+	uint64_t full_since;      // the time of the first of these
 	uint64_t watermark_limit; // 0, or no watermark is later: a source has not handed over all before
 	int fd;
 	int error;

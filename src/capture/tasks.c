@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 // At most 4096 bytes of a /proc file, NUL-terminated beyond its size.
@@ -76,17 +77,20 @@ void task_mappings(pid_t pid, void (*each)(void *context, const struct task_mapp
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	FILE *file = fopen(path, "re");
 	while (file && getline(&line, &room, file) > 0) {
-		uint64_t start, end, offset;
+		uint64_t start, end, offset, inode;
+		unsigned major, minor;
 		char execute;
 		int name = 0;
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*c%*c%c%*c %" SCNx64 " %*s %*u %n", &start, &end,
-			   &execute, &offset, &name) != 4 ||
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*c%*c%c%*c %" SCNx64 " %x:%x %" SCNu64 " %n",
+			   &start, &end, &execute, &offset, &major, &minor, &inode, &name) != 7 ||
 		    execute != 'x' || !name)
 			continue;
 		line[strcspn(line, "\n")] = 0;
 		each(context, &(struct task_mapping){.start = start,
 						     .size = end - start,
 						     .offset = offset,
+						     .device = makedev(major, minor),
+						     .inode = inode,
 						     .path = line[name] ? line + name : "//anon"});
 	}
 	free(line);

@@ -22,6 +22,8 @@ void task_all(void (*each)(void *context, pid_t pid), void *context); // the pro
 // The code that a process has in its address space.
 struct task_mapping {
 	uint64_t start, size, offset;
+	dev_t device; // and inode: of the file, 0 if it is none
+	ino_t inode;
 	const char *path; // or "[vdso]", "//anon"; as perf would tell it
 };
 void task_mappings(pid_t pid, void (*each)(void *context, const struct task_mapping *mapping), void *context);

@@ -2,6 +2,8 @@
 
 #include "base/map.h"
 
+#include <string.h>
+
 struct blocked {
 	struct sink sink;
 	struct sink *next;
@@ -27,6 +29,35 @@ static uint32_t without_tracer(const struct blocked *blocked, uint32_t stack) {
 		inner = at->caller;
 	}
 	return stack;
+}
+
+// Likewise at other tracepoints, whose callers have all kinds of names.
+static bool is_tracer(const char *function) {
+	static const char *const prefixes[] = {
+		"bpf_",        "__bpf_",        "__traceiter_",          "trace_call_bpf",
+		"perf_trace_", "__perf_trace_", "trace_event_raw_event_"};
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
+		if (strncmp(function, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return false;
+}
+
+static uint32_t without_program(const struct blocked *blocked, uint32_t stack) {
+	const struct stacks *stacks = blocked->tables->stacks;
+	for (;;) {
+		const struct stack *at = stacks_get(stacks, stack);
+		const struct frame *frame = at ? stacks_frame(stacks, at->frame) : NULL;
+		if (!frame || frame->kind != FRAME_KERNEL ||
+		    !is_tracer(strings_get(blocked->tables->strings, frame->symbol)))
+			return stack;
+		stack = at->caller;
+	}
+}
+
+static int push_at_event(struct blocked *blocked, const struct event *event) {
+	struct event trimmed = *event;
+	trimmed.sample.stack = without_program(blocked, event->sample.stack);
+	return sink_push(blocked->next, &trimmed);
 }
 
 static void hold(struct blocked *blocked, const struct event *event) {
@@ -77,6 +108,8 @@ static int push(struct sink *sink, const struct event *event) {
 		blocked->time = event->time > blocked->time ? event->time : blocked->time;
 	switch (event->kind) {
 	case EVENT_SAMPLE:
+		if (event->sample.flags & SAMPLE_AT_EVENT)
+			return push_at_event(blocked, event);
 		if (!(event->sample.flags & SAMPLE_WAITS))
 			break;
 		hold(blocked, event);

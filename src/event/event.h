@@ -117,7 +117,8 @@ enum {
 	SAMPLE_RAW = 8,     // its frames are addresses in the process, and nothing else is known of them yet
 	SAMPLE_BROKEN = 16, // the walk up its stack did not reach the outermost function
 	SAMPLE_WAITS = 32,  // taken when its task began to wait; the weight is how long, once that is known
-	SAMPLE_METRIC = 64  // its event is one of heap_metrics[]: a place in a heap profile has one of each
+	SAMPLE_METRIC = 64, // its event is one of heap_metrics[]: a place in a heap profile has one of each
+	SAMPLE_AT_EVENT = 128 // the stack at an event of the kernel (event/event_stacks.h)
 };
 
 // What a test may say (enum tl_mark_type of tracelet/mark.h has the same numbers).

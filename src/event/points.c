@@ -1,4 +1,5 @@
 #include "event/points.h"
+#include "event/kvm_reasons.h"
 #include "event/system_calls.h"
 
 #include <string.h>
@@ -208,7 +209,8 @@ const struct point points[POINT_COUNT] = {
 			    0,
 			    {FIELD("vcpu_id", 0, POINT_UINT, POINT_SMALL),
 			     BITS("exit_reason", 0, POINT_UINT, 0, 0, 32),
-			     BITS("isa", 0, POINT_UINT, 0, 32, 32), FIELD("guest_rip", 0, POINT_HEX, 1)}},
+			     BITS("isa", 0, POINT_UINT, 0, 32, 32), FIELD("reason", 0, POINT_WORD, 0),
+			     FIELD("guest_rip", 0, POINT_HEX, 1)}},
 	[POINT_KVM_CREATE_VM] =
 		{"kvm", "kvm_create_vm", SOURCE_KVM, 1, false, 0, {FIELD("type", 0, POINT_UINT, 0)}},
 	[POINT_KVM_CREATE_VCPU] =
@@ -346,6 +348,48 @@ const struct point points[POINT_COUNT] = {
 			     131,
 			     {FIELD("dev", 1, POINT_UINT, 0), FIELD("sector", 2, POINT_UINT, 1),
 			      FIELD("new_sector", 3, POINT_UINT, 2), BITS("rwbs", 4, POINT_TEXT, 3, 0, 8)}},
+	[POINT_RESCHEDULE_ENTRY] = {"irq_vectors",
+				    "reschedule_entry",
+				    SOURCE_IPI,
+				    0,
+				    false,
+				    0,
+				    {FIELD("vector", 0, POINT_UINT, POINT_SMALL)}},
+	[POINT_RESCHEDULE_EXIT] = {"irq_vectors",
+				   "reschedule_exit",
+				   SOURCE_IPI,
+				   0,
+				   false,
+				   0,
+				   {FIELD("vector", 0, POINT_UINT, POINT_SMALL)}},
+	[POINT_CALL_ENTRY] = {"irq_vectors",
+			      "call_function_entry",
+			      SOURCE_IPI,
+			      0,
+			      false,
+			      0,
+			      {FIELD("vector", 0, POINT_UINT, POINT_SMALL)}},
+	[POINT_CALL_EXIT] = {"irq_vectors",
+			     "call_function_exit",
+			     SOURCE_IPI,
+			     0,
+			     false,
+			     0,
+			     {FIELD("vector", 0, POINT_UINT, POINT_SMALL)}},
+	[POINT_CALL_SINGLE_ENTRY] = {"irq_vectors",
+				     "call_function_single_entry",
+				     SOURCE_IPI,
+				     0,
+				     false,
+				     0,
+				     {FIELD("vector", 0, POINT_UINT, POINT_SMALL)}},
+	[POINT_CALL_SINGLE_EXIT] = {"irq_vectors",
+				    "call_function_single_exit",
+				    SOURCE_IPI,
+				    0,
+				    false,
+				    0,
+				    {FIELD("vector", 0, POINT_UINT, POINT_SMALL)}},
 };
 
 static uint64_t mask_of(const struct point_field *field) {
@@ -375,6 +419,12 @@ const char *point_text(const struct event *event, const struct point_field *fiel
 void point_set_text(struct event *event, const struct point_field *field, const char *text, size_t size) {
 	char *room = (char *)&event->point.values[field->place];
 	memcpy(room, text, MIN(size, (size_t)field->bits));
+}
+
+// So far only exits of guests have some.
+const char *point_word(const struct event *event, const struct point_field *field) {
+	uint64_t value = point_value(event, field);
+	return kvm_exit_reason((uint32_t)(value >> 32), (uint32_t)value);
 }
 
 size_t point_list(const struct event *event, const struct point_field *field) {

@@ -7,7 +7,8 @@
 #include "event/record.h"
 
 // Code is a function of the kernel: in a spool its address, from locate.h on the string of its name.
-enum point_type { POINT_UINT, POINT_INT, POINT_HEX, POINT_TEXT, POINT_LIST, POINT_CODE };
+// A word says in other words what other fields do: it is shown, and never read.
+enum point_type { POINT_UINT, POINT_INT, POINT_HEX, POINT_TEXT, POINT_LIST, POINT_CODE, POINT_WORD };
 
 enum { POINT_SMALL = POINT_VALUES, POINT_MOST_FIELDS = 10 };
 
@@ -38,6 +39,9 @@ void point_set(struct event *event, const struct point_field *field, uint64_t va
 // The bytes of a text, and how many there are before the first NUL.
 const char *point_text(const struct event *event, const struct point_field *field, size_t *size);
 void point_set_text(struct event *event, const struct point_field *field, const char *text, size_t size);
+
+// A word of a few; NULL: there is none for this value.
+const char *point_word(const struct event *event, const struct point_field *field);
 
 size_t point_list(const struct event *event, const struct point_field *field); // how many values
 

@@ -268,6 +268,12 @@ enum point_number {
 	POINT_LOCK_END,
 	POINT_BIO_QUEUE,
 	POINT_BIO_SPLIT,
+	POINT_RESCHEDULE_ENTRY,
+	POINT_RESCHEDULE_EXIT,
+	POINT_CALL_ENTRY,
+	POINT_CALL_EXIT,
+	POINT_CALL_SINGLE_ENTRY,
+	POINT_CALL_SINGLE_EXIT,
 	POINT_COUNT
 };
 
@@ -309,7 +315,12 @@ enum {
 	SAMPLE_STACK_PACKED = 64,  // and is packed
 	SAMPLE_CYCLES = 32,        // counted by the CPU's cycles, not by its clock
 	SAMPLE_BLOCKED = 16,       // not a sample in time: the thread leaves the CPU to wait for something
+	SAMPLE_EVENT = 128,        // nor this: it is the stack at an event, which the period tells
 };
+
+// Which event that is: a point, with a system call's number above it, or one of these.
+enum { STACK_AT_WAKING = 0x100, STACK_AT_NEWTASK, STACK_AT_SOFTIRQ };
+enum { STACK_CALL_SHIFT = 16 };
 
 // How the user's stack is walked.
 enum call_graph {

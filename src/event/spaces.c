@@ -127,9 +127,11 @@ static bool begins(const char *text, const char *prefix) {
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-static bool has_no_file(const char *file) {
+// A compiler's code may be in a memfd, and so may a program, which has a build id.
+static bool has_no_file(const char *file, const char *build_id) {
+	bool program = *build_id && strcmp(build_id, BUILD_ID_LOST) != 0;
 	return begins(file, "//anon") || begins(file, "/dev/zero") || begins(file, "/anon_hugepage") ||
-	       begins(file, "[anon") || begins(file, "/memfd:");
+	       begins(file, "[anon") || (begins(file, "/memfd:") && !program);
 }
 
 // perf's own `inject --jit` makes a file of each function: "jitted-PID-NUMBER.so".
@@ -146,7 +148,7 @@ static bool is_jit_dump(const char *file) {
 
 void space_name(struct space *space, struct strings *strings, const char *file, struct space_map *map) {
 	char path[64];
-	bool none = has_no_file(file);
+	bool none = has_no_file(file, strings_get(strings, map->build_id));
 	if (none)
 		snprintf(path, sizeof(path), "/tmp/perf-%u.map", space->pid);
 	map->kind = none || is_jit(file) ? FRAME_JIT : FRAME_USER;

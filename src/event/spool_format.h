@@ -63,11 +63,13 @@ struct spool_task {
 	uint32_t tid, pid, parent_pid, unused;
 };
 
+enum { SPOOL_BUILD_ID_LOST = 255 }; // for BUILD_ID_LOST
+
 // Code that a process got into its address space. A size of 0: the space is new and empty.
 struct spool_mapping {
 	uint64_t time, start, size, offset;
 	uint32_t pid;
-	uint8_t build_id_size, build_id[20];
+	uint8_t build_id_size, build_id[20]; // the size may be SPOOL_BUILD_ID_LOST
 	uint8_t unused[7];
 };
 

@@ -12,6 +12,9 @@ enum name_form {
 	NAME_OF_SYMBOL, // from a file's symbols: "operator()" is what it is called
 };
 
+// The file was gone before it could be looked at: what its path leads to may be another.
+#define BUILD_ID_LOST "lost"
+
 enum frame_kind { FRAME_USER, FRAME_KERNEL, FRAME_INLINED, FRAME_JIT };
 
 struct frame {
@@ -25,7 +28,7 @@ struct frame {
 	uint64_t position; // of the address in the module's file; of a function that has no name, its first
 			   // address as the file has it, or 0
 	uint32_t build_id; // strings: the module's, in hexadecimal; a kernel's may be "release:6.1.0"; 0: not
-			   // known
+			   // known; BUILD_ID_LOST
 	uint32_t exact;    // enum name_form
 };
 

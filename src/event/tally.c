@@ -27,7 +27,10 @@ static int push(struct sink *sink, const struct event *event) {
 		follow_cpu(tally, event);
 	if (event->kind == EVENT_SAMPLE) {
 		tally->waits += !!(event->sample.flags & SAMPLE_WAITS);
-		tally->broken += !!(event->sample.flags & SAMPLE_BROKEN);
+		tally->at_events += !!(event->sample.flags & SAMPLE_AT_EVENT);
+		// Before its first exec the test is a copy of us, and nobody has looked at that code.
+		bool begun = tally->kinds[EVENT_EXEC] || !(event->sample.flags & SAMPLE_AT_EVENT);
+		tally->broken += event->sample.flags & SAMPLE_BROKEN && begun;
 	}
 	if (event->kind > EVENT_TASK && event->kind != EVENT_LOST && event->kind != EVENT_CRASH_STACK) {
 		tally->first = tally->events ? MIN(tally->first, event->time) : event->time;

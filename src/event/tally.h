@@ -11,6 +11,7 @@ struct tally {
 	uint64_t kinds[EVENT_KIND_COUNT];
 	uint64_t lost[SOURCE_COUNT];
 	uint64_t waits;       // samples of tasks that waited
+	uint64_t at_events;   // stacks at events of the kernel
 	uint64_t broken;      // samples whose stack is not whole
 	uint64_t gaps;        // places where a CPU's switches do not join: one or more are missing
 	uint64_t first, last; // the earliest and the latest time of those

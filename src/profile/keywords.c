@@ -12,7 +12,7 @@ const struct system_keyword system_keywords[KEYWORD_COUNT] = {
 	{"AllFaults", "page-faults-min, page-faults-maj", RECORD_SOURCE_FAULT},
 	{"Alpc", NULL, NOT_RECORDED},
 	{"AntiStarvation", "sched_pi_setprio", RECORD_SOURCE_PRIORITY},
-	{"CacheFlush", NULL, NOT_RECORDED},
+	{"CacheFlush", NULL, NOT_RECORDED, .newer = true},
 	{"CC", NULL, NOT_RECORDED},
 	{"ClockInterrupt", "local_timer_entry/exit", RECORD_SOURCE_CLOCK},
 	{"ClusterOff", NULL, NOT_RECORDED},
@@ -23,7 +23,7 @@ const struct system_keyword system_keywords[KEYWORD_COUNT] = {
 	{"DiskIO", "block_rq_issue, block_rq_complete", RECORD_SOURCE_BLOCK},
 	{"DiskIOInit", "block_rq_issue, block_rq_complete", RECORD_SOURCE_BLOCK},
 	{"DPC", "softirq_entry/exit", RECORD_SOURCE_IRQ},
-	{"DPCQueue", "softirq_raise, tasklet_entry/exit", RECORD_SOURCE_SOFTIRQ_QUEUE},
+	{"DPCQueue", "softirq_raise, tasklet_entry/exit", RECORD_SOURCE_SOFTIRQ_QUEUE, .newer = true},
 	{"Drivers", NULL, NOT_RECORDED},
 	{"FileIO", "sys_enter/exit of open, read, write, fsync and the like", RECORD_SOURCE_FILE},
 	{"FileIOInit", "sys_enter/exit of open, read, write, fsync and the like", RECORD_SOURCE_FILE},
@@ -33,18 +33,20 @@ const struct system_keyword system_keywords[KEYWORD_COUNT] = {
 	{"FilterIOFastIO", NULL, NOT_RECORDED},
 	{"FilterIOInit", NULL, NOT_RECORDED},
 	{"FootPrint", NULL, NOT_RECORDED},
-	{"KeClock", NULL, NOT_RECORDED},
+	{"KeClock", NULL, NOT_RECORDED, .newer = true},
 	{"Handle", NULL, NOT_RECORDED},
-	{"HardFaults", "page-faults-min, page-faults-maj", RECORD_SOURCE_FAULT},
-	{"HvHypercalls", "kvm_entry, kvm_exit, KVM_CREATE_VM, KVM_CREATE_VCPU", RECORD_SOURCE_KVM},
-	{"IdealProcessor", "sched_migrate_task", RECORD_SOURCE_MIGRATION},
+	{"HardFaults", "page-faults-maj", RECORD_SOURCE_FAULT},
+	{"HvHypercalls", "kvm_entry, kvm_exit, KVM_CREATE_VM, KVM_CREATE_VCPU", RECORD_SOURCE_KVM,
+	 .newer = true},
+	{"IdealProcessor", "sched_migrate_task", RECORD_SOURCE_MIGRATION, .newer = true},
 	{"IdleStates", POWER_EVENTS, RECORD_SOURCE_POWER},
-	{"InterProcessorInterrupt", "ipi_send_cpu, ipi_send_cpumask, ipi_raise", RECORD_SOURCE_IPI},
+	{"InterProcessorInterrupt",
+	 "ipi_send_cpu, ipi_send_cpumask, ipi_raise, reschedule_*, call_function_*", RECORD_SOURCE_IPI},
 	{"Interrupt", "irq_handler_entry/exit", RECORD_SOURCE_IRQ},
 	{"KernelQueue", "workqueue_queue_work, workqueue_execute_start/end", RECORD_SOURCE_WORK},
 	{"Loader", "PERF_RECORD_MMAP2 (with build id)", NOT_RECORDED, "what samples and crashes need"},
 	{"Memory", "rss_stat", RECORD_SOURCE_RSS},
-	{"NonTradeableMemory", NULL, NOT_RECORDED},
+	{"NonTradeableMemory", NULL, NOT_RECORDED, .newer = true},
 	{"MemoryInfo", "rss_stat", RECORD_SOURCE_RSS},
 	{"MemoryInfoWS", "rss_stat", RECORD_SOURCE_RSS},
 	{"NetworkTrace", "inet_sock_set_state, net_dev_xmit, netif_receive_skb", RECORD_SOURCE_NETWORK},
@@ -53,7 +55,8 @@ const struct system_keyword system_keywords[KEYWORD_COUNT] = {
 	{"OpticalIOInit", NULL, NOT_RECORDED},
 	{"Pool", "kmalloc, kfree, kmem_cache_alloc/free", RECORD_SOURCE_SLAB},
 	{"Power", POWER_EVENTS, RECORD_SOURCE_POWER},
-	{"PmcProfile", "hardware events", NOT_RECORDED, "with run --counters or --sample EVENT"},
+	{"PmcProfile", "hardware events", NOT_RECORDED, "with run --counters or --sample EVENT",
+	 .newer = true},
 	{"ProcessCounter", NULL, NOT_RECORDED},
 	{"ProcessFreeze", NULL, NOT_RECORDED},
 	{"ProcessThread", "task_newtask, task_rename, sched_process_exec/exit", RECORD_SOURCE_PROCESS},
@@ -62,21 +65,22 @@ const struct system_keyword system_keywords[KEYWORD_COUNT] = {
 	{"Registry", NULL, NOT_RECORDED},
 	{"RegistryHive", NULL, NOT_RECORDED},
 	{"SampledProfile", "cpu-clock, or cycles where a PMU is", RECORD_SOURCE_SAMPLE},
-	{"Session", NULL, NOT_RECORDED},
+	{"Session", NULL, NOT_RECORDED, .newer = true},
 	{"SpinLock", LOCK_EVENTS, RECORD_SOURCE_LOCK},
 	{"SplitIO", "block_bio_queue, block_split", RECORD_SOURCE_BIO},
 	{"SynchronizationObjects", LOCK_EVENTS, RECORD_SOURCE_LOCK},
 	{"SystemCall", "sys_enter, sys_exit", RECORD_SOURCE_SYSTEM_CALL},
 	{"ThreadPriority", "sched_pi_setprio", RECORD_SOURCE_PRIORITY},
 	{"Timer", "hrtimer_start, hrtimer_expire_*, timer_start, timer_expire_*", RECORD_SOURCE_TIMER},
-	{"VAMap", "sys_enter/exit of mmap, munmap, brk, mprotect, mremap", RECORD_SOURCE_MEMORY},
+	{"VAMap", "sys_enter/exit of mmap, munmap, brk, mprotect, mremap", RECORD_SOURCE_MEMORY,
+	 .newer = true},
 	{"VirtualAllocation", "sys_enter/exit of mmap, munmap, brk, mprotect, mremap", RECORD_SOURCE_MEMORY},
 	{"WakeCounter", NULL, NOT_RECORDED},
-	{"WakeDrop", NULL, NOT_RECORDED},
-	{"WakeEvent", NULL, NOT_RECORDED},
-	{"WDFDPC", NULL, NOT_RECORDED},
-	{"WDFInterrupt", NULL, NOT_RECORDED},
-	{"HiberRundown", NULL, NOT_RECORDED},
+	{"WakeDrop", NULL, NOT_RECORDED, .newer = true},
+	{"WakeEvent", NULL, NOT_RECORDED, .newer = true},
+	{"WDFDPC", NULL, NOT_RECORDED, .newer = true},
+	{"WDFInterrupt", NULL, NOT_RECORDED, .newer = true},
+	{"HiberRundown", NULL, NOT_RECORDED, .newer = true},
 };
 
 const char *const stack_names[STACK_COUNT] = {
@@ -284,10 +288,4 @@ const char *keyword_state(const struct system_keyword *keyword) {
 	       : keyword->part                 ? "recorded in part"
 	       : keyword->linux_events         ? "not recorded yet"
 					       : "Linux has nothing like it";
-}
-
-const char *stack_state(const char *name) {
-	return strcmp(name, "SampledProfile") == 0 ? "recorded with the samples"
-	       : strcmp(name, "CSwitch") == 0      ? "recorded with --off-cpu"
-						   : "not recorded yet";
 }

@@ -12,6 +12,7 @@ struct system_keyword {
 	const char *linux_events; // NULL: Linux has nothing like it
 	int source;               // RECORD_SOURCE_*, or NOT_RECORDED so far
 	const char *part;         // the part of it that other sources record, or NULL
+	bool newer;               // than the schema of WPR before 2018, which refuses it
 };
 
 extern const struct system_keyword system_keywords[KEYWORD_COUNT];
@@ -24,4 +25,3 @@ int stack_find(const char *name);
 // Whether it, or a part of it, is recorded here; the same in words.
 bool keyword_recorded(const struct system_keyword *keyword);
 const char *keyword_state(const struct system_keyword *keyword);
-const char *stack_state(const char *name);

@@ -1,5 +1,6 @@
 #include "profile/plan.h"
 #include "profile/sizes.h"
+#include "profile/stacks.h"
 #include "base/json.h"
 
 #include <inttypes.h>
@@ -60,8 +61,15 @@ static const char *state_here(const struct system_keyword *keyword, const char *
 	return by_wpr ? "recorded by WPR" : reason ? "not available" : keyword_state(keyword);
 }
 
-static const char *stack_here(const char *stack) {
-	return by_wpr ? "recorded by WPR" : stack_state(stack);
+// To be freed.
+static char *stack_here(const char *stack, plan_why_not *why_not) {
+	struct buffer text = {0};
+	if (by_wpr)
+		buffer_printf(&text, "recorded by WPR");
+	else
+		stack_describe(stack, why_not, &text);
+	buffer_append(&text, "", 1);
+	return (char *)text.data;
 }
 
 static void show_keyword(plan_why_not *why_not, const struct system_keyword *keyword, struct buffer *text) {
@@ -95,19 +103,22 @@ static void show_provider(const struct plan_provider *provider, struct buffer *t
 void plan_show(const struct plan *plan, plan_why_not *why_not, struct buffer *text) {
 	buffer_printf(text, "%s.%s.%s, %s\n", plan->name, plan_detail_names[plan->detail],
 		      plan_mode_names[plan->mode], plan->file ? plan->file : "built in");
-	buffer_printf(text, "\nrecorded with every profile: processes and threads, marks of the test\n");
+	if (!by_wpr)
+		buffer_printf(text,
+			      "\nrecorded with every profile: processes and threads, marks of the test\n");
 	buffer_printf(text, "\nkeywords\n");
 	for (int i = 0; i < KEYWORD_COUNT; i++)
 		if (plan->keywords[i])
 			show_keyword(why_not, &system_keywords[i], text);
 	if (plan->custom_keywords)
 		buffer_printf(text, "  0x%-22" PRIx32 " %s\n", plan->custom_keywords,
-			      "a number means nothing on Linux");
+			      by_wpr ? "recorded by WPR" : "a number means nothing on Linux");
 	bool heading = false;
 	for (int i = 0; i < STACK_COUNT; i++)
 		if (plan->stacks[i]) {
+			CLEANUP_FREE char *state = stack_here(stack_names[i], why_not);
 			buffer_printf(text, "%s  %-24s %s\n", heading ? "" : "\nstacks\n", stack_names[i],
-				      stack_here(stack_names[i]));
+				      state);
 			heading = true;
 		}
 	if (plan->collectors.count)
@@ -149,7 +160,10 @@ static void json_keywords(const struct plan *plan, plan_why_not *why_not, struct
 			continue;
 		json_object(json, NULL);
 		json_string(json, "name", stack_names[i]);
-		json_string(json, "state", stack_here(stack_names[i]));
+		CLEANUP_FREE char *state = stack_here(stack_names[i], why_not);
+		const struct system_stack *stack = stack_on_linux(stack_names[i]);
+		json_bool(json, "recorded", by_wpr || (stack && !(why_not && why_not(stack->source))));
+		json_string(json, "state", state);
 		json_close_object(json);
 	}
 	json_close_array(json);
@@ -183,6 +197,8 @@ static void json_provider(const struct plan_provider *provider, struct json *jso
 	if (provider->level)
 		json_uint(json, "level", provider->level);
 	json_bool(json, "stack", provider->stack);
+	if (provider->non_paged)
+		json_bool(json, "non_paged_memory", true);
 	json_close_object(json);
 }
 

@@ -33,6 +33,7 @@ struct sequence {
 	uint64_t track;  // default of its events
 	uint64_t weight; // default of its samples
 	uint32_t sample_name;
+	bool at_events;      // the samples are stacks at events of the kernel
 	struct map interned; // table << 58 | id to the string, frame, stack or mapping, plus 1
 	ARRAY(struct own_clock) clocks;
 };

@@ -212,7 +212,7 @@ static void take_generic_field(struct perfetto_reader *reader, const struct poin
 			value = field.value;
 	}
 	for (size_t i = 0; name.at && i < POINT_MOST_FIELDS && point->fields[i].name; i++)
-		if (same_text(name, point->fields[i].name))
+		if (same_text(name, point->fields[i].name) && point->fields[i].type != POINT_WORD)
 			point_set(event, &point->fields[i], value);
 }
 

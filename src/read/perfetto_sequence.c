@@ -1,6 +1,7 @@
 // What a sequence of packets has said so far: interned data, defaults, clocks.
 // Interned strings, frames and stacks become those of the pipeline's tables at
 // once; a sequence only remembers which id is which.
+#include "event/event_stacks.h"
 #include "read/perfetto.h"
 
 enum { TABLE_LIMIT = 64 };
@@ -214,6 +215,7 @@ static void take_timebase(struct perfetto_reader *reader, struct sequence *seque
 	sequence->weight = period ? period : frequency && clock ? 1000000000 / frequency : 1;
 	if (!sequence->sample_name)
 		sequence->sample_name = strings_add(reader->tables->strings, name);
+	sequence->at_events = stack_event_is(strings_get(reader->tables->strings, sequence->sample_name));
 }
 
 void sequence_defaults(struct perfetto_reader *reader, struct packet *packet) {

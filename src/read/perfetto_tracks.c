@@ -418,6 +418,7 @@ int tracks_sample(struct perfetto_reader *reader, const struct packet *packet) {
 	}
 	if (skipped)
 		return 0;
+	flags |= reader->ours && sequence->at_events ? SAMPLE_AT_EVENT : 0;
 	struct event event = {.kind = EVENT_SAMPLE,
 			      .time = packet->time,
 			      .cpu = (uint32_t)cpu,

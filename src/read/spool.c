@@ -3,6 +3,7 @@
 // said in a warning, and everything before it counts.
 #include "base/cursor.h"
 #include "base/log.h"
+#include "event/event_stacks.h"
 #include "event/points.h"
 #include "event/spool_format.h"
 #include "read/reader.h"
@@ -26,6 +27,7 @@ struct decoder {
 	struct sample_copy copy; // of the sample that is being pushed
 	struct buffer unpacked;  // its bytes, if they were packed
 	struct counts counts;
+	uint32_t machine;      // its name
 	uint32_t sample_event; // whose overflow the samples are of; 0: they are taken in time
 };
 
@@ -300,12 +302,20 @@ static bool decode_sample(struct decoder *decoder, struct cursor *in, const stru
 	event->sample.weight = record.period;
 	bool blocked = head->flags & SAMPLE_BLOCKED;
 	const char *in_time = head->flags & SAMPLE_CYCLES ? "cycles" : "cpu-clock";
-	event->sample.name = !blocked && decoder->sample_event
-				     ? decoder->sample_event
-				     : strings_add(decoder->strings, blocked ? EVENT_OFF_CPU : in_time);
+	bool at_event = head->flags & SAMPLE_EVENT;
+	if (at_event) {
+		event->sample.weight = 1;
+		event->sample.name = stack_event_name(
+			decoder->strings, strings_get(decoder->strings, decoder->machine), record.period);
+	} else {
+		event->sample.name = !blocked && decoder->sample_event
+					     ? decoder->sample_event
+					     : strings_add(decoder->strings,
+							   blocked ? EVENT_OFF_CPU : in_time);
+	}
 	event->sample.stack = add_addresses(decoder, stack, addresses, record.kernel_frames, FRAME_KERNEL);
 	event->sample.copy = copied ? &decoder->copy : NULL;
-	event->sample.flags = SAMPLE_RAW | (blocked ? SAMPLE_WAITS : 0);
+	event->sample.flags = SAMPLE_RAW | (blocked ? SAMPLE_WAITS : 0) | (at_event ? SAMPLE_AT_EVENT : 0);
 	if (record.user_frames && !(head->flags & SAMPLE_STACK_COMPLETE))
 		event->sample.flags |= SAMPLE_BROKEN;
 	return true;
@@ -436,6 +446,8 @@ static int decode_meta(struct decoder *decoder, struct cursor *in) {
 				       .value = strings_add(decoder->strings, value)}};
 	if (strcmp(key, SPOOL_SAMPLE_EVENT) == 0)
 		decoder->sample_event = event.meta.value;
+	if (strcmp(key, "machine") == 0)
+		decoder->machine = event.meta.value;
 	return sink_push(decoder->sink, &event);
 }
 
@@ -482,8 +494,11 @@ static int decode_mapping(struct decoder *decoder, struct cursor *in) {
 		decoder->bad_records++;
 		return 0;
 	}
-	for (int i = 0; i < MIN(mapping.build_id_size, 20); i++)
-		snprintf(build_id + 2 * i, 3, "%02x", mapping.build_id[i]);
+	if (mapping.build_id_size == SPOOL_BUILD_ID_LOST)
+		strcpy(build_id, BUILD_ID_LOST);
+	else
+		for (int i = 0; i < MIN(mapping.build_id_size, 20); i++)
+			snprintf(build_id + 2 * i, 3, "%02x", mapping.build_id[i]);
 	struct event event = {.kind = EVENT_MAPPING,
 			      .cpu = CPU_NONE,
 			      .time = MAX(mapping.time, decoder->start),
@@ -593,7 +608,7 @@ static bool next_block(struct stream *input, struct spool_block *block, struct c
 // What became of the input behind its last whole block.
 static int tell_the_end(struct stream *input, const char *name, const struct spool_block *block) {
 	size_t left = stream_available(input);
-	if (input->error)
+	if (input->error && input->error != -ECANCELED) // who does not want it any more knows
 		log_error("%s: cannot be read: %s", name, strerror(-input->error));
 	else if (left >= sizeof(*block) && block->size > SPOOL_LARGEST_BLOCK)
 		log_warning("%s: not a block at offset %" PRIu64 "; the rest is left out", name,

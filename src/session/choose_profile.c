@@ -4,6 +4,7 @@
 #include "profile/builtin.h"
 #include "profile/find.h"
 #include "profile/sizes.h"
+#include "profile/stacks.h"
 #include "base/system.h"
 
 #include <stdlib.h>
@@ -19,6 +20,28 @@ static void take_plan(struct settings *settings, const struct plan *plan) {
 					    source != RECORD_SOURCE_MARKER && !plan_wants(plan, source);
 	if (settings->origins[SETTING_SAMPLE] == FROM_DEFAULT && plan_wants(plan, RECORD_SOURCE_SAMPLE))
 		settings->sample = USUAL_FREQUENCY;
+	settings->hard_faults = !plan->keywords[keyword_find("AllFaults")];
+	if (settings->origins[SETTING_OFF_CPU] == FROM_DEFAULT && plan_stacks_waits(plan))
+		settings->off_cpu = true;
+}
+
+// Adds what cannot be had of them to `missing`.
+static void take_stacks(struct settings *settings, const struct plan *plan, struct buffer *missing) {
+	struct buffer events = {0}, absent = {0};
+	plan_stack_events(plan, source_why_not, &events, &absent);
+	if (events.size) {
+		buffer_append(&events, "", 1);
+		settings->stacks = (char *)events.data;
+		array_push(&settings->owned, (char *)events.data);
+	}
+	unsigned count = plan_stacks_missing(plan);
+	if (count)
+		buffer_printf(missing, "%sthe stack%s of %u event%s", missing->size ? ", " : "",
+			      count > 1 ? "s" : "", count, count > 1 ? "s" : "");
+	if (absent.size)
+		buffer_printf(missing, "%sstacks at %.*s", missing->size ? ", " : "", (int)absent.size,
+			      (const char *)absent.data);
+	buffer_free(&absent);
 }
 
 static bool unsaid(const struct settings *settings, enum setting_id id) {
@@ -41,6 +64,7 @@ static void take_sizes(struct settings *settings, const struct plan *plan) {
 static void say_missing(struct settings *settings, const struct plan *plan, bool told) {
 	struct buffer missing = {0}, sources = {0};
 	plan_missing(plan, &missing);
+	take_stacks(settings, plan, &missing);
 	// Built-in profiles want KVM on hosts of virtual machines, and few machines are.
 	if (!plan->file && source_why_not(RECORD_SOURCE_KVM))
 		settings->without[RECORD_SOURCE_KVM] = true;

@@ -49,6 +49,8 @@ static int run_pipeline(const struct conversion *conversion, const struct reader
 			struct stream *input, struct output *output, struct conversion_result *result) {
 	struct tables tables = tables_new();
 	tables.symbolizer = symbolizer_new(true);
+	if (conversion->growing)
+		symbolizer_wait_by(tables.symbolizer, conversion->growing->end, conversion->growing->context);
 	struct sink *writer = conversion->writer->open(output, &tables);
 	if (conversion->pictures)
 		writer = pictures_new(conversion->pictures, &tables, writer);
@@ -119,6 +121,10 @@ int convert(const struct conversion *conversion, struct conversion_result *resul
 	if (error) {
 		log_error("%s: cannot be read: %s", conversion->input, strerror(-error));
 		return error;
+	}
+	if (conversion->growing) {
+		input.wait = conversion->growing->more;
+		input.wait_context = conversion->growing->context;
 	}
 	error = convert_stream(conversion, &input, result);
 	stream_close(&input);

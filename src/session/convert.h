@@ -8,16 +8,24 @@
 #include "session/pictures.h"
 #include "write/writer.h"
 
+// Both wait for others, who write the input.
+struct growing {
+	int (*more)(void *context, uint64_t offset); // as a stream's `wait`
+	void (*end)(void *context);                  // until nothing will be added any more
+	void *context;
+};
+
 struct conversion {
 	const char *input, *output;  // "-" for standard input and output
 	const struct reader *reader; // NULL: by content
 	const struct writer *writer; // NULL: by the output's extension
 	enum output_mode mode;
-	const char *const *manifests; // ends with NULL; or NULL
-	struct case_traces *cases;    // also a trace for each case; NULL: only the whole
-	struct heap_execs *execs;     // notes who was started; or NULL
-	struct pictures *pictures;    // flame graphs beside the output; NULL: none
-	bool progress;                // a line on the terminal for anything over a second
+	const char *const *manifests;  // ends with NULL; or NULL
+	struct case_traces *cases;     // also a trace for each case; NULL: only the whole
+	struct heap_execs *execs;      // notes who was started; or NULL
+	struct pictures *pictures;     // flame graphs beside the output; NULL: none
+	bool progress;                 // a line on the terminal for anything over a second
+	const struct growing *growing; // the input still grows; NULL: it does not
 };
 
 struct conversion_result {

@@ -302,6 +302,8 @@ static void save_mapping(void *context, uint32_t pid, const struct space_map *ma
 					.offset = map->offset,
 					.pid = pid};
 	const char *digits = strings_get(strings, map->build_id);
+	if (strcmp(digits, BUILD_ID_LOST) == 0)
+		mapping.build_id_size = SPOOL_BUILD_ID_LOST;
 	for (; mapping.build_id_size < sizeof(mapping.build_id) &&
 	       sscanf(digits, "%2hhx", &mapping.build_id[mapping.build_id_size]) == 1;
 	     mapping.build_id_size++)

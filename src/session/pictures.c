@@ -11,6 +11,7 @@ static const struct {
 } kinds[PICTURE_COUNT] = {
 	[PICTURE_CPU] = {"flame", "svg", "CPU"},
 	[PICTURE_OFF_CPU] = {"off-cpu", "off-cpu.svg", "blocked, off the CPU"},
+	[PICTURE_EVENTS] = {"events", "events.svg", "stacks at events"},
 };
 
 struct picture {
@@ -37,10 +38,22 @@ static void measure(struct drawing *drawing, struct picture *picture, uint32_t n
 		flame_measure(picture->flame, strings_get(drawing->tables->strings, name), 1);
 }
 
+// All in one picture: at the bottom is the event where else the thread's name is.
+static int push_at_event(struct drawing *drawing, const struct event *event) {
+	struct picture *picture = &drawing->items[PICTURE_EVENTS];
+	struct event named = *event;
+	named.sample.comm = event->sample.name;
+	if (!picture->samples++)
+		flame_measure(picture->flame, "events", 1);
+	return sink_push(picture->flame, &named);
+}
+
 static int push(struct sink *sink, const struct event *event) {
 	struct drawing *drawing = CONTAINER_OF(sink, struct drawing, sink);
 	int error = 0;
-	if (event->kind == EVENT_SAMPLE) {
+	if (event->kind == EVENT_SAMPLE && event->sample.flags & SAMPLE_AT_EVENT) {
+		error = push_at_event(drawing, event);
+	} else if (event->kind == EVENT_SAMPLE) {
 		bool off = event->sample.name == drawing->off_cpu;
 		struct picture *picture = &drawing->items[off ? PICTURE_OFF_CPU : PICTURE_CPU];
 		if (!picture->samples++)

@@ -4,7 +4,7 @@
 
 #include "event/event.h"
 
-enum picture_kind { PICTURE_CPU, PICTURE_OFF_CPU, PICTURE_COUNT };
+enum picture_kind { PICTURE_CPU, PICTURE_OFF_CPU, PICTURE_EVENTS, PICTURE_COUNT };
 
 struct pictures {
 	const char *stem;           // of their paths

@@ -8,6 +8,7 @@
 #include "session/convert.h"
 #include "session/heap.h"
 #include "session/heap_words.h"
+#include "session/make_trace.h"
 #include "session/record.h"
 #include "session/stem.h"
 #include "symbol/kernel.h"
@@ -72,6 +73,8 @@ static int open_capture(struct recording *recording) {
 	options.sample_event = recording->settings->sample_event;
 	options.call_graph = (enum call_graph)recording->settings->call_graph;
 	options.off_cpu = recording->settings->off_cpu;
+	options.stacks = recording->settings->stacks;
+	options.hard_faults = recording->settings->hard_faults;
 	const struct settings *settings = recording->settings;
 	options.counting = (struct counting_options){
 		.events = settings->counters && *settings->counters ? settings->counters : NULL,
@@ -100,8 +103,19 @@ static void open_marker(struct recording *recording) {
 		log_verbose("the test cannot make marks: %s", strerror(-error));
 }
 
+// When memory runs out, the test's comes before ours.
+static void offer_own_memory(void) {
+	static const char first[] = "1000";
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		file_write_all(fd, first, strlen(first));
+		close(fd);
+	}
+}
+
 void recording_open(struct recording *recording) {
 	recording->wait = -1;
+	offer_own_memory();
 	if (open_capture(recording) == 0 && open_spool(recording) != 0) {
 		recording->backend->close(recording->capture);
 		recording->backend = NULL;
@@ -238,6 +252,30 @@ bool recording_begin(struct recording *recording, const pid_t *processes, size_t
 
 // ---- while it goes on ----
 
+static void note_cut(struct recording *recording, const char *why, uint64_t at) {
+	if (recording->cut.why)
+		return;
+	at = MAX(at, recording->begun);
+	recording->cut = (struct recording_cut){
+		.why = why, .at = at, .after = (double)(at - recording->begun) / 1e9};
+	char number[32];
+	snprintf(number, sizeof(number), "%" PRIu64, at);
+	spool_meta(&recording->spool, "recording-stopped", why);
+	spool_meta(&recording->spool, "recording-stopped-at", number);
+}
+
+// The last events may be too many, too.
+static void warn_of_limit(struct recording *recording) {
+	if (!recording->spool.full)
+		return;
+	note_cut(recording, "--max-size", recording->spool.full_since);
+	char size[16];
+	log_warning(
+		"recording stopped when there were %s of it, after %.3g s (--max-size, or MaximumFileSize "
+		"of the profile)",
+		file_size_words(recording->settings->max_size, size), recording->cut.after);
+}
+
 void recording_stop(struct recording *recording) {
 	if (!recording->active)
 		return;
@@ -251,12 +289,7 @@ void recording_stop(struct recording *recording) {
 		lost.count[source] = recording->totals.lost[source];
 	spool_append(&recording->spool, SPOOL_LOST, &lost, sizeof(lost));
 	spool_clock(&recording->spool);
-	char size[16];
-	if (recording->spool.full)
-		log_warning(
-			"recording stopped when there were %s of it (--max-size, or MaximumFileSize of the "
-			"profile)",
-			file_size_words(recording->settings->max_size, size));
+	warn_of_limit(recording);
 }
 
 static void warn_of_full_disk(struct recording *recording) {
@@ -264,6 +297,7 @@ static void warn_of_full_disk(struct recording *recording) {
 		recording->told_of_full_disk = true;
 		log_warning("recording stopped: %s: %s; what was written is kept", recording->spool_path,
 			    strerror(-recording->spool.error));
+		note_cut(recording, "disk", clock_boot_now());
 		recording_stop(recording);
 	}
 }
@@ -301,8 +335,10 @@ static void drain_now(struct recording *recording) {
 }
 
 void recording_turn(struct recording *recording) {
-	if (recording->active && clock_boot_now() >= recording->deadline)
+	if (recording->active && clock_boot_now() >= recording->deadline) {
+		note_cut(recording, "--duration", recording->deadline);
 		recording_stop(recording);
+	}
 	if (!recording->active)
 		return;
 	heap_watch_turn(recording->heap_watch, &recording->spool, false);
@@ -311,6 +347,7 @@ void recording_turn(struct recording *recording) {
 	else
 		drain_now(recording);
 	warn_of_full_disk(recording);
+	make_trace_turn(recording);
 	if (recording->spool.full)
 		recording_stop(recording);
 }
@@ -333,37 +370,6 @@ static void write_result(struct recording *recording, const struct test_end *end
 		snprintf(number, sizeof(number), "%" PRIu64, end->time_over);
 		spool_meta(&recording->spool, "time-limit-over", number);
 	}
-}
-
-// The trace from the spool, and flame graphs of its samples; NULL if that failed (and was said).
-static char *make_trace(struct recording *recording, const char *spool, const char *stem,
-			struct case_traces *cases, struct conversion_result *result) {
-	for (unsigned number = 0; number < 1000; number++) {
-		CLEANUP_FREE char *numbered = number ? memory_format("%s_%u", stem, number)
-						     : memory_string(stem);
-		char *path = memory_format("%s.pb", numbered);
-		recording->pictures = (struct pictures){.stem = numbered, .title = recording->name};
-		struct conversion conversion = {
-			.input = spool,
-			.output = path,
-			.reader = &spool_reader,
-			.writer = &perfetto_writer,
-			.mode = OUTPUT_CREATE,
-			.pictures = settings_sampled(recording->settings) ? &recording->pictures : NULL,
-			.cases = cases,
-			.execs = recording->settings->heap_children && !recording->active ? &recording->execs
-											  : NULL,
-			.progress = true};
-		struct stat there; // a link that leads nowhere is there too
-		int error = lstat(path, &there) == 0 ? -EEXIST : convert(&conversion, result);
-		if (!error)
-			return path;
-		free(path);
-		pictures_drop(&recording->pictures);
-		if (error != -EEXIST) // someone put a file there meanwhile: it stays
-			return NULL;
-	}
-	return NULL;
 }
 
 static double cpu_seconds_of_self(void) {
@@ -395,7 +401,8 @@ static void take_counts(struct summary *summary, const struct conversion_result 
 	summary->events = result->tally.events;
 	memcpy(summary->lost, result->tally.lost, sizeof(summary->lost));
 	summary->waits = result->tally.waits;
-	summary->samples = result->tally.kinds[EVENT_SAMPLE] - summary->waits;
+	summary->event_stacks = result->tally.at_events;
+	summary->samples = result->tally.kinds[EVENT_SAMPLE] - summary->waits - summary->event_stacks;
 	summary->broken = result->tally.broken;
 	summary->gaps = result->tally.gaps;
 	summary->late = result->late;
@@ -404,7 +411,7 @@ static void take_counts(struct summary *summary, const struct conversion_result 
 
 static void warn_of_broken_stacks(const struct recording *recording, const struct summary *summary) {
 	enum { MOST_PERCENT = 2, FEW = 10 };
-	uint64_t stacks = summary->samples + summary->waits;
+	uint64_t stacks = summary->samples + summary->waits + summary->event_stacks;
 	if (summary->broken < FEW || summary->broken * 100 <= stacks * MOST_PERCENT)
 		return;
 	log_warning("%.1f %% of the stacks are broken: they end before the outermost function%s",
@@ -638,6 +645,7 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 		summary->backend = recording->backend->name;
 		summary->missing = recording->backend->missing;
 		summary->totals = recording->totals;
+		summary->cut = recording->cut;
 		summary->trace = recording->trace;
 		add_pictures(summary, &recording->pictures);
 		summary->not_kept = why_not_kept(recording, end);
@@ -664,6 +672,7 @@ void recording_finish(struct recording *recording, const struct test_end *end, s
 // ---- a look in between ----
 
 static int save_snapshot(struct recording *recording, const char *stem, int fd) {
+	make_trace_leave(recording);
 	CLEANUP_FREE char *spool = memory_format("%s.spool", stem);
 	struct conversion_result result = {0};
 	int error = recording->flight ? flight_save(recording->flight, fd) : 0;
@@ -710,13 +719,22 @@ pid_t recording_snapshot(struct recording *recording, char **path) {
 }
 
 void recording_drop(struct recording *recording) {
+	make_trace_cancel(recording);
 	if (recording->spool_path) {
 		spool_close(&recording->spool);
 		unlink(recording->spool_path);
 	}
 }
 
+void recording_leave_spool(struct recording *recording) {
+	recording_stop(recording);
+	make_trace_cancel(recording);
+	if (recording->backend)
+		spool_close(&recording->spool);
+}
+
 void recording_close(struct recording *recording) {
+	make_trace_cancel(recording);
 	marker_close(recording->marker);
 	if (recording->wait >= 0)
 		close(recording->wait);

@@ -43,7 +43,9 @@ struct recording {
 	struct spool spool;
 	struct flight *flight; // --type memory: the newest events, else NULL
 	char *stem, *spool_path;
-	char *trace;                      // when it has been made
+	char *trace;               // when it has been made
+	struct follower *follower; // who makes it meanwhile; NULL: nobody
+	bool follow_tried;
 	struct pictures pictures;         // beside it
 	struct heap_watch *heap_watch;    // how it grows while the test runs; or NULL
 	struct heap_results heap_results; // at its end
@@ -60,8 +62,9 @@ struct recording {
 	uint64_t begun, deadline, synced;
 	bool active; // events come in
 	bool told_of_full_disk;
-	bool new_folder; // the one for artifacts was not there before
-	char *less;      // why less is recorded than could be; NULL: it is not
+	struct recording_cut cut; // if it stopped before the test did
+	bool new_folder;          // the one for artifacts was not there before
+	char *less;               // why less is recorded than could be; NULL: it is not
 };
 
 // Chooses a backend and reserves a name. What cannot be had has been said, and
@@ -90,5 +93,6 @@ void recording_tell_leaks(const struct recording *recording);
 // The artifact's name is in `path`, the caller's to free.
 pid_t recording_snapshot(struct recording *recording, char **path);
 
-void recording_drop(struct recording *recording); // leaves nothing on disk
+void recording_leave_spool(struct recording *recording); // and nothing else
+void recording_drop(struct recording *recording);        // leaves nothing on disk
 void recording_close(struct recording *recording);

@@ -534,7 +534,7 @@ bool settings_heap(const struct settings *settings) {
 }
 
 bool settings_sampled(const struct settings *settings) {
-	return settings->sample || settings->off_cpu;
+	return settings->sample || settings->off_cpu || settings->stacks;
 }
 
 // ---- telling ----

@@ -71,18 +71,26 @@ static const char *seconds_words(double seconds, char text[32]) {
 }
 
 static void describe_samples(const struct summary *summary, struct buffer *out) {
+	const struct {
+		uint64_t count;
+		const char *what;
+	} kinds[] = {{summary->samples, "samples"},
+		     {summary->waits, "waits"},
+		     {summary->event_stacks, "stacks at events"}};
 	char number[32];
-	if (!summary->samples && !summary->waits)
+	uint64_t all = summary->samples + summary->waits + summary->event_stacks, told = 0;
+	if (!all)
 		return;
-	buffer_printf(out, "of these ");
-	if (summary->samples)
-		buffer_printf(out, "%s samples%s", with_commas(summary->samples, number),
-			      summary->waits ? " and " : "");
-	if (summary->waits)
-		buffer_printf(out, "%s waits", with_commas(summary->waits, number));
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (!kinds[i].count)
+			continue;
+		const char *before = !told ? "of these " : told + kinds[i].count == all ? " and " : ", ";
+		buffer_printf(out, "%s%s %s", before, with_commas(kinds[i].count, number), kinds[i].what);
+		told += kinds[i].count;
+	}
 	if (summary->broken)
 		buffer_printf(out, " (%.1f %% with broken stacks)",
-			      (double)summary->broken * 100 / (double)(summary->samples + summary->waits));
+			      (double)summary->broken * 100 / (double)all);
 	buffer_printf(out, ", ");
 }
 
@@ -218,6 +226,19 @@ static void print_files(const struct summary *summary, const char *faint, const 
 			      children);
 }
 
+static void describe_cut(const struct summary *summary, const char *faint, const char *plain,
+			 struct buffer *out) {
+	char recorded[32], all[32], size[16];
+	const struct recording_cut *cut = &summary->cut;
+	if (!cut->why)
+		return;
+	bool by_size = strcmp(cut->why, "--max-size") == 0;
+	buffer_printf(out, "  %scut%s     recorded are the first %s s of %s s: %s%s%s\n", faint, plain,
+		      seconds_words(MIN(cut->after, summary->wall_seconds), recorded),
+		      seconds_words(summary->wall_seconds, all), cut->why, by_size ? " " : "",
+		      by_size ? file_size_words(summary->settings->max_size, size) : "");
+}
+
 void summary_print(const struct summary *summary) {
 	bool colours = log_colours();
 	bool passed = has_passed(summary);
@@ -244,6 +265,7 @@ void summary_print(const struct summary *summary) {
 		if (summary->missing)
 			buffer_printf(&out, "; not recorded: %s", summary->missing);
 		buffer_printf(&out, "\n");
+		describe_cut(summary, faint, plain, &out);
 		describe_delivery(&summary->totals.delivery, faint, plain, &out);
 		buffer_printf(&out, "  %scost%s    ", faint, plain);
 		describe_cost(summary, &out);
@@ -290,6 +312,15 @@ static void json_delivery(struct json *json, const struct sample_delivery *deliv
 		json_uint(json, "samples_throttled", delivery->throttled);
 }
 
+static void json_cut(struct json *json, const struct recording_cut *cut) {
+	if (!cut->why)
+		return;
+	json_object(json, "recording_stopped");
+	json_string(json, "by", cut->why);
+	json_double(json, "after_seconds", cut->after);
+	json_close_object(json);
+}
+
 // Unknown where no trace was made: null.
 static void json_counts(struct json *json, const struct summary *summary) {
 	if (!summary->trace) {
@@ -307,9 +338,12 @@ static void json_counts(struct json *json, const struct summary *summary) {
 		json_string(json, "sample_event", summary->totals.sample_event);
 	}
 	json_delivery(json, &summary->totals.delivery);
+	json_cut(json, &summary->cut);
 	if (summary->waits)
 		json_uint(json, "waits", summary->waits);
-	if (summary->samples || summary->waits)
+	if (summary->event_stacks)
+		json_uint(json, "event_stacks", summary->event_stacks);
+	if (summary->samples || summary->waits || summary->event_stacks)
 		json_uint(json, "broken_stacks", summary->broken);
 	json_uint(json, "gaps", summary->gaps);
 	json_uint(json, "late", summary->late);

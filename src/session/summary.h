@@ -20,6 +20,13 @@ struct summary_file {
 
 #define SUMMARY_HEAP_OF_CHILD "heap-of-child" // one line for all of these
 
+// A recording that stopped before the test did.
+struct recording_cut {
+	const char *why; // the option that made it so, or "disk"; NULL: it did not
+	double after;    // seconds from its beginning
+	uint64_t at;     // CLOCK_BOOTTIME
+};
+
 struct summary {
 	const struct settings *settings;
 	const char *test;    // the safe name
@@ -45,10 +52,12 @@ struct summary {
 	double tracer_cpu_seconds;
 	uint64_t events;
 	uint64_t lost[SOURCE_COUNT];
-	uint64_t samples, waits, broken; // by time, of tasks that waited; of both, whose stack is not whole
-	uint64_t gaps;                   // switches that the kernel did not report
-	uint64_t late;                   // events that came too late to be put in order
+	uint64_t samples, waits, event_stacks; // by time, of tasks that waited, at events of the kernel
+	uint64_t broken;                       // of these, whose stack is not whole
+	uint64_t gaps;                         // switches that the kernel did not report
+	uint64_t late;                         // events that came too late to be put in order
 	struct capture_totals totals;
+	struct recording_cut cut;
 };
 
 void summary_print(const struct summary *summary);

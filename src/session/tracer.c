@@ -102,9 +102,7 @@ static int tracer_main(const struct settings *settings, const char *test_name, i
 	control_close(&control);
 	if (!waiter_is_there) {
 		// The waiter was killed: what we have stays in the spool, and nothing in the kernel.
-		recording_stop(&recording);
-		if (recording.backend)
-			spool_close(&recording.spool);
+		recording_leave_spool(&recording);
 		return 1;
 	}
 	if (message.type == MESSAGE_CANCEL)

@@ -5,6 +5,7 @@
 #include "symbol/debug_file.h"
 #include "symbol/section.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { MOST_SYMBOLS = 1 << 24 };
@@ -213,10 +214,12 @@ static struct elf_object *object_of(Elf *elf, int file, const char *path) {
 	return object;
 }
 
-struct elf_object *elf_open(const char *path, const char *build_id) {
+struct elf_object *elf_open_held(const char *path, const char *build_id, int held) {
 	int file;
+	char itself[64];
+	snprintf(itself, sizeof(itself), "/proc/self/fd/%d", held);
 	elf_version(EV_CURRENT);
-	Elf *elf = section_open_elf(path, &file);
+	Elf *elf = section_open_elf(held < 0 ? path : itself, &file);
 	struct elf_object *object = elf ? object_of(elf, file, path) : NULL;
 	if (object && *build_id && strcmp(object->build_id, build_id) != 0) { // another version of it
 		elf_close(object);
@@ -231,6 +234,10 @@ struct elf_object *elf_open(const char *path, const char *build_id) {
 		fill_symbols(object, object->handles[0]);
 	}
 	return object;
+}
+
+struct elf_object *elf_open(const char *path, const char *build_id) {
+	return elf_open_held(path, build_id, -1);
 }
 
 struct elf_object *elf_open_memory(const void *bytes, size_t size) {

@@ -49,6 +49,8 @@ struct elf_object {
 // `build_id` (hexadecimal) is the one that is wanted, or "" if any will do. Looks at `path`, and for
 // the symbols of a stripped file where debuggers look (debug_file.h). NULL: there is no such file here.
 struct elf_object *elf_open(const char *path, const char *build_id);
+// The same of a file that is held open: its path may lead elsewhere by now. -1: it is not.
+struct elf_object *elf_open_held(const char *path, const char *build_id, int held);
 struct elf_object *elf_open_memory(const void *bytes, size_t size); // an image in memory: the vdso
 // The same without symbols: what unwinding needs.
 struct elf_object *elf_open_code(const char *path);

@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 // There is one recording in a process, and files are known by what is in them: this needs no owner.
@@ -15,6 +14,19 @@ static struct {
 	pthread_mutex_t lock;
 	struct map by_key; // to one more than the descriptor
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void lock(void) {
+	pthread_mutex_lock(&kept.lock);
+}
+
+static void unlock(void) {
+	pthread_mutex_unlock(&kept.lock);
+}
+
+// A child may be made while another thread is in here.
+__attribute__((constructor)) static void keep_lock_whole(void) {
+	pthread_atfork(lock, unlock, unlock);
+}
 
 // A build id says which file it is, wherever it is.
 static uint64_t key_of(const char *path, const char *build_id) {
@@ -27,23 +39,22 @@ static bool has_room(int file) {
 	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)file < limit.rlim_cur / 2;
 }
 
-void kept_files_add(const char *path, const char *build_id, int file) {
-	pthread_mutex_lock(&kept.lock);
+bool kept_files_add(const char *path, const char *build_id, int file) {
+	lock();
 	uint64_t *known = map_put(&kept.by_key, key_of(path, build_id));
-	if (*known || !has_room(file))
-		close(file);
-	else
+	bool taken = !*known && has_room(file);
+	if (taken)
 		*known = (uint64_t)file + 1;
-	pthread_mutex_unlock(&kept.lock);
+	else
+		close(file);
+	unlock();
+	return taken;
 }
 
 int kept_files_find(const char *path, const char *build_id) {
-	pthread_mutex_lock(&kept.lock);
+	lock();
 	uint64_t *known = map_get(&kept.by_key, key_of(path, build_id));
 	int file = known && *known ? (int)*known - 1 : -1;
-	pthread_mutex_unlock(&kept.lock);
-	struct stat held, there;
-	bool same = file >= 0 && fstat(file, &held) == 0 && stat(path, &there) == 0 &&
-		    held.st_dev == there.st_dev && held.st_ino == there.st_ino;
-	return same ? -1 : file;
+	unlock();
+	return file;
 }

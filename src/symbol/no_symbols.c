@@ -6,5 +6,8 @@ struct symbolizer *symbolizer_new(bool inlined) {
 	return NULL;
 }
 
+void symbolizer_wait_by(struct symbolizer *symbolizer, void (*wait)(void *context), void *context) {
+}
+
 void symbolizer_free(struct symbolizer *symbolizer) {
 }

@@ -1,5 +1,6 @@
 #include "symbol/section.h"
 
+#include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +45,14 @@ const uint8_t *section_content(Elf *elf, const char *name, size_t most, size_t *
 	return data->d_buf;
 }
 
+static void print_build_id(char text[BUILD_ID_TEXT], const void *id, size_t size) {
+	for (size_t i = 0; i < size; i++)
+		snprintf(text + 2 * i, 3, "%02x", ((const uint8_t *)id)[i]);
+}
+
+// By sections first: the segments of a file that has only debug information are not there.
 void section_build_id(Elf *elf, char text[BUILD_ID_TEXT]) {
+	enum { MOST = BUILD_ID_TEXT / 2 };
 	GElf_Shdr header;
 	text[0] = 0;
 	for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
@@ -54,14 +62,17 @@ void section_build_id(Elf *elf, char text[BUILD_ID_TEXT]) {
 		GElf_Nhdr note;
 		size_t name, content;
 		for (size_t at = 0; data && (at = gelf_getnote(data, at, &note, &name, &content));) {
-			if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 || note.n_descsz > 20 ||
+			if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 || note.n_descsz > MOST ||
 			    memcmp((char *)data->d_buf + name, "GNU", 4) != 0)
 				continue;
-			for (size_t i = 0; i < note.n_descsz; i++)
-				snprintf(text + 2 * i, 3, "%02x", ((uint8_t *)data->d_buf)[content + i]);
+			print_build_id(text, (char *)data->d_buf + content, note.n_descsz);
 			return;
 		}
 	}
+	const void *id;
+	ssize_t size = dwelf_elf_gnu_build_id(elf, &id);
+	if (size > 0 && size <= MOST)
+		print_build_id(text, id, (size_t)size);
 }
 
 Elf *section_open_elf(const char *path, int *file) {

@@ -12,7 +12,6 @@
 #include "symbol/kernel.h"
 #include "symbol/unwind.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/utsname.h>
@@ -50,7 +49,9 @@ struct own_symbolizer {
 	struct module last;   // that was asked for
 	struct kernel_symbols *kernel;
 	bool kernel_tried;
-	bool kernel_same; // it is where it was when it was recorded
+	bool kernel_same;            // it is where it was when it was recorded
+	void (*wait)(void *context); // for the end of the recording; NULL: it has ended
+	void *wait_context;
 };
 
 static struct own_symbolizer *own(struct symbolizer *symbolizer) {
@@ -72,10 +73,26 @@ static struct elf_object *open_module(struct tables *tables, uint32_t name, uint
 	}
 	if (jit_is_file(path))
 		return jit_open(path);
-	char held[64];
-	int file = kept_files_find(path, wanted);
-	snprintf(held, sizeof(held), "/proc/self/fd/%d", file);
-	return *path == '/' || *wanted ? elf_open(file < 0 ? path : held, wanted) : NULL;
+	return *path == '/' || *wanted ? elf_open_held(path, wanted, kept_files_find(path, wanted)) : NULL;
+}
+
+static void wait_for_end(struct own_symbolizer *symbolizer) {
+	void (*wait)(void *) = symbolizer->wait;
+	symbolizer->wait = NULL;
+	if (wait)
+		wait(symbolizer->wait_context);
+}
+
+static struct elf_object *open_in_time(struct own_symbolizer *symbolizer, struct tables *tables,
+				       uint32_t name, uint32_t build_id) {
+	const char *path = strings_get(tables->strings, name);
+	if (jit_is_file(path))
+		wait_for_end(symbolizer);
+	struct elf_object *object = open_module(tables, name, build_id);
+	if (object || *path != '/' || !symbolizer->wait)
+		return object;
+	wait_for_end(symbolizer);
+	return open_module(tables, name, build_id);
 }
 
 static struct elf_object *module_object(struct own_symbolizer *symbolizer, struct tables *tables,
@@ -84,7 +101,7 @@ static struct elf_object *module_object(struct own_symbolizer *symbolizer, struc
 		return symbolizer->last.object;
 	uint64_t *index = map_put(&symbolizer->modules, (uint64_t)name << 32 | build_id);
 	if (!*index) {
-		struct module module = {name, build_id, open_module(tables, name, build_id)};
+		struct module module = {name, build_id, open_in_time(symbolizer, tables, name, build_id)};
 		array_push(&symbolizer->items, module);
 		*index = symbolizer->items.count;
 	}
@@ -376,6 +393,11 @@ struct symbolizer *symbolizer_new(bool inlined) {
 		.resolve = resolve, .unwind = unwind, .demangle = demangle, .destroy = destroy};
 	self->places = memory_alloc(REMEMBERED * sizeof(*self->places));
 	return &self->symbolizer;
+}
+
+void symbolizer_wait_by(struct symbolizer *symbolizer, void (*wait)(void *context), void *context) {
+	own(symbolizer)->wait = wait;
+	own(symbolizer)->wait_context = context;
 }
 
 void symbolizer_free(struct symbolizer *symbolizer) {

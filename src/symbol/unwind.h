@@ -51,10 +51,10 @@ bool unwind_row_in_entry(const uint8_t *eh_frame, size_t size, uint64_t address,
 bool unwind_function_at(struct unwind_table *table, uint64_t address, uint64_t *begin);
 size_t unwind_table_functions(const struct unwind_table *table);
 
-// All rows of the file in order, with their `pc` counted from the table's base, for those who want
-// the whole: made when they are first asked for. Where there is no code they are CFA_NONE.
-size_t unwind_table_rows(struct unwind_table *table);
-const struct unwind_row *unwind_table_row(const struct unwind_table *table, size_t index);
+// All rows of the file in order, with their `pc` counted from the table's base, for those who want the
+// whole. Where there is no code they are CFA_NONE. They are not kept: each is told once.
+typedef void unwind_take_row(void *context, const struct unwind_row *row);
+void unwind_table_each_row(struct unwind_table *table, unwind_take_row *take, void *context);
 uint64_t unwind_table_base(const struct unwind_table *table);
 
 // Called once for each frame, innermost first, with the address of its code (of the call, where it

@@ -59,7 +59,6 @@ struct unwind_table {
 	const uint8_t *cie_at;            // the one that is in `cie`, or NULL
 	ARRAY(struct function) functions; // in order of address
 	ARRAY(struct unwind_row) rows;    // those of one function side by side
-	ARRAY(struct unwind_row) all;     // of all functions, when they have been asked for
 };
 
 // ---- numbers ----
@@ -677,7 +676,6 @@ void unwind_table_free(struct unwind_table *table) {
 		return;
 	array_free(&table->functions);
 	array_free(&table->rows);
-	array_free(&table->all);
 	free(table);
 }
 
@@ -739,39 +737,48 @@ bool unwind_row_in_entry(const uint8_t *eh_frame, size_t size, uint64_t address,
 
 // ---- the whole ----
 
+// A row goes out when the next one is known.
+struct whole {
+	unwind_take_row *take;
+	void *context;
+	struct unwind_row last;
+	bool any;
+};
+
 // Functions may overlap: the later one goes on from where it can.
-static void add_to_all(struct unwind_table *table, uint64_t pc, struct unwind_row row) {
-	struct unwind_row *last = table->all.count ? &table->all.items[table->all.count - 1] : NULL;
-	if (pc > UINT32_MAX || (last && last->pc > pc))
+static void add_to_whole(struct whole *whole, uint64_t pc, const struct unwind_row *row) {
+	if (pc > UINT32_MAX || (whole->any && whole->last.pc > pc))
 		return;
-	if (last && last->pc == pc)
-		table->all.count--;
-	else if (last && same_rule(last, &row))
-		return;
-	row.pc = (uint32_t)pc;
-	array_push(&table->all, row);
+	if (whole->any && whole->last.pc < pc) {
+		if (same_rule(&whole->last, row))
+			return;
+		whole->take(whole->context, &whole->last);
+	}
+	whole->last = *row;
+	whole->last.pc = (uint32_t)pc;
+	whole->any = true;
 }
 
 uint64_t unwind_table_base(const struct unwind_table *table) {
 	return table->functions.items[0].begin;
 }
 
-size_t unwind_table_rows(struct unwind_table *table) {
+void unwind_table_each_row(struct unwind_table *table, unwind_take_row *take, void *context) {
 	static const struct unwind_row none = {.cfa = CFA_NONE};
-	for (size_t i = 0; i < table->functions.count && (i || !table->all.count); i++) {
-		struct function *function = &table->functions.items[i];
-		uint64_t begin = function->begin - unwind_table_base(table);
-		if (!function->first_row)
-			make_rows(table, function);
-		for (uint32_t k = 0; k < function->row_count; k++) {
-			struct unwind_row row = table->rows.items[function->first_row - 1 + k];
-			add_to_all(table, begin + row.pc, row);
+	struct whole whole = {.take = take, .context = context};
+	for (size_t i = 0; i < table->functions.count; i++) {
+		struct function function = table->functions.items[i];
+		uint64_t begin = function.begin - unwind_table_base(table);
+		size_t known = table->rows.count;
+		if (!function.first_row)
+			make_rows(table, &function);
+		for (uint32_t k = 0; k < function.row_count; k++) {
+			const struct unwind_row *row = &table->rows.items[function.first_row - 1 + k];
+			add_to_whole(&whole, begin + row->pc, row);
 		}
-		add_to_all(table, begin + function->size, none);
+		add_to_whole(&whole, begin + function.size, &none);
+		table->rows.count = known; // they stay in the cache, and are not kept
 	}
-	return table->all.count;
-}
-
-const struct unwind_row *unwind_table_row(const struct unwind_table *table, size_t index) {
-	return &table->all.items[index];
+	if (whole.any)
+		take(context, &whole.last);
 }

@@ -289,6 +289,10 @@ static void describe_point(struct describer *describer, const struct event *even
 		if (field->type == POINT_TEXT) {
 			const char *text = point_text(event, field, &size);
 			add_text(describer, field->name, text, size);
+		} else if (field->type == POINT_WORD) {
+			const char *word = point_word(event, field);
+			if (word)
+				add_text(describer, field->name, word, strlen(word));
 		} else if (field->type == POINT_LIST) {
 			for (size_t at = 0; at < point_list(event, field); at++)
 				add_hex(describer, list_names[at], event->point.values[field->place + at]);

@@ -204,16 +204,21 @@ static int write_test_slice(struct perfetto *perfetto) {
 	return perfetto_end(perfetto, mark);
 }
 
-// The moment from which on the test was made to end.
-static int write_time_over(struct perfetto *perfetto) {
-	const char *time = fact(perfetto, "time-limit-over");
-	uint64_t over = time ? strtoull(time, NULL, 10) : 0;
-	if (over < perfetto->start || over > perfetto->end)
+static int write_moment(struct perfetto *perfetto, const char *key, const char *name) {
+	const char *time = fact(perfetto, key);
+	uint64_t at = time ? strtoull(time, NULL, 10) : 0;
+	if (at < perfetto->start || at > perfetto->end)
 		return 0;
-	size_t mark = perfetto_begin(perfetto, SEQUENCE_EVENTS, over);
-	size_t instant = track_event_begin(perfetto, TYPE_INSTANT, UUID_TEST, "time limit over");
+	size_t mark = perfetto_begin(perfetto, SEQUENCE_EVENTS, at);
+	size_t instant = track_event_begin(perfetto, TYPE_INSTANT, UUID_TEST, name);
 	proto_end(&perfetto->packet, instant);
 	return perfetto_end(perfetto, mark);
+}
+
+// From when on the test was made to end; from when on nothing was recorded.
+static int write_moments(struct perfetto *perfetto) {
+	int error = write_moment(perfetto, "time-limit-over", "time limit over");
+	return error ? error : write_moment(perfetto, "recording-stopped-at", "recording stopped");
 }
 
 // ---- tasks ----
@@ -588,7 +593,7 @@ static int finish(struct sink *sink) {
 	if (!error)
 		error = write_attributes(perfetto);
 	if (!error)
-		error = write_time_over(perfetto);
+		error = write_moments(perfetto);
 	return error ? error : write_test_slice(perfetto);
 }
 

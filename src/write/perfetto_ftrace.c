@@ -379,10 +379,15 @@ static void put_point_field(struct perfetto *perfetto, struct buffer *out, const
 // Where Perfetto knows no message, the names come along.
 static void put_generic_field(struct perfetto *perfetto, struct buffer *out, const struct event *event,
 			      const struct point_field *field) {
+	const char *word = field->type == POINT_WORD ? point_word(event, field) : NULL;
+	if (field->type == POINT_WORD && !word)
+		return;
 	size_t mark = proto_begin(out, GENERIC_FIELD);
 	proto_string(out, GENERIC_FIELD_NAME, field->name);
 	uint64_t value = point_value(event, field);
-	if (field->type == POINT_CODE && value <= UINT32_MAX)
+	if (word)
+		proto_string(out, GENERIC_FIELD_TEXT, word);
+	else if (field->type == POINT_CODE && value <= UINT32_MAX)
 		proto_string(out, GENERIC_FIELD_TEXT, strings_get(perfetto->strings, (uint32_t)value));
 	else
 		proto_uint(out, GENERIC_FIELD_UINT, value);

@@ -182,10 +182,6 @@ static uint32_t label_of(struct profile *profile, const struct event *event) {
 	return (uint32_t)(*label - 1);
 }
 
-static bool is_off_cpu(const struct profile *profile, uint32_t event) {
-	return strcmp(strings_get(profile->tables->strings, event), EVENT_OFF_CPU) == 0;
-}
-
 // Is it the event that was asked for? "cpu" is whatever samples the CPU by time.
 static bool is_event(const char *name, const char *asked) {
 	return strcmp(name, asked) == 0 ||
@@ -193,7 +189,13 @@ static bool is_event(const char *name, const char *asked) {
 		(strncmp(name, "cpu-clock", 9) == 0 || strncmp(name, "cycles", 6) == 0));
 }
 
-// Waiting tasks are looked at when nothing else is there, or on demand: what had been taken goes.
+// Waiting tasks and stacks at events are looked at when nothing else is there, or on demand.
+static bool is_second_choice(const struct profile *profile, const struct event *event) {
+	return event->sample.flags & SAMPLE_AT_EVENT ||
+	       strcmp(strings_get(profile->tables->strings, event->sample.name), EVENT_OFF_CPU) == 0;
+}
+
+// What had been taken goes.
 static void begin_again(struct profile *profile) {
 	struct profile_options options = profile->options;
 	struct map task_names = profile->task_names;
@@ -205,14 +207,16 @@ static void begin_again(struct profile *profile) {
 	profile->left_out = left_out;
 }
 
-static bool wanted_event(struct profile *profile, uint32_t name) {
+static bool wanted_event(struct profile *profile, const struct event *event) {
+	uint32_t name = event->sample.name;
 	if (profile->options.every_event)
 		return true;
-	if (profile->event_chosen && name != profile->event && !profile->options.event &&
-	    is_off_cpu(profile, profile->event))
+	if (profile->event_chosen && name != profile->event && profile->second_choice &&
+	    !is_second_choice(profile, event))
 		begin_again(profile);
 	if (!profile->event_chosen && !profile->options.event) {
 		profile->event = name;
+		profile->second_choice = is_second_choice(profile, event);
 		profile->event_chosen = true;
 	}
 	if (profile->event_chosen)
@@ -234,7 +238,7 @@ static uint64_t common_divisor(uint64_t a, uint64_t b) {
 }
 
 static void take_sample(struct profile *profile, const struct event *event) {
-	if (!wanted_event(profile, event->sample.name)) {
+	if (!wanted_event(profile, event)) {
 		profile->left_out++;
 		return;
 	}

@@ -60,6 +60,7 @@ struct profile {
 	const struct heap_metric *metric; // that one, of a heap profile; or NULL
 	uint32_t heap_units[HEAP_UNIT_COUNT]; // strings: what they are called there; 0: as usual
 	bool event_chosen, event_warned;
+	bool second_choice;                 // that one gives way to samples in time
 	uint64_t samples, weight, left_out; // left_out: samples of other events
 	uint64_t base_samples, base_weight;
 	uint64_t divisor,

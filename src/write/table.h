@@ -124,6 +124,8 @@ void take_block(struct table *table, const struct event *event);
 void take_fault_point(struct table *table, const struct event *event);
 void take_hard_fault_point(struct table *table, const struct event *event);
 void take_memory_point(struct table *table, const struct event *event);
+void take_kvm_exits(struct table *table, const struct event *event);
+void take_event_stacks(struct table *table, const struct event *event);
 
 // ---- table.c ----
 

@@ -1,5 +1,6 @@
 // The tables of what event/points.h tells: system calls with how long they took, requests of disks,
 // page faults, address space; and all such events as they are.
+#include "event/kvm_reasons.h"
 #include "event/points.h"
 #include "write/dump.h"
 #include "write/table.h"
@@ -155,5 +156,56 @@ void take_kernel_events(struct table *table, const struct event *event) {
 	row[5] = table_text(table, described.provider);
 	row[6] = table_text(table, described.name);
 	row[7] = cell_text(strings_add_bytes(table->tables->strings, table->text.data, table->text.size));
+	table_row(table);
+}
+
+// ---- guests ----
+
+// From when a guest was left until its vCPU goes on.
+void take_kvm_exits(struct table *table, const struct event *event) {
+	if (event->kind != EVENT_POINT)
+		return;
+	if (event->point.number == POINT_KVM_EXIT)
+		begun(table, event->tid, event);
+	const struct event *exit = event->point.number == POINT_KVM_ENTRY ? ended(table, event->tid) : NULL;
+	if (!exit)
+		return;
+	uint64_t reason = exit->point.values[0];
+	const char *word = kvm_exit_reason((uint32_t)(reason >> 32), (uint32_t)reason);
+	struct cell *row = table->row;
+	who_cells(table, exit, row);
+	row[3] = cell_uint(exit->tid);
+	row[4] = cell_uint(exit->point.small);
+	CLEANUP_FREE char *number = word ? NULL : memory_format("%u", (uint32_t)reason);
+	row[5] = table_text(table, word ? word : number);
+	row[6] = cell_real((double)(event->time - exit->time) / 1000);
+	table_row(table);
+}
+
+// ---- stacks at events ----
+
+// Where the program was: that the kernel was at the event is no news.
+static const struct frame *own_function(const struct stacks *stacks, uint32_t stack) {
+	const struct stack *at = stacks_get(stacks, stack);
+	while (at && stacks_frame(stacks, at->frame)->kind == FRAME_KERNEL && at->caller)
+		at = stacks_get(stacks, at->caller);
+	return at ? stacks_frame(stacks, at->frame) : NULL;
+}
+
+void take_event_stacks(struct table *table, const struct event *event) {
+	if (event->kind != EVENT_SAMPLE || !(event->sample.flags & SAMPLE_AT_EVENT))
+		return;
+	const struct frame *frame = own_function(table->tables->stacks, event->sample.stack);
+	uint32_t pid = table_pid(table, event);
+	struct cell *row = table->row;
+	row[0] = table_time(table, event->time);
+	row[1] = cell_uint(event->cpu);
+	row[2] = cell_uint(pid);
+	row[3] = table_process(table, pid);
+	row[4] = cell_uint(event->tid);
+	row[5] = table_text(table, describer_thread(&table->describer, event->tid));
+	row[6] = cell_text(event->sample.name);
+	row[7] = cell_text(frame ? frame->module : 0);
+	row[8] = cell_text(frame ? frame->symbol : 0);
 	table_row(table);
 }

@@ -276,6 +276,15 @@ static void take_sampled(struct table *table, const struct event *event) {
 	table_row(table);
 }
 
+// Time on a CPU: neither waits nor stacks at events.
+static void take_cpu_time(struct table *table, const struct event *event) {
+	if (event->kind == EVENT_SAMPLE &&
+	    (event->sample.flags & SAMPLE_AT_EVENT ||
+	     strcmp(strings_get(table->tables->strings, event->sample.name), EVENT_OFF_CPU) == 0))
+		return;
+	take_sampled(table, event);
+}
+
 // ---- scheduling ----
 
 static uint32_t *running_on(struct table *table, uint32_t cpu) {
@@ -582,8 +591,38 @@ const struct table_definition table_definitions[] = {
 	 take_images,
 	 finish_images},
 	{"cpu-usage", "CPU time by samples: process, module, function", SAMPLE_COLUMNS,
-	 "process,module,function", "weight_ms", "weight_ms", take_sampled, NULL},
+	 "process,module,function", "weight_ms", "weight_ms", take_cpu_time, NULL},
 	{"cpu-samples", "the samples one by one", SAMPLE_COLUMNS, NULL, NULL, NULL, take_sampled, NULL},
+	{"kvm-exits",
+	 "why guests were left, and how long until they went on",
+	 {TIME,
+	  {"pid", CELL_UINT},
+	  {"process", CELL_TEXT},
+	  {"tid", CELL_UINT},
+	  {"vcpu", CELL_UINT},
+	  {"reason", CELL_TEXT},
+	  {"duration_us", CELL_REAL}},
+	 "process,vcpu,reason",
+	 "duration_us",
+	 "duration_us",
+	 take_kvm_exits,
+	 NULL},
+	{"event-stacks",
+	 "stacks at events: the innermost function of the program",
+	 {TIME,
+	  {"cpu", CELL_UINT},
+	  {"pid", CELL_UINT},
+	  {"process", CELL_TEXT},
+	  {"tid", CELL_UINT},
+	  {"thread", CELL_TEXT},
+	  {"event", CELL_TEXT},
+	  {"module", CELL_TEXT},
+	  {"function", CELL_TEXT}},
+	 "event,process,module,function",
+	 NULL,
+	 NULL,
+	 take_event_stacks,
+	 NULL},
 	{"cpu-usage-precise", "CPU time by context switches: process, thread", SWITCH_COLUMNS,
 	 "process,tid,thread", "run_us,ready_us,wait_us", "run_us", take_switches, NULL},
 	{"context-switches", "each stay on a CPU: how long, how long ready, how long waiting before",

@@ -110,7 +110,7 @@ check_equal "line and column" "tracelet: broken.wprp:3:3: mismatched tag" "$(cat
 check_lines "and nothing else" 0 "$stdout"
 profile Typo VirtualAlloc >typo.wprp
 check_run "a word that WPR does not know" 1 "$TRACELET" profile check typo.wprp
-check_equal "is told" "tracelet: typo.wprp:4:1: WPR knows no Keyword 'VirtualAlloc'" "$(cat "$stderr")"
+check_equal "is told" "tracelet: typo.wprp:4:1: WPR knows no Keyword 'VirtualAlloc' (did you mean 'VirtualAllocation'?)" "$(cat "$stderr")"
 check_run "the good ones are checked all the same" 1 "$TRACELET" profile check typo.wprp mine.wprp
 check_match "the good one" '^mine.wprp: good, 1 profile$' "$stdout"
 check_run "one that cannot be read" 2 "$TRACELET" profile check typo.wprp missing.wprp
@@ -129,12 +129,17 @@ check_run "list has no JSON" 2 "$TRACELET" profile list --json
 
 # ---- the document ----
 
-sed '1,/^## Keywords/d' "$source/docs/profiles.md" >table
+sed -e '1,/^## Keywords/d' -e '/^## Stacks/,$d' "$source/docs/profiles.md" >table
 # shellcheck disable=SC2046 # one word for each keyword
 profile All $(sed -n 's/^| `\([A-Za-z]*\)` |.*/\1/p' table) >all.wprp
 check_equal "docs/profiles.md has every keyword, and says of each what the program says" \
 	"$("$TRACELET" profile show --json all.wprp | jq -r '.keywords[] | "\(.name): \(.state)"' | sort)" \
 	"$(sed -n 's/^| `\([A-Za-z]*\)` | .* | \([^|]*\) |$/\1: \2/p' table | sort)"
+sed '1,/^## Stacks/d' "$source/docs/profiles.md" | sed -n 's/^| `\([A-Za-z]*\)` | \(.*\) |$/\1: \2/p' >table
+profile All CSwitch | sed "s|</Keywords>|&<Stacks>$(sed 's|\([A-Za-z]*\):.*|<Stack Value=\"\1\"/>|' table | tr -d '\n')</Stacks>|" >stacks.wprp
+check_equal "and of every stack at what it is taken" "$(sort table)" \
+	"$("$TRACELET" profile show --json stacks.wprp | jq -r '.stacks[] | "\(.name): \(.state)"' |
+		sed -E -e 's/: (recorded|not available):? ?/: /' -e 's/ \(.*//' | sort)"
 check_equal "all 68 of them" 68 "$("$TRACELET" profile show --json all.wprp | jq '.keywords | length')"
 
 # ---- a run ----
@@ -207,6 +212,10 @@ copies --profile small.wprp
 check_equal "a test goes on when its recording is full" 0 "$status"
 check_match "which is said" 'recording stopped when there were 1\.05 MB of it' "$stderr"
 check_lines "in one line" 1 "$stderr"
+check_equal "the manifest tells why and when" '"--max-size" true' "$(jq -r '.recording_stopped.after_seconds as $after |
+	"\"\(.recording_stopped.by)\" \($after > 0 and $after < .wall_seconds)"' tracelet-out/manifest.jsonl)"
+check_equal "so does the trace, where it ends" "--max-size 1" "$("$TRACELET" info tracelet-out/*.pb | sed -n 's/^recording-stopped //p') $(
+	"$TRACELET" dump tracelet-out/*.pb | tail -n 1 | grep -c 'recording stopped')"
 check "it is as large as it may be" test "$(stat -c %s tracelet-out/*.spool)" -le $((1100 << 10))
 check "and not smaller" test "$(stat -c %s tracelet-out/*.spool)" -ge $((512 << 10))
 check_run "its trace is whole" 0 "$TRACELET" check tracelet-out/*.pb

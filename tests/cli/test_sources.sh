@@ -1,28 +1,7 @@
 # The sources beyond scheduling: for each a program that causes a known number of its events, and a trace
 # that has exactly those, as our own tables and Perfetto's importer see it.
 . "$(dirname "$0")/lib.sh"
-need_root
-need_command jq
-tp=$source/tests/perfetto/tp
-cause=$TRACELET_HELPERS/sources
-
-# profile KEYWORD...: a file with these and nothing else.
-profile() {
-	echo '<WindowsPerformanceRecorder Version="1.0"><Profiles><SystemCollector Id="SC" Name="NT Kernel Logger"/>'
-	echo '<SystemProvider Id="SP"><Keywords>'
-	printf '<Keyword Value="%s"/>\n' "$@"
-	echo '</Keywords></SystemProvider>'
-	echo '<Profile Id="P.Verbose.File" Name="P" DetailLevel="Verbose" LoggingMode="File">'
-	echo '<Collectors><SystemCollectorId Value="SC"><SystemProviderId Value="SP"/></SystemCollectorId>'
-	echo '</Collectors></Profile></Profiles></WindowsPerformanceRecorder>'
-}
-
-# traced PROFILE COMMAND...: leaves $trace, what the command printed in $stdout, and $status.
-traced() {
-	rm -rf out
-	run "$TRACELET" run --quiet --output-dir out --profile "$@"
-	trace=$(echo out/*.pb)
-}
+. "$source/tests/cli/sources.sh"
 
 # of_events FIELDS...: how many kernel events of the trace have all of these; they are in left.csv.
 of_events() {
@@ -50,24 +29,6 @@ within() {
 	echo $count
 }
 
-# counted DESCRIPTION EXPECTED COUNTER PROFILE KIND COUNT: $EXPECTED and what COUNTER prints of such a trace
-# are the same. Some kernels run no BPF program while certain processes of the machine are on the CPU, so
-# what is answered in an interrupt at such a time is not seen: hence a second look, and a third.
-counted() {
-	local try got=
-	for try in 1 2 3 4 5; do
-		traced "$4" -- "$cause" "$5" "$6"
-		[ "$status" = 77 ] && break
-		got=$("$3")
-		[ "$got" = "$2" ] && break
-	done
-	if [ "$status" = 77 ]; then
-		skip "$1" "$(cat "$stderr")"
-	else
-		check_equal "$1" "$2" "$got"
-	fi
-}
-
 # ---- faults, memory ----
 
 minor_faults() {
@@ -90,6 +51,9 @@ profile AllFaults >faults.wprp
 counted "a fault for each fresh page" 300 minor_faults faults.wprp faults 300
 check_equal "and of the other sources nothing" exceptions "$(groups)"
 counted "major faults" same major_faults faults.wprp major 20
+profile HardFaults >hard.wprp
+counted "and only these" same major_faults hard.wprp major 20
+check_equal "of which the minor ones are none" 0 "$(of_events page_fault_minor)"
 counted "calls about memory" "50 mmap,503808 50 mprotect,503808 50 munmap,503808" memory_calls memory memory 50
 check_equal "memory has faults and calls" "exceptions raw_syscalls" "$(groups)"
 check_equal "no calls but those about memory" 0 "$(of_events raw_syscalls 'call=(write|read|close|openat|exit_group)')"
@@ -136,6 +100,12 @@ profile KernelQueue >work.wprp
 counted "work for the kernel's workers, which do it to the end" "15 15 0" works work.wprp work 15
 profile InterProcessorInterrupt >ipi.wprp
 counted "IPIs" 10 barriers ipi.wprp ipis 10
+arrived() { # at least so many, and as many ends as beginnings
+	local begun
+	begun=$(of_events call_function_ _entry)
+	echo $((begun >= 10)) $((begun - $(of_events call_function_ _exit)))
+}
+[ "$(uname -m)" != x86_64 ] || counted "and where they arrive" "1 0" arrived ipi.wprp ipis 10
 profile NetworkTrace >network.wprp
 counted "packets" 12 packets network.wprp packets 12
 counted "connections" 5 connections network.wprp connections 5
@@ -243,5 +213,10 @@ if [ "$(uname -m)" = x86_64 ] && [ -d /sys/kernel/tracing/events ]; then
 	check_equal "the test runs" 0 "$status"
 	check_match "and the rest is recorded" 'exceptions.* raw_syscalls' <(groups)
 fi
+
+# All programs that this kernel has are loaded the quick way.
+run "$TRACELET" run --verbose --output-dir out --profile verbose --call-graph dwarf --off-cpu -- true
+check_not "no program wants libbpf to read the kernel's types" grep -q 'in threads' "$stderr"
+check_match "programs were loaded" 'on_exit: [0-9]+ runs' "$stderr"
 
 done_testing

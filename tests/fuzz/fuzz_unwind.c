@@ -21,6 +21,14 @@ static const struct unwind_row *take(void *context, uint64_t pc, bool *stop) {
 	return table && unwind_row_at(table, pc, &row) ? &row : NULL;
 }
 
+// They are in order, each at an address of its own.
+static void take_row(void *context, const struct unwind_row *row) {
+	uint64_t *next = context;
+	if (row->pc < *next)
+		abort();
+	*next = (uint64_t)row->pc + 1;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 	struct cursor in = cursor_of(bytes, size);
 	uint16_t first = cursor_u16(&in);
@@ -29,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 	struct unwind_table *table = debug ? unwind_table_of_both(NULL, 0, 0, in.at, cursor_left(&in))
 					   : unwind_table_new(in.at, cursor_left(&in), ADDRESS);
 	if (table)
-		unwind_table_rows(table);
+		unwind_table_each_row(table, take_row, &(uint64_t){0});
 	for (int machine = MACHINE_X86_64; machine <= MACHINE_ARM64; machine++) {
 		unsigned left = 200;
 		void *context[] = {table, &left};

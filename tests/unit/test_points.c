@@ -1,4 +1,6 @@
 // Points: each comes back from a Perfetto trace as it was, and from a spool as the kernel wrote it.
+#include "event/event_stacks.h"
+#include "event/kvm_reasons.h"
 #include "event/points.h"
 #include "sample_spool.h"
 #include "trace_keeper.h"
@@ -82,11 +84,45 @@ static void test_system_calls_have_the_names_of_their_machine(void **state) {
 	assert_null(system_call_name("riscv64", 0));
 }
 
+static void test_guests_are_left_for_reasons_in_words(void **state) {
+	enum { ARM64, VMX, SVM };
+	assert_string_equal(kvm_exit_reason(VMX, 48), "EPT_VIOLATION");
+	assert_string_equal(kvm_exit_reason(VMX, 0x80000021), "INVALID_STATE"); // the upper half is flags
+	assert_string_equal(kvm_exit_reason(SVM, 0x7b), "io");
+	assert_string_equal(kvm_exit_reason(SVM, 0x400), "npf");
+	assert_string_equal(kvm_exit_reason(SVM, UINT32_MAX), "invalid_guest_state");
+	assert_string_equal(kvm_exit_reason(ARM64, 0x24), "DABT_LOW");
+	assert_null(kvm_exit_reason(VMX, 5));
+	assert_null(kvm_exit_reason(SVM, 0x4ff));
+	assert_null(kvm_exit_reason(ARM64, 1000));
+}
+
+static void test_events_that_have_stacks_are_known_by_name(void **state) {
+	struct strings *strings = strings_new();
+	static const char *const names[] = {"page_fault_minor", "sys_enter_mmap", "sys_exit", "sched_waking",
+					    "task_newtask",     "softirq_entry",  "kmalloc"};
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		int event = stack_event_find("x86_64", names[i]);
+		assert_true(event != NO_STACK_EVENT);
+		assert_true(stack_event_is(names[i]));
+		assert_string_equal(
+			strings_get(strings, stack_event_name(strings, "x86_64", (uint32_t)event)), names[i]);
+	}
+	assert_int_equal(stack_event_find("aarch64", "sys_enter_open"), NO_STACK_EVENT); // it has openat only
+	assert_int_equal(stack_event_find("x86_64", "cpu-clock"), NO_STACK_EVENT);
+	assert_false(stack_event_is("cpu-clock"));
+	assert_string_equal(strings_get(strings, stack_event_name(strings, "x86_64", 0x7fff)), "event");
+	assert_string_equal(strings_get(strings, stack_event_name(strings, "", 9 << 16)), "sys_enter_9");
+	strings_free(strings);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_point_comes_back_from_a_trace),
 		cmocka_unit_test(test_every_point_has_a_name_a_source_and_values_for_its_fields),
 		cmocka_unit_test(test_system_calls_have_the_names_of_their_machine),
+		cmocka_unit_test(test_guests_are_left_for_reasons_in_words),
+		cmocka_unit_test(test_events_that_have_stacks_are_known_by_name),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,21 @@
 // Loads the BPF programs, marks the test as a session's, and moves batches from
 // the session's ring to the spool.
 //
-// One object holds all programs, because reading the kernel's BTF is nearly all
-// of the load time and happens once per object; programs that were not asked
-// for are not loaded. Everything is held by file descriptors: when this process
+// One object holds all programs; those that were not asked for are not loaded
+// (loader.c). Everything is held by file descriptors: when this process
 // ends, however it ends, nothing stays attached.
 #include "base/log.h"
 #include "capture/bpf/copies.h"
 #include "capture/bpf/counting.h"
+#include "capture/bpf/event_stacks.h"
 #include "capture/bpf/heap.h"
 #include "capture/bpf/lane.h"
+#include "capture/bpf/loader.h"
 #include "capture/bpf/points.h"
 #include "capture/bpf/sample_event.h"
+#include "capture/bpf/sample_ticks.h"
 #include "capture/bpf/sampling.h"
+#include "capture/bpf/statistics.h"
 #include "capture/bpf/symbol_names.h"
 #include "capture/capture.h"
 #include "capture/kernel_version.h"
@@ -29,22 +32,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
-
-// The kernel's run-time statistics cost some 65 ns a run, as much as the rest of a
-// program. So they are on for the first tenth of a second, and from then on for
-// every tenth one; what they say of that time is scaled up to all of it. They may be
-// on for somebody else too: what they say of the time between does not count.
-struct statistics {
-	int fd;                     // they are on while it is open
-	uint64_t since;             // time of the last turn
-	uint64_t on_time, off_time; // after the first turn
-	uint64_t first_ns;          // told in the first turn, which is exact
-	uint64_t on_ns;             // and in the others
-	uint64_t on_begin;          // what they said when the present turn began
-	unsigned turns;
-	bool available;
-};
 
 struct capture {
 	struct tracelet *programs;
@@ -55,9 +44,10 @@ struct capture {
 	size_t slot_bytes, lane_bytes;
 	uint32_t cpu_count;
 	int ring_fd, rings_fd;
-	pthread_t ring_placer;
-	bool placing;
-	int place_error;
+	uint32_t ring_bytes;
+	pthread_t ring_maker;
+	bool making_ring, ring_made;
+	int ring_error;
 	bool sampled;              // there are stacks to be walked
 	bool all;                  // of every process
 	pid_array followed;        // else of these, and of all they start
@@ -77,7 +67,7 @@ struct capture {
 };
 
 enum { MOST_CRASHES = 16 };
-enum { SLOT = 1, STATISTICS_TURN_NS = 90000000 }; // one run is one session
+enum { SLOT = 1 }; // one run is one session
 
 // ---- libbpf's own words: kept, and shown with --verbose or when loading fails ----
 
@@ -148,8 +138,16 @@ static bool names_wanted(const struct capture *capture, const struct capture_opt
 		options->sources[RECORD_SOURCE_WORK] || options->sources[RECORD_SOURCE_IPI]);
 }
 
-static int load(struct capture *capture, const struct capture_options *options, bool switch_has_state) {
-	capture->programs = tracelet__open();
+// A kernel that does not take this program, for tests: it knows no such flag.
+static void spoil(struct tracelet *programs) {
+	const char *name = getenv("TRACELET_REFUSED");
+	struct bpf_program *program = name ? bpf_object__find_program_by_name(programs->obj, name) : NULL;
+	if (program)
+		bpf_program__set_flags(program, 1u << 31);
+}
+
+static int load_once(struct capture *capture, const struct capture_options *options, bool switch_has_state) {
+	capture->programs = programs_open();
 	if (!capture->programs)
 		return -errno;
 	struct tracelet *programs = capture->programs;
@@ -164,6 +162,7 @@ static int load(struct capture *capture, const struct capture_options *options, 
 					  irq || sched);
 	programs->rodata->irq_recorded = irq;
 	points_choose(programs, options, SLOT);
+	event_stacks_choose(programs, options->stacks);
 	// Maps that only samples need take their time to be made, too.
 	struct bpf_map *sampling_maps[] = {programs->maps.space_ids,    programs->maps.spaces,
 					   programs->maps.unwind_files, programs->maps.unwind_sizes,
@@ -180,7 +179,7 @@ static int load(struct capture *capture, const struct capture_options *options, 
 	programs->rodata->call_graph = options->call_graph;
 	capture->sample_cycles = options->sample_frequency &&
 				 (capture->by_overflow ? sample_event_is_hardware(&capture->overflow)
-						       : sampling_has_cycles());
+						       : sample_ticks_have_cycles());
 	programs->rodata->sample_cycles = capture->sample_cycles;
 	cpu_counters_prepare(capture->counters, programs, capture->cpu_count, SLOT);
 	bpf_map__set_max_entries(programs->maps.lanes, capture->cpu_count);
@@ -195,10 +194,20 @@ static int load(struct capture *capture, const struct capture_options *options, 
 	programs->rodata->auxiliary_entry = auxiliary_index(AT_ENTRY);
 	programs->rodata->switch_has_state = switch_has_state;
 	programs->rodata->preemptible = kernel_at_least(6, 19); // before, tracepoints ran with preemption off
-	int error = tracelet__load(programs);
+	spoil(programs);
+	int error = programs_load(programs);
 	if (error) {
 		tracelet__destroy(programs);
 		capture->programs = NULL;
+	}
+	return error;
+}
+
+static int load(struct capture *capture, const struct capture_options *options, bool switch_has_state) {
+	int error = load_once(capture, options, switch_has_state);
+	if (error && programs_load_otherwise(error)) {
+		*refused = 0;
+		error = load_once(capture, options, switch_has_state);
 	}
 	return error;
 }
@@ -245,37 +254,47 @@ static int take_batch(void *context, void *data, size_t size) {
 	return 0;
 }
 
-// Putting a map into a map of maps waits for an RCU grace period, 5 to 20 ms.
-// A thread waits while the programs are being loaded.
-static void *place_ring(void *context) {
+// A ring of megabytes takes milliseconds to be made and mapped. Putting a map into a map of maps is done
+// at once, but the kernel goes on to wait for an RCU grace period, 5 to 20 ms, in case the old map were in
+// use. So a thread does all that while the programs are being loaded, and nobody waits for its end.
+static void *make_ring(void *context) {
 	struct capture *capture = context;
 	uint32_t index = SLOT - 1;
-	if (bpf_map_update_elem(capture->rings_fd, &index, &capture->ring_fd, BPF_ANY))
-		capture->place_error = -errno;
+	int error = 0;
+	capture->ring_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tracelet_ring", 0, 0, capture->ring_bytes,
+					  NULL);
+	if (capture->ring_fd >= 0)
+		capture->ring = ring_buffer__new(capture->ring_fd, take_batch, capture, NULL);
+	if (!capture->ring || bpf_map_update_elem(capture->rings_fd, &index, &capture->ring_fd, BPF_ANY))
+		error = -errno;
+	__atomic_store_n(&capture->ring_error, error, __ATOMIC_RELAXED);
+	__atomic_store_n(&capture->ring_made, true, __ATOMIC_RELEASE);
 	return NULL;
 }
 
-static int make_ring(struct capture *capture, size_t size) {
-	capture->ring_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tracelet_ring", 0, 0, (uint32_t)size, NULL);
-	if (capture->ring_fd < 0)
+// The programs want to know what the rings will be like: of any size.
+static int begin_ring(struct capture *capture) {
+	int like = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tracelet_ring", 0, 0,
+				  (uint32_t)sysconf(_SC_PAGESIZE), NULL);
+	if (like < 0)
 		return -errno;
-	LIBBPF_OPTS(bpf_map_create_opts, like, .inner_map_fd = (uint32_t)capture->ring_fd);
-	capture->rings_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "rings", 4, 4, 1, &like);
-	if (capture->rings_fd < 0)
-		return -errno;
-	int error = pthread_create(&capture->ring_placer, NULL, place_ring, capture);
-	capture->placing = !error;
-	return -error;
+	LIBBPF_OPTS(bpf_map_create_opts, options, .inner_map_fd = (uint32_t)like);
+	capture->rings_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "rings", 4, 4, 1, &options);
+	int error = capture->rings_fd < 0 ? -errno : 0;
+	close(like);
+	if (!error)
+		error = -pthread_create(&capture->ring_maker, NULL, make_ring, capture);
+	capture->making_ring = !error;
+	return error;
 }
 
+// The ring is in its place, or the thread has given up.
 static int finish_ring(struct capture *capture) {
-	if (capture->placing)
-		pthread_join(capture->ring_placer, NULL);
-	capture->placing = false;
-	if (capture->place_error)
-		return capture->place_error;
-	capture->ring = ring_buffer__new(capture->ring_fd, take_batch, capture, NULL);
-	return capture->ring ? 0 : -errno;
+	uint32_t index = SLOT - 1, id = 0;
+	while (!__atomic_load_n(&capture->ring_made, __ATOMIC_ACQUIRE) &&
+	       bpf_map_lookup_elem(capture->rings_fd, &index, &id))
+		nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+	return id ? 0 : __atomic_load_n(&capture->ring_error, __ATOMIC_RELAXED);
 }
 
 static size_t page_multiple(size_t size) {
@@ -298,14 +317,37 @@ static int map_lanes(struct capture *capture) {
 	return capture->slot && capture->lanes ? 0 : -errno;
 }
 
+// Leaves tracepoints at once, before the next test's tracer comes to them: where two meet, the kernel waits
+// for an RCU grace period at each. Those that are perf events (KVM, rss, slab) stay: true.
+static bool leave_tracepoints(struct tracelet *programs) {
+	bool stay = false;
+	for (int i = 0; i < programs->skeleton->prog_cnt; i++) {
+		struct bpf_prog_skeleton *each = &programs->skeleton->progs[i];
+		if (*each->link && bpf_program__type(*each->prog) == BPF_PROG_TYPE_TRACEPOINT) {
+			stay = true;
+		} else {
+			bpf_link__destroy(*each->link);
+			*each->link = NULL;
+		}
+	}
+	return stay;
+}
+
+// The last one who leaves the perf event of a tracepoint waits for 75 ms in the kernel, and everybody who
+// opens or leaves such an event waits for him. If the next tracer has them open by then, nobody does.
+static void stay_for_others(void) {
+	nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+}
+
 static void bpf_close(struct capture *capture) {
 	if (!capture)
 		return;
+	bool stay = capture->programs && leave_tracepoints(capture->programs);
 	for (size_t i = 0; i < capture->crashes.list.count; i++)
 		buffer_free(&capture->crashes.list.items[i].record);
 	array_free(&capture->crashes.list);
-	if (capture->placing)
-		pthread_join(capture->ring_placer, NULL);
+	if (capture->making_ring)
+		pthread_join(capture->ring_maker, NULL);
 	symbol_names_withdraw();
 	sampling_free(capture->sampling);
 	points_detach(&capture->points);
@@ -318,13 +360,14 @@ static void bpf_close(struct capture *capture) {
 		munmap(capture->slot, capture->slot_bytes);
 	if (capture->lanes)
 		munmap(capture->lanes, capture->lane_bytes);
-	if (capture->statistics.fd >= 0)
-		close(capture->statistics.fd);
-	tracelet__destroy(capture->programs);
+	statistics_close(&capture->statistics);
 	if (capture->rings_fd >= 0)
 		close(capture->rings_fd);
 	if (capture->ring_fd >= 0)
 		close(capture->ring_fd);
+	if (stay)
+		stay_for_others();
+	tracelet__destroy(capture->programs);
 	free(capture);
 }
 
@@ -345,14 +388,41 @@ static int load_either(struct capture *capture, const struct capture_options *op
 	return error;
 }
 
+// What has to go with the program of stacks that was refused; NULL: it is none of theirs.
+static const char *leave_out_stacks(struct capture_options *options) {
+	bool spaces = strncmp(refused, "sample_", 7) == 0; // without them there are no stacks at all
+	bool samples = strcmp(refused, "on_sample") == 0, waits = strcmp(refused, "on_blocked") == 0;
+	bool events = strncmp(refused, "stack_at", 8) == 0, *on = &options->sources[RECORD_SOURCE_SAMPLE];
+	if (!*on || !(spaces || samples || waits || events))
+		return NULL;
+	if (spaces || samples)
+		options->sample_frequency = 0;
+	if (spaces || waits)
+		options->off_cpu = false;
+	if (spaces || events)
+		options->stacks = NULL;
+	*on = options->sample_frequency || options->off_cpu || options->stacks;
+	return samples ? "samples" : waits ? "waits" : events ? "stacks at events" : "samples and stacks";
+}
+
 // Leaves out the source of the program that was refused; false: it is none of those that can be.
 static bool leave_out(struct capture_options *options, struct buffer *names) {
-	int source = points_source_of(refused);
-	if (source < 0 || !options->sources[source])
-		return false;
-	options->sources[source] = false;
-	buffer_printf(names, "%s%s", names->size ? ", " : "", event_source_names[source]);
-	return true;
+	const char *what = leave_out_stacks(options);
+	if (!what)
+		what = points_leave_out(refused, options->sources);
+	if (what)
+		buffer_printf(names, "%s%s", names->size ? ", " : "", what);
+	return what;
+}
+
+static void leave_out_most(struct capture_options *options, struct buffer *names) {
+	for (int source = RECORD_SOURCE_SAMPLE; source < RECORD_SOURCE_COUNT; source++)
+		options->sources[source] = false;
+	options->sample_frequency = 0;
+	options->off_cpu = false;
+	options->stacks = NULL;
+	names->size = 0;
+	buffer_printf(names, "all but switches, processes and interrupts");
 }
 
 // Without the program that names them the kernel's addresses are looked up in /proc/kallsyms.
@@ -364,23 +434,20 @@ static int load_without_names(struct capture *capture, const struct capture_opti
 	return load_either(capture, options, has_state);
 }
 
-// A kernel whose events are not what they are called costs those events, and not the trace.
-static int load_what_goes(struct capture *capture, const struct capture_options *options, bool has_state) {
-	struct capture_options fewer = *options;
+// A kernel whose events are not what they are called costs those events, and not the trace: they are no
+// more among the options then.
+static int load_what_goes(struct capture *capture, struct capture_options *options, bool has_state) {
 	struct buffer names = {0};
 	int error;
 	do {
 		*refused = 0;
-		error = load_either(capture, &fewer, has_state);
+		error = load_either(capture, options, has_state);
 		if (error && error != -EPERM && strcmp(refused, "name_symbol") == 0)
-			error = load_without_names(capture, &fewer, has_state);
-	} while (error && error != -EPERM && leave_out(&fewer, &names));
+			error = load_without_names(capture, options, has_state);
+	} while (error && error != -EPERM && leave_out(options, &names));
 	if (error && error != -EPERM) {
-		for (int source = RECORD_SOURCE_FAULT; source < RECORD_SOURCE_COUNT; source++)
-			fewer.sources[source] = false;
-		error = load_either(capture, &fewer, has_state);
-		names.size = 0;
-		buffer_printf(&names, "all but switches, processes and interrupts");
+		leave_out_most(options, &names);
+		error = load_either(capture, options, has_state);
 	}
 	if (!error && names.size)
 		log_warning("this kernel does not take the programs of: %.*s; the rest of the profile is "
@@ -418,20 +485,21 @@ static void describe_samples(struct capture *capture, struct spool *spool) {
 static int bpf_open(const struct capture_options *options, struct capture **result, char *why) {
 	libbpf_set_print(print_libbpf);
 	struct capture *capture = memory_alloc(sizeof(*capture));
-	capture->ring_fd = capture->rings_fd = capture->statistics.fd = -1;
+	capture->ring_fd = capture->rings_fd = capture->statistics.fd = capture->statistics.timer = -1;
 	capture->cpu_count = (uint32_t)libbpf_num_possible_cpus();
-	capture->sampled = options->sources[RECORD_SOURCE_SAMPLE];
 	capture->all = options->scope == SCOPE_SYSTEM;
 	capture->by_tables = options->call_graph != CALL_GRAPH_FP;
-	capture->sample_frequency = options->sample_frequency;
 	capture->counters = cpu_counters_open(&options->counting);
 	choose_sample_event(capture, options);
 	// sched_switch got its fourth argument in 5.18, and some older kernels by a backport.
 	bool has_state = kernel_at_least(5, 18);
-	size_t ring = ring_size(capture, options);
-	int error = make_ring(capture, ring);
+	capture->ring_bytes = (uint32_t)ring_size(capture, options);
+	struct capture_options loaded = *options;
+	int error = begin_ring(capture);
 	if (!error)
-		error = load_what_goes(capture, options, has_state);
+		error = load_what_goes(capture, &loaded, has_state);
+	capture->sampled = loaded.sources[RECORD_SOURCE_SAMPLE];
+	capture->sample_frequency = loaded.sample_frequency;
 	if (!error)
 		error = finish_ring(capture);
 	if (!error)
@@ -442,96 +510,10 @@ static int bpf_open(const struct capture_options *options, struct capture **resu
 		return error;
 	}
 	symbol_names_offer(capture->programs);
-	capture->slot->wakeup_bytes = (uint32_t)(ring / 4);
-	capture->statistics.fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
-	capture->statistics.available = capture->statistics.fd >= 0;
+	capture->slot->wakeup_bytes = capture->ring_bytes / 4;
+	statistics_open(&capture->statistics);
 	*result = capture;
 	return 0;
-}
-
-// ---- what the programs cost ----
-
-static uint64_t program_time(const struct capture *capture, uint64_t *runs) {
-	struct bpf_program *program;
-	uint64_t time = 0;
-	bpf_object__for_each_program(program, capture->programs->obj) {
-		struct bpf_prog_info info = {0};
-		uint32_t size = sizeof(info);
-		int fd = bpf_program__fd(program);
-		if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &size))
-			continue;
-		time += info.run_time_ns;
-		*runs += info.run_cnt;
-	}
-	return time;
-}
-
-// The end of a turn, in which they were on or off.
-static void statistics_count(struct statistics *statistics, uint64_t passed, uint64_t told) {
-	if (statistics->turns == 0) {
-		statistics->first_ns = told;
-	} else if (statistics->fd >= 0) {
-		statistics->on_time += passed;
-		statistics->on_ns += told - statistics->on_begin;
-	} else {
-		statistics->off_time += passed;
-	}
-	statistics->turns++;
-	statistics->on_begin = told;
-}
-
-// Once every drain interval.
-static void statistics_turn(struct capture *capture) {
-	enum { TURNS = 10 };
-	struct statistics *statistics = &capture->statistics;
-	uint64_t now = clock_boot_now(), passed = now - statistics->since, runs = 0;
-	if (!statistics->available || passed < STATISTICS_TURN_NS)
-		return;
-	statistics_count(statistics, passed, program_time(capture, &runs));
-	bool on = statistics->fd >= 0, wanted = statistics->turns % TURNS == TURNS / 2;
-	if (on && !wanted) {
-		close(statistics->fd);
-		statistics->fd = -1;
-	} else if (!on && wanted) {
-		statistics->fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
-	}
-	statistics->since = now;
-}
-
-static void statistics_total(struct capture *capture, struct capture_totals *totals) {
-	struct statistics *statistics = &capture->statistics;
-	uint64_t told = program_time(capture, &totals->program_runs);
-	totals->program_stats = statistics->available;
-	totals->program_ns = told;
-	if (!statistics->turns)
-		return;
-	uint64_t now = clock_boot_now();
-	statistics_count(statistics, now - statistics->since, told);
-	statistics->since = now;
-	// Too short for a good second look: what the first turn told goes for the rest too.
-	bool again = statistics->on_time >= STATISTICS_TURN_NS;
-	uint64_t base = again ? statistics->first_ns : 0;
-	uint64_t seen = statistics->on_time + (again ? 0 : STATISTICS_TURN_NS);
-	double scale = (double)(seen + statistics->off_time) / (double)seen;
-	totals->program_ns = base +
-			     (uint64_t)((double)(statistics->first_ns + statistics->on_ns - base) * scale);
-	totals->program_estimated = true;
-}
-
-static void say_program_times(const struct capture *capture) {
-	struct bpf_program *program;
-	bpf_object__for_each_program(program, capture->programs->obj) {
-		struct bpf_prog_info info = {0};
-		uint32_t size = sizeof(info);
-		int fd = bpf_program__fd(program);
-		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size) && info.run_cnt)
-			log_verbose("%s: %llu runs measured, %llu ns each", bpf_program__name(program),
-				    (unsigned long long)info.run_cnt,
-				    (unsigned long long)(info.run_time_ns / info.run_cnt));
-		if (fd >= 0 && info.recursion_misses)
-			log_verbose("%s: %llu not run: it was running already", bpf_program__name(program),
-				    (unsigned long long)info.recursion_misses);
-	}
 }
 
 // ---- recording ----
@@ -541,15 +523,19 @@ static int bpf_follow(struct capture *capture, pid_t pid, int pidfd) {
 	if (capture->sampled && !capture->all)
 		array_push(&capture->followed, pid);
 	int map = bpf_map__fd(capture->programs->maps.task_slots);
-	return bpf_map_update_elem(map, &pidfd, &slot, BPF_ANY) ? -errno : 0;
+	int error = bpf_map_update_elem(map, &pidfd, &slot, BPF_ANY) ? -errno : 0;
+	__atomic_fetch_add(&capture->programs->bss->task_generation, 1, __ATOMIC_SEQ_CST);
+	return error;
 }
 
 static int bpf_start(struct capture *capture, char *why) {
 	capture->slot->recording = 1;
-	capture->statistics.since = clock_boot_now();
+	statistics_start(&capture->statistics, ring_buffer__epoll_fd(capture->ring));
 	int error = tracelet__attach(capture->programs);
 	if (!error)
 		error = points_attach(capture->programs, &capture->points);
+	if (!error)
+		error = event_stacks_attach(capture->programs, &capture->points);
 	struct sampling_options options = {.frequency = capture->sample_frequency,
 					   .event = capture->by_overflow ? &capture->overflow : NULL,
 					   .cycles = capture->sample_cycles,
@@ -575,6 +561,7 @@ static void bpf_drain(struct capture *capture, struct spool *spool) {
 	cpu_counters_describe(capture->counters, spool);
 	describe_samples(capture, spool);
 	ring_buffer__consume(capture->ring);
+	statistics_turn(&capture->statistics, capture->programs->obj);
 }
 
 // Empties one CPU's lane into the ring by running a program there. It fails
@@ -597,7 +584,6 @@ static void bpf_sync(struct capture *capture, struct spool *spool) {
 	uint64_t mapped = sampling_collect(capture->sampling, spool);
 	bpf_drain(capture, spool);
 	spool_watermark(spool, MIN(now, mapped));
-	statistics_turn(capture);
 }
 
 static void bpf_stop(struct capture *capture, struct spool *spool, struct capture_totals *totals) {
@@ -612,8 +598,9 @@ static void bpf_stop(struct capture *capture, struct spool *spool, struct captur
 		totals->sample_event = sample_event_told(capture);
 	totals->delivery = sampling_delivery(capture->sampling);
 	totals->unfollowed = capture->slot->unfollowed;
-	statistics_total(capture, totals);
-	say_program_times(capture);
+	statistics_total(&capture->statistics, capture->programs->obj, totals);
+	statistics_say(capture->programs->obj);
+	statistics_close(&capture->statistics); // what follows is not recorded
 }
 
 static const struct capture_crashes *bpf_crashes(const struct capture *capture) {

@@ -48,6 +48,10 @@ struct rings {
 	__array(values, struct ring);
 };
 
+// A task and its session in one word, which nothing on this CPU can see half written: tasks lie on
+// cache lines, so their addresses have bits to spare.
+enum { KNOWN_TASKS = 16, KNOWN_SLOTS = 63 };
+
 // What the programs remember of a CPU.
 struct cpu_state {
 	uint64_t current;            // the task that came with the last switch, as an address
@@ -55,6 +59,8 @@ struct cpu_state {
 	uint32_t follower;           // the session that lost this CPU with the last switch
 	uint32_t hardirqs, softirqs; // being handled right now
 	uint64_t fired, fired_in;    // the timer that has expired last and the task that it met, as addresses
+	uint64_t generation;         // for which these hold:
+	uint64_t known[KNOWN_TASKS]; // tasks that came lately, each with its session
 };
 
 struct cpu_states {
@@ -70,9 +76,12 @@ extern struct lanes lanes SEC(".maps");
 extern struct rings rings SEC(".maps");
 extern struct cpu_states cpu_states SEC(".maps");
 
+extern uint64_t task_generation; // a new one: there are other tasks, or other sessions of tasks
+
 extern const volatile uint32_t cpu_count;   // possible CPUs
 extern const volatile uint32_t system_slot; // the session that sees every task, or NO_SLOT
 extern const volatile uint64_t boot_offset; // from CLOCK_MONOTONIC to CLOCK_BOOTTIME
+extern const volatile bool preemptible;     // programs are, on this kernel
 
 // The monotonic clock takes 30 ns to read here, bpf_ktime_get_boot_ns() 75. They
 // differ by a constant, but for a suspend, whose time is then not counted.
@@ -100,6 +109,30 @@ static __always_inline struct cpu_state *this_cpu(void) {
 	return bpf_map_lookup_elem(&cpu_states, &zero);
 }
 
+// A number of the task's own. Of all that can be reckoned with two addresses a program may only take
+// their difference.
+static __always_inline uint64_t known_task(struct cpu_state *cpu, struct task_struct *task) {
+	return ((uint64_t)task - (uint64_t)cpu) & ~(uint64_t)KNOWN_SLOTS;
+}
+
+static __always_inline uint64_t *known_place(struct cpu_state *cpu, uint64_t task) {
+	return &cpu->known[(task >> 6 ^ task >> 12) & (KNOWN_TASKS - 1)];
+}
+
+static __always_inline uint32_t known_slot(struct cpu_state *cpu, struct task_struct *task, bool *known) {
+	uint64_t number = known_task(cpu, task), word = *known_place(cpu, number);
+	*known = (word & ~(uint64_t)KNOWN_SLOTS) == number &&
+		 cpu->generation == *(volatile uint64_t *)&task_generation;
+	return word & KNOWN_SLOTS;
+}
+
+// The same for a task that may have been on this CPU lately.
+static __always_inline uint32_t slot_of_known(struct cpu_state *cpu, struct task_struct *task) {
+	bool known;
+	uint32_t slot = known_slot(cpu, task, &known);
+	return system_slot == NO_SLOT && known ? slot : slot_of(task);
+}
+
 // The same for the task that runs on this CPU, which the last switch has looked up.
 static __always_inline uint32_t slot_of_current(struct cpu_state *cpu, struct task_struct *task) {
 	return cpu && cpu->current == (uint64_t)task ? cpu->slot : slot_of(task);
@@ -113,9 +146,52 @@ static __always_inline void count_loss(uint32_t slot, uint32_t source, uint64_t 
 
 // ---- records ----
 
+// Takes a lane, or does not: another program on this CPU has it. Interrupts nest,
+// so a plain flag will do; where programs can be preempted, only an atomic one.
+static __always_inline bool lane_take(struct lane *lane) {
+	if (preemptible)
+		return __sync_fetch_and_add(&lane->busy, 1) == 0;
+	if (*(volatile uint32_t *)&lane->busy)
+		return false;
+	*(volatile uint32_t *)&lane->busy = 1;
+	return true;
+}
+
+static __always_inline void lane_leave(struct lane *lane, bool taken) {
+	if (preemptible)
+		__sync_fetch_and_add(&lane->busy, -1);
+	else if (taken)
+		*(volatile uint32_t *)&lane->busy = 0;
+}
+
 // Appends a record for the session: `size` bytes of it count. Its delta and size
 // are filled in there. A function that the verifier looks at once, not at every
 // call: inlined, it made up most of the time to load.
 int emit(union any_record *record, uint32_t slot, uint64_t now, uint32_t size, uint32_t source);
 
 #define EMIT(record, slot, member, source) emit(record, slot, boot_time(), sizeof((record)->member), source)
+
+// The quick way of what comes most often: room in a lane that has a batch under way, to be filled in
+// place and left by lane_leave(lane, true). NULL: it goes by emit().
+static __always_inline void *lane_room(struct lane **lane, uint32_t slot, uint64_t now, uint32_t size,
+				       uint32_t source) {
+	uint32_t index = (slot - 1) * cpu_count + bpf_get_smp_processor_id();
+	struct slot *session = slot_get(slot);
+	struct lane *mine = bpf_map_lookup_elem(&lanes, &index);
+	if (!session || !session->recording || !mine)
+		return 0;
+	bool taken = lane_take(mine);
+	uint32_t used = mine->batch.size;
+	uint64_t since = now - mine->batch.base;
+	if (!taken || !used || used > LANE_RECORDS - size || since > 0xffffffff) {
+		lane_leave(mine, taken);
+		return 0;
+	}
+	struct record *record = (void *)(mine->records + used);
+	record->delta = since;
+	record->size = size;
+	mine->batch.size = used + size;
+	mine->counts[source]++;
+	*lane = mine;
+	return record;
+}

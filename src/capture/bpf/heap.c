@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "base/log.h"
+#include "capture/bpf/loader.h"
 #include "capture/bpf/sampling.h"
 #include "capture/kernel_version.h"
 #include "tracelet.skel.h"
@@ -75,7 +76,7 @@ struct multi_attribute {
 // Only what the heap needs of all that the object has.
 static int load(struct heap_probes *watch, size_t ring_size) {
 	enum { WALKS = 6 }; // of samples, and four of the heap
-	struct tracelet *programs = watch->programs = tracelet__open();
+	struct tracelet *programs = watch->programs = programs_open();
 	if (!programs)
 		return -errno;
 	struct bpf_program *program;
@@ -94,7 +95,7 @@ static int load(struct heap_probes *watch, size_t ring_size) {
 	bpf_map__set_max_entries(programs->maps.walks, WALKS);
 	bpf_map__set_max_entries(programs->maps.memories, WALKS);
 	bpf_map__set_max_entries(programs->maps.heap_ring, (uint32_t)ring_size);
-	return tracelet__load(programs);
+	return programs_load(programs);
 }
 
 static int take_record(void *context, void *data, size_t size) {
@@ -120,6 +121,10 @@ int heap_probes_open(struct heap_probes **result, pid_t process, size_t ring_siz
 	watch->process = process;
 	watch->multi = kernel_at_least(6, 10);
 	int error = load(watch, ring_size);
+	if (error && programs_load_otherwise(error)) {
+		tracelet__destroy(watch->programs);
+		error = load(watch, ring_size);
+	}
 	if (!error) {
 		watch->ring = ring_buffer__new(bpf_map__fd(watch->programs->maps.heap_ring), take_record,
 					       watch, NULL);

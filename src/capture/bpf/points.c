@@ -1,5 +1,6 @@
 #include "capture/bpf/points.h"
 #include "capture/sources.h"
+#include "event/event.h"
 #include "tracelet.skel.h"
 
 #include <bpf/libbpf.h>
@@ -30,6 +31,12 @@ static const struct {
 	{"on_ipi_cpu", "ipi/ipi_send_cpu", RECORD_SOURCE_IPI},
 	{"on_ipi_mask", "ipi/ipi_send_cpumask", RECORD_SOURCE_IPI},
 	{"on_ipi_raise", "ipi/ipi_raise", RECORD_SOURCE_IPI},
+	{"on_reschedule_entry", "irq_vectors/reschedule_entry", RECORD_SOURCE_IPI},
+	{"on_reschedule_exit", "irq_vectors/reschedule_exit", RECORD_SOURCE_IPI},
+	{"on_call_function_entry", "irq_vectors/call_function_entry", RECORD_SOURCE_IPI},
+	{"on_call_function_exit", "irq_vectors/call_function_exit", RECORD_SOURCE_IPI},
+	{"on_call_function_single_entry", "irq_vectors/call_function_single_entry", RECORD_SOURCE_IPI},
+	{"on_call_function_single_exit", "irq_vectors/call_function_single_exit", RECORD_SOURCE_IPI},
 	{"on_socket_state", "sock/inet_sock_set_state", RECORD_SOURCE_NETWORK},
 	{"on_packet_sent", "net/net_dev_xmit", RECORD_SOURCE_NETWORK},
 	{"on_packet_received", "net/netif_receive_skb", RECORD_SOURCE_NETWORK},
@@ -200,11 +207,33 @@ static void choose_slab(struct tracelet *programs) {
 
 // ---- all ----
 
-int points_source_of(const char *program) {
+static bool switch_off(bool *source) {
+	bool was_on = *source;
+	*source = false;
+	return was_on;
+}
+
+// Those programs have several sources. KVM's needs one of them for the life of machines only.
+static const char *leave_out_calls(bool *sources) {
+	static const int by_calls[] = {RECORD_SOURCE_SYSTEM_CALL, RECORD_SOURCE_FILE, RECORD_SOURCE_MEMORY,
+				       RECORD_SOURCE_LOCK};
+	bool any = false;
+	for (size_t i = 0; i < ARRAY_SIZE(by_calls); i++)
+		any |= switch_off(&sources[by_calls[i]]);
+	return any                                       ? "system calls"
+	       : switch_off(&sources[RECORD_SOURCE_KVM]) ? event_source_names[RECORD_SOURCE_KVM]
+							 : NULL;
+}
+
+const char *points_leave_out(const char *program, bool *sources) {
+	if (strcmp(program, "on_sys_enter") == 0 || strcmp(program, "on_sys_exit") == 0)
+		return leave_out_calls(sources);
 	for (size_t i = 0; i < ARRAY_SIZE(programs_of); i++)
 		if (strcmp(programs_of[i].program, program) == 0)
-			return programs_of[i].source;
-	return -1;
+			return switch_off(&sources[programs_of[i].source])
+				       ? event_source_names[programs_of[i].source]
+				       : NULL;
+	return NULL;
 }
 
 void points_choose(struct tracelet *programs, const struct capture_options *options, uint32_t slot) {
@@ -217,6 +246,8 @@ void points_choose(struct tracelet *programs, const struct capture_options *opti
 			bpf_object__find_program_by_name(programs->obj, programs_of[i].program), load);
 		owned |= load && source >= RECORD_SOURCE_BLOCK && source <= RECORD_SOURCE_NETWORK;
 	}
+	if (options->hard_faults)
+		bpf_program__set_autoload(programs->progs.on_minor_fault, false);
 	bpf_map__set_autocreate(programs->maps.owners, owned);
 	bpf_program__set_autoattach(programs->progs.on_minor_fault, false);
 	bpf_program__set_autoattach(programs->progs.on_major_fault, false);
@@ -232,7 +263,7 @@ void points_choose(struct tracelet *programs, const struct capture_options *opti
 
 // ---- page faults ----
 
-static int attach_fault(struct bpf_program *program, uint64_t event, int cpu, struct point_links *links) {
+static int attach_event(struct bpf_program *program, uint64_t event, int cpu, struct point_links *links) {
 	struct perf_event_attr attribute = {
 		.type = PERF_TYPE_SOFTWARE, .config = event, .size = sizeof(attribute), .sample_period = 1};
 	int fd = (int)syscall(SYS_perf_event_open, &attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -248,18 +279,20 @@ static int attach_fault(struct bpf_program *program, uint64_t event, int cpu, st
 	return 0;
 }
 
-int points_attach(struct tracelet *programs, struct point_links *links) {
+int points_attach_event(struct bpf_program *program, uint64_t event, struct point_links *links) {
 	int error = 0;
-	if (!bpf_program__autoload(programs->progs.on_minor_fault))
+	if (!bpf_program__autoload(program))
 		return 0;
-	for (int cpu = 0; !error && cpu < libbpf_num_possible_cpus(); cpu++) {
-		error = attach_fault(programs->progs.on_minor_fault, PERF_COUNT_SW_PAGE_FAULTS_MIN, cpu,
-				     links);
-		if (!error)
-			error = attach_fault(programs->progs.on_major_fault, PERF_COUNT_SW_PAGE_FAULTS_MAJ,
-					     cpu, links);
-	}
+	for (int cpu = 0; !error && cpu < libbpf_num_possible_cpus(); cpu++)
+		error = attach_event(program, event, cpu, links);
 	return error;
+}
+
+int points_attach(struct tracelet *programs, struct point_links *links) {
+	int error = points_attach_event(programs->progs.on_minor_fault, PERF_COUNT_SW_PAGE_FAULTS_MIN, links);
+	return error ? error
+		     : points_attach_event(programs->progs.on_major_fault, PERF_COUNT_SW_PAGE_FAULTS_MAJ,
+					   links);
 }
 
 void points_detach(struct point_links *links) {

@@ -63,8 +63,15 @@ struct {
 	__uint(max_entries, 4096);
 } looks SEC(".maps");
 
+uint64_t last_look = 0;
+
+// The loader looks again and again for two milliseconds; stacks at events come much faster than that.
 static __always_inline void ask_for_a_look(void) {
-	uint64_t nothing = 0;
+	enum { SOON_NS = 500000 };
+	uint64_t nothing = 0, now = bpf_ktime_get_ns();
+	if (now - last_look < SOON_NS)
+		return;
+	last_look = now;
 	if (!bpf_ringbuf_query(&looks, BPF_RB_AVAIL_DATA)) // else it has been asked already
 		bpf_ringbuf_output(&looks, &nothing, sizeof(nothing), BPF_RB_FORCE_WAKEUP);
 }
@@ -374,12 +381,13 @@ static __always_inline uint32_t add_copy(struct walk *walk, const struct row_reg
 
 // In an interrupt that nothing can hold off (of a PMU) the ring may be in use by another CPU, which is
 // soon done with it.
-static __always_inline bool put_into_ring(void *ring, struct walk *walk, uint32_t size) {
+static __always_inline bool put_into_ring(void *ring, struct walk *walk, uint32_t size, bool wake) {
 	enum { TRIES = 64 };
 	if (size > __builtin_offsetof(struct walk, registers))
 		return false;
+	uint64_t flags = wake ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 	for (int i = 0; i < (sample_cycles ? TRIES : 1); i++)
-		if (!bpf_ringbuf_output(ring, walk, size, BPF_RB_NO_WAKEUP))
+		if (!bpf_ringbuf_output(ring, walk, size, flags))
 			return true;
 	return false;
 }
@@ -400,6 +408,7 @@ static __always_inline uint32_t follow_frame_pointers(void *context, struct walk
 // The stack of the current task, from where it is in its own code, as a record in the session's ring.
 static __always_inline void record_stack(void *context, uint32_t which, uint32_t slot,
 					 const struct row_registers *begin, uint32_t period, uint32_t flags) {
+	enum { WAKE_EVERY = 1 << 16 };
 	struct task_struct *task = bpf_get_current_task_btf();
 	uint32_t index = slot - 1, pid = task->tgid;
 	struct walk *walk = walk_of(which);
@@ -427,14 +436,19 @@ static __always_inline void record_stack(void *context, uint32_t which, uint32_t
 	walk->sample.kernel_frames = kernel_frames;
 	uint32_t user_frames = *(volatile uint16_t *)&walk->sample.user_frames & 127;
 	uint32_t size = sizeof(walk->sample) + (kernel_frames + user_frames) * 8;
+	// Copies are large: they may have half of the ring, a quarter of which wakes the reader.
+	uint64_t waiting = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
 	if (walk->unknown) {
-		size = add_copy(walk, begin);
+		if (waiting < 2ull * session->wakeup_bytes)
+			size = add_copy(walk, begin);
 		ask_for_a_look();
 	}
 	walk->sample.head.size = size;
 	walk->batch = (struct batch){.base = now, .cpu = bpf_get_smp_processor_id(), .size = size};
 	size += sizeof(walk->batch);
-	if (!put_into_ring(ring, walk, size))
+	// Once for each so many bytes, not for each record from then on.
+	bool wake = waiting >= session->wakeup_bytes && (waiting & (WAKE_EVERY - 1)) < size;
+	if (!put_into_ring(ring, walk, size, wake))
 		count_loss(slot, RECORD_SOURCE_SAMPLE, 1);
 }
 
@@ -469,6 +483,106 @@ int on_blocked(uint64_t *context) {
 	record_stack(context, WALK_OF_SWITCH, slot, &begin, 0, SAMPLE_BLOCKED);
 	return 0;
 }
+
+// ---- stacks at events ----
+
+// A program for each event, apart from the one that records the event itself: whoever wants no stacks has
+// none of this, and the loader need not look at it.
+
+const volatile uint64_t stacked_calls[8] = {};  // a bit for each system call
+const volatile uint32_t stacked_operations = 0; // of block devices: a bit for each of READ, WRITE, FLUSH
+const volatile bool stacked_threads = false;    // new ones, not only new processes
+
+struct bio___stacked {
+	uint32_t bi_opf;
+} KERNEL_TYPE;
+
+// An event may come in an interrupt while another one's stack is being walked.
+static __noinline int stack_at(void *context, uint32_t event, const struct row_registers *begin) {
+	struct task_struct *task = bpf_get_current_task_btf();
+	uint32_t slot = task->pid ? slot_of_current(this_cpu(), task) : NO_SLOT;
+	if (slot == NO_SLOT)
+		return 0;
+	uint32_t which = WALK_OF_EVENT;
+	struct walk *walk = walk_of(which);
+	while (walk && __sync_fetch_and_add(&walk->busy, 1)) {
+		__sync_fetch_and_add(&walk->busy, -1);
+		walk = ++which < WALK_OF_EVENT + WALKS_OF_EVENT ? walk_of(which) : 0;
+	}
+	if (!walk) {
+		count_loss(slot, RECORD_SOURCE_SAMPLE, 1);
+		return 0;
+	}
+	record_stack(context, which, slot, begin, event, SAMPLE_EVENT);
+	__sync_fetch_and_add(&walk->busy, -1);
+	return 0;
+}
+
+static __always_inline int stack_here(void *context, uint32_t event) {
+	struct row_registers begin = saved_registers(bpf_get_current_task_btf());
+	return stack_at(context, event, &begin);
+}
+
+static __always_inline int stack_at_fault(struct bpf_perf_event_data *context, uint32_t event) {
+	struct row_registers begin = user_registers(context, bpf_get_current_task_btf());
+	return stack_at(context, event, &begin);
+}
+
+SEC("perf_event")
+int stack_at_minor_fault(struct bpf_perf_event_data *context) {
+	return stack_at_fault(context, POINT_FAULT_MINOR);
+}
+
+SEC("perf_event")
+int stack_at_major_fault(struct bpf_perf_event_data *context) {
+	return stack_at_fault(context, POINT_FAULT_MAJOR);
+}
+
+SEC("raw_tp/sys_enter")
+int stack_at_sys_enter(uint64_t *context) {
+	uint64_t id = context[1];
+	if (id >= 512 || !(stacked_calls[id / 64 & 7] >> (id & 63) & 1))
+		return 0;
+	return stack_here(context, POINT_SYS_ENTER | id << STACK_CALL_SHIFT);
+}
+
+SEC("raw_tp/block_bio_queue")
+int stack_at_bio_queue(uint64_t *context) {
+	enum { OPERATIONS = 0xff, FLUSH = 1 << 2, PREFLUSH = 1 << 18 };
+	uint32_t flags = BPF_CORE_READ((struct bio___stacked *)context[0], bi_opf);
+	uint32_t wanted = 1u << (flags & OPERATIONS & 31) | (flags & PREFLUSH ? FLUSH : 0);
+	return wanted & stacked_operations ? stack_here(context, POINT_BIO_QUEUE) : 0;
+}
+
+SEC("raw_tp/task_newtask")
+int stack_at_newtask(uint64_t *context) {
+	enum { CLONE_THREAD = 0x10000 };
+	bool thread = context[1] & CLONE_THREAD;
+	return !thread || stacked_threads ? stack_here(context, STACK_AT_NEWTASK) : 0;
+}
+
+#define STACK_AT(program, tracepoint, event)                                                                 \
+	SEC("raw_tp/" tracepoint) int program(uint64_t *context) {                                           \
+		return stack_here(context, event);                                                           \
+	}
+
+STACK_AT(stack_at_sys_exit, "sys_exit", POINT_SYS_EXIT)
+STACK_AT(stack_at_waking, "sched_waking", STACK_AT_WAKING)
+STACK_AT(stack_at_softirq, "softirq_entry", STACK_AT_SOFTIRQ)
+STACK_AT(stack_at_softirq_raise, "softirq_raise", POINT_SOFTIRQ_RAISE)
+STACK_AT(stack_at_ipi_cpu, "ipi_send_cpu", POINT_IPI_CPU)
+STACK_AT(stack_at_ipi_mask, "ipi_send_cpumask", POINT_IPI_MASK)
+STACK_AT(stack_at_ipi_raise, "ipi_raise", POINT_IPI_RAISE)
+STACK_AT(stack_at_work_queue, "workqueue_queue_work", POINT_WORK_QUEUE)
+STACK_AT(stack_at_hrtimer_start, "hrtimer_start", POINT_HRTIMER_START)
+STACK_AT(stack_at_timer_start, "timer_start", POINT_TIMER_START)
+STACK_AT(stack_at_lock_begin, "contention_begin", POINT_LOCK_BEGIN)
+STACK_AT(stack_at_bio_split, "block_split", POINT_BIO_SPLIT)
+STACK_AT(stack_at_kmalloc, "kmalloc", POINT_KMALLOC)
+STACK_AT(stack_at_cache_alloc, "kmem_cache_alloc", POINT_CACHE_ALLOC)
+STACK_AT(stack_at_kfree, "kfree", POINT_KFREE)
+STACK_AT(stack_at_cache_free, "kmem_cache_free", POINT_CACHE_FREE)
+STACK_AT(stack_at_kvm_exit, "kvm_exit", POINT_KVM_EXIT)
 
 // ---- address spaces ----
 

@@ -1,34 +1,29 @@
-// Perf tells of every executable mapping on the machine, with the file's build id,
-// and of forks, execs and exits, in one ring for each CPU. A thread takes them in
-// the order of time, keeps the address space of each process, and writes it into
-// the programs' maps; it opens each file once, while the process that maps it is
-// there, and lets another thread make its unwind table.
+// Perf tells of every executable mapping on the machine, and of forks, execs and
+// exits, in one ring for each CPU. A thread takes them in the order of time, keeps
+// the address space of each process, and writes it into the programs' maps; it looks
+// at each file, while the process that maps it is there, and lets another thread
+// make its unwind table.
 #include "capture/bpf/sampling.h"
 #include "base/array.h"
 #include "base/map.h"
+#include "capture/bpf/mapped_files.h"
 #include "capture/bpf/sample.h"
-#include "capture/bpf/sample_event.h"
+#include "capture/bpf/sample_ticks.h"
 #include "capture/bpf/table_maker.h"
 #include "capture/perf/ring.h"
 #include "capture/tasks.h"
 #include "symbol/elf.h"
-#include "symbol/kept.h"
 #include "tracelet.skel.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
-#include <sys/auxv.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 struct code_file {
@@ -52,36 +47,24 @@ struct change { // a record of perf's, kept until all rings are read
 
 struct seen_mapping {
 	struct spool_mapping head;
+	struct file_number number;
 	uint32_t path; // in `texts`
-};
-
-struct build {
-	uint8_t size, id[20];
-};
-
-// The events of samples by overflow; the links own them.
-struct overflows {
-	int fd;
-	struct perf_event_mmap_page *ring; // where the kernel tells that it throttles; NULL: it cannot
+	uint32_t file; // in `mapped`, plus 1; 0: none
 };
 
 struct sampling {
 	struct tracelet *programs;
 	ARRAY(struct perf_ring) rings;
-	ARRAY(struct bpf_link *) links;
-	ARRAY(struct overflows) overflows; // of each CPU's event
-	uint64_t period;                   // of it; 0: samples are in time
-	struct sample_delivery delivery;
+	struct sample_ticks ticks;
 	ARRAY(struct code_file) files;
 	ARRAY(struct change) changes;
 	ARRAY(struct seen_mapping) mappings;
 	struct buffer texts;
 	struct map processes; // pid → struct address_space *
-	struct map by_build;  // hash of build id or path → file + 1
-	bool all;             // processes are of interest
-	struct map members;   // if not all: these, and whom they start; threads may be among them
-	struct map builds;    // of their files: hash of path → index in `build_ids` + 1
-	ARRAY(struct build) build_ids;
+	struct mapped_files mapped;
+	struct map by_content; // of a mapped file → file + 1
+	bool all;              // processes are of interest
+	struct map members;    // if not all: these, and whom they start; threads may be among them
 	uint32_t next_space;
 	struct table_maker *maker; // NULL: tables are not needed
 	pthread_t thread;
@@ -99,45 +82,6 @@ struct sampling {
 
 // ---- files ----
 
-// As the process sees it, which may be in a container; if it is gone already, as we do; if the file is
-// gone, by what is mapped.
-static int open_mapped(const struct spool_mapping *mapping, const char *path) {
-	if (*path != '/' || path[1] == '/')
-		return -1;
-	CLEANUP_FREE char *theirs = memory_format("/proc/%u/root%s", mapping->pid, path);
-	CLEANUP_FREE char *mapped = memory_format("/proc/%u/map_files/%" PRIx64 "-%" PRIx64, mapping->pid,
-						  mapping->start, mapping->start + mapping->size);
-	const char *const places[] = {theirs, path, mapped};
-	int file = -1;
-	for (size_t i = 0; i < ARRAY_SIZE(places) && file < 0; i++)
-		file = open(places[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	return file;
-}
-
-// Held open until names are looked for.
-static void keep_file(const struct spool_mapping *mapping, const char *path, int file) {
-	char build_id[2 * sizeof(mapping->build_id) + 1] = "";
-	for (size_t i = 0; i < mapping->build_id_size; i++)
-		snprintf(build_id + 2 * i, 3, "%02x", mapping->build_id[i]);
-	kept_files_add(path, build_id, file);
-}
-
-// `file` is the caller's then; -1: there is none.
-static struct elf_object *open_code(const struct spool_mapping *mapping, const char *path, int *file) {
-	*file = -1;
-	enum { VDSO_SIZE = 8192 };
-	if (strcmp(path, "[vdso]") == 0) {
-		const void *image = (const void *)getauxval(AT_SYSINFO_EHDR);
-		return image ? elf_open_code_memory(image, VDSO_SIZE) : NULL;
-	}
-	*file = open_mapped(mapping, path);
-	if (*file < 0)
-		return NULL;
-	char name[64];
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", *file);
-	return elf_open_code(name);
-}
-
 // Addresses in tables are counted from the file's first one.
 static uint64_t base_of(const struct elf_object *object) {
 	uint64_t base = UINT64_MAX;
@@ -146,35 +90,27 @@ static uint64_t base_of(const struct elf_object *object) {
 	return base;
 }
 
-// The file that is mapped; if it is new its table will be made. NO_FILE: there is none.
-static uint32_t code_file(struct sampling *sampling, const struct spool_mapping *mapping, const char *path) {
-	uint64_t key = mapping->build_id_size ? hash_bytes(mapping->build_id, mapping->build_id_size)
-					      : hash_bytes(path, strlen(path));
-	uint64_t *known = map_put(&sampling->by_build, key);
-	if (*known)
-		return (uint32_t)*known - 1;
-	uint32_t number = (uint32_t)sampling->files.count;
-	struct code_file file = {0};
-	int descriptor;
-	file.object = open_code(mapping, path, &descriptor);
-	if (descriptor >= 0)
-		keep_file(mapping, path, descriptor);
-	if (!sampling->maker || number >= UNWIND_MOST_FILES || !file.object || !file.object->eh_frame ||
-	    !file.object->segment_count) {
-		elf_close(file.object);
-		*known = NO_FILE + 1;
+// The file that is mapped; if its code is new its table will be made. NO_FILE: there is none.
+static uint32_t code_file(struct sampling *sampling, const struct seen_mapping *seen) {
+	if (!seen->file)
 		return NO_FILE;
+	struct mapped_file *mapped = &sampling->mapped.items.items[seen->file - 1];
+	struct code_file file = {.object = mapped->object};
+	mapped->object = NULL;
+	uint64_t *known = map_put(&sampling->by_content, mapped->content);
+	uint32_t number = (uint32_t)sampling->files.count;
+	bool useful = sampling->maker && number < UNWIND_MOST_FILES && file.object && file.object->eh_frame &&
+		      file.object->segment_count;
+	if (*known || !useful) {
+		elf_close(file.object);
+		*known = *known ? *known : NO_FILE + 1;
+		return (uint32_t)*known - 1;
 	}
 	*known = number + 1u;
 	file.base = base_of(file.object);
 	array_push(&sampling->files, file);
 	table_maker_add(sampling->maker, number, file.object, file.base);
 	return number;
-}
-
-// Of code that needs no table: its file, for its names.
-static void hold_file(struct sampling *sampling, const struct seen_mapping *seen) {
-	code_file(sampling, &seen->head, (const char *)sampling->texts.data + seen->path);
 }
 
 // ---- address spaces ----
@@ -238,8 +174,7 @@ static void insert_mapping(struct space *space, struct mapping mapping) {
 // `more`: of the same process will follow at once.
 static void apply_mapping(struct sampling *sampling, const struct seen_mapping *seen, bool more) {
 	const struct spool_mapping *head = &seen->head;
-	const char *path = (const char *)sampling->texts.data + seen->path;
-	uint32_t file = code_file(sampling, head, path);
+	uint32_t file = code_file(sampling, seen);
 	struct code_file *code = &sampling->files.items[file];
 	uint64_t address = code->base;
 	if (code->object && !elf_mapping_address(code->object, head->offset, &address)) {
@@ -279,24 +214,21 @@ static void apply(struct sampling *sampling, const struct change *change, bool m
 
 // ---- perf's records ----
 
-static void take_mapping(struct sampling *sampling, uint16_t misc, struct cursor *in, struct change *change) {
+static void take_mapping(struct sampling *sampling, struct cursor *in, struct change *change) {
 	enum { PROTECTION_EXECUTE = 4 };
 	struct seen_mapping seen = {.head = {.pid = cursor_u32(in), .time = change->time}};
 	cursor_u32(in); // tid
 	seen.head.start = cursor_u64(in);
 	seen.head.size = cursor_u64(in);
 	seen.head.offset = cursor_u64(in);
-	uint8_t identity[24];
-	cursor_copy(in, identity, sizeof(identity));
+	uint32_t major = cursor_u32(in), minor = cursor_u32(in);
+	seen.number = (struct file_number){makedev(major, minor), cursor_u64(in)};
+	cursor_u64(in); // the inode's generation
 	uint32_t protection = cursor_u32(in);
 	cursor_u32(in); // flags
 	const char *path = cursor_string(in);
 	if (in->failed || !(protection & PROTECTION_EXECUTE))
 		return;
-	if (misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
-		seen.head.build_id_size = (uint8_t)MIN(identity[0], 20);
-		memcpy(seen.head.build_id, identity + 4, 20);
-	}
 	seen.path = (uint32_t)sampling->texts.size;
 	buffer_append(&sampling->texts, path, strlen(path) + 1);
 	change->pid = seen.head.pid;
@@ -323,7 +255,7 @@ static void take(void *context, const struct perf_event_header *header, struct c
 	struct cursor tail = cursor_of(in.end - 16, 16);
 	struct change change = {.type = header->type, .time = cursor_u64(&tail)};
 	if (header->type == PERF_RECORD_MMAP2) {
-		take_mapping(sampling, header->misc, &in, &change);
+		take_mapping(sampling, &in, &change);
 		return;
 	}
 	change.pid = cursor_u32(&in);
@@ -360,6 +292,15 @@ static bool admit(struct sampling *sampling, const struct change *change) {
 	return wanted;
 }
 
+// The sooner, the surer: when its process has ended, a file may not be found any more.
+static void look_at_file(struct sampling *sampling, const struct change *change) {
+	if (!change->admitted || change->type != PERF_RECORD_MMAP2)
+		return;
+	struct seen_mapping *seen = &sampling->mappings.items[change->mapping - 1];
+	seen->file = mapped_files_look(&sampling->mapped, &seen->head, seen->number,
+				       (const char *)sampling->texts.data + seen->path);
+}
+
 static void hand_over(struct sampling *sampling, size_t count, uint64_t until) {
 	pthread_mutex_lock(&sampling->lock);
 	sampling->until = until;
@@ -379,30 +320,6 @@ static void hand_over(struct sampling *sampling, size_t count, uint64_t until) {
 
 // ---- processes that were there before ----
 
-static struct build read_build(pid_t pid, const struct task_mapping *mapping) {
-	struct build build = {0};
-	struct spool_mapping head = {.pid = (uint32_t)pid, .start = mapping->start, .size = mapping->size};
-	int file;
-	struct elf_object *object = open_code(&head, mapping->path, &file);
-	if (file >= 0)
-		close(file);
-	for (const char *digits = object ? object->build_id : ""; digits[0] && digits[1] && build.size < 20;
-	     digits += 2)
-		sscanf(digits, "%2hhx", &build.id[build.size++]);
-	elf_close(object);
-	return build;
-}
-
-static const struct build *build_of(struct sampling *sampling, pid_t pid,
-				    const struct task_mapping *mapping) {
-	uint64_t *known = map_put(&sampling->builds, hash_bytes(mapping->path, strlen(mapping->path)));
-	if (!*known) {
-		array_push(&sampling->build_ids, read_build(pid, mapping));
-		*known = sampling->build_ids.count;
-	}
-	return &sampling->build_ids.items[*known - 1];
-}
-
 struct looking {
 	struct sampling *sampling;
 	pid_t pid;
@@ -412,15 +329,13 @@ struct looking {
 static void take_known_mapping(void *context, const struct task_mapping *mapping) {
 	struct looking *looking = context;
 	struct sampling *sampling = looking->sampling;
-	const struct build *build = build_of(sampling, looking->pid, mapping);
 	struct seen_mapping seen = {.head = {.time = looking->time,
 					     .pid = (uint32_t)looking->pid,
 					     .start = mapping->start,
 					     .size = mapping->size,
-					     .offset = mapping->offset,
-					     .build_id_size = build->size},
+					     .offset = mapping->offset},
+				    .number = {mapping->device, mapping->inode},
 				    .path = (uint32_t)sampling->texts.size};
-	memcpy(seen.head.build_id, build->id, sizeof(build->id));
 	buffer_append(&sampling->texts, mapping->path, strlen(mapping->path) + 1);
 	array_push(&sampling->mappings, seen);
 	array_push(&sampling->changes, (struct change){.type = PERF_RECORD_MMAP2,
@@ -471,14 +386,16 @@ static bool take_changes(struct sampling *sampling) {
 	size_t count = sampling->changes.count, ready = 0;
 	if (count)
 		qsort(changes, count, sizeof(*changes), by_time);
-	for (; ready < count && changes[ready].time < until; ready++)
+	for (; ready < count && changes[ready].time < until; ready++) {
 		changes[ready].admitted = admit(sampling, &changes[ready]);
+		look_at_file(sampling, &changes[ready]);
+	}
 	hand_over(sampling, ready, until);
 	for (size_t i = 0; i < ready; i++)
 		if (changes[i].admitted && sampling->maker)
 			apply(sampling, &changes[i], i + 1 < ready && is_next_mapping(&changes[i]));
 		else if (changes[i].admitted && changes[i].mapping)
-			hold_file(sampling, &sampling->mappings.items[changes[i].mapping - 1]);
+			code_file(sampling, &sampling->mappings.items[changes[i].mapping - 1]);
 	sampling->changes.count = count - ready;
 	if (count > ready)
 		memmove(changes, changes + ready, (count - ready) * sizeof(*changes));
@@ -548,6 +465,7 @@ static bool ask_thread(struct sampling *sampling) {
 	return write(sampling->wake, &(uint64_t){1}, sizeof(uint64_t)) == sizeof(uint64_t);
 }
 
+// Without build ids: mapped_files.h tells why.
 static int open_rings(struct sampling *sampling) {
 	enum { RING_SIZE = 512 * 1024 };
 	struct perf_event_attr attribute = {
@@ -557,7 +475,6 @@ static int open_rings(struct sampling *sampling) {
 		.sample_id_all = 1,
 		.mmap = 1,
 		.mmap2 = 1,
-		.build_id = 1,
 		.comm = 1,
 		.comm_exec = 1,
 		.task = 1,
@@ -577,99 +494,8 @@ static int open_rings(struct sampling *sampling) {
 	return 0;
 }
 
-static int open_attribute(int cpu, struct perf_event_attr *attribute) {
-	int fd = (int)syscall(SYS_perf_event_open, attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-// An event on a CPU, not begun yet; or -errno.
-static int open_event(int cpu, bool cycles, unsigned frequency) {
-	struct perf_event_attr attribute = {
-		.type = cycles ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
-		.config = cycles ? PERF_COUNT_HW_CPU_CYCLES : PERF_COUNT_SW_CPU_CLOCK,
-		.size = sizeof(attribute),
-		.sample_freq = frequency,
-		.freq = 1,
-		.disabled = 1,
-	};
-	return open_attribute(cpu, &attribute);
-}
-
-static int open_overflow(int cpu, const struct sample_event *event) {
-	struct perf_event_attr attribute;
-	return sample_event_on(event, cpu, &attribute) ? open_attribute(cpu, &attribute) : -ENODEV;
-}
-
-bool sampling_has_cycles(void) {
-	bool found = false;
-	for (int cpu = 0; cpu < libbpf_num_possible_cpus(); cpu++) {
-		int fd = open_event(cpu, true, 1);
-		if (fd == -ENODEV) // a CPU that is off
-			continue;
-		if (fd < 0)
-			return false;
-		close(fd);
-		found = true;
-	}
-	return found;
-}
-
-// Only throttling is told there, as on_sample() keeps the samples themselves out. Mapped for reading: the
-// kernel goes round and round, and its head tells how much there was.
-static void watch_overflows(struct sampling *sampling, int fd) {
-	void *ring = mmap(NULL, 2 * (size_t)sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, fd, 0);
-	array_push(&sampling->overflows,
-		   ((struct overflows){.fd = fd, .ring = ring == MAP_FAILED ? NULL : ring}));
-}
-
-// What was counted against what arrived. Of a frequency nothing can be said: its periods differ.
-static void end_overflows(struct sampling *sampling) {
-	enum { THROTTLE_SIZE = 32 }; // and as much for its end
-	struct sample_delivery *delivery = &sampling->delivery;
-	for (size_t i = 0; i < sampling->overflows.count; i++) {
-		struct overflows *overflows = &sampling->overflows.items[i];
-		uint64_t value = 0;
-		ioctl(overflows->fd, PERF_EVENT_IOC_DISABLE, 0);
-		if (sampling->period && read(overflows->fd, &value, sizeof(value)) == sizeof(value))
-			delivery->expected += value / sampling->period;
-		if (overflows->ring) {
-			uint64_t told = __atomic_load_n(&overflows->ring->data_head, __ATOMIC_ACQUIRE);
-			delivery->throttled += (told / THROTTLE_SIZE + 1) / 2;
-			munmap(overflows->ring, 2 * (size_t)sysconf(_SC_PAGESIZE));
-		}
-	}
-	if (sampling->overflows.count)
-		delivery->delivered = __atomic_load_n(&sampling->programs->bss->samples_delivered,
-						      __ATOMIC_RELAXED);
-	sampling->overflows.count = 0;
-}
-
 struct sample_delivery sampling_delivery(const struct sampling *sampling) {
-	return sampling ? sampling->delivery : (struct sample_delivery){0};
-}
-
-static int open_samples(struct sampling *sampling, const struct sampling_options *options) {
-	if (options->event && !options->event->frequency)
-		sampling->period = options->event->rate;
-	for (int cpu = 0; cpu < libbpf_num_possible_cpus(); cpu++) {
-		int fd = options->event ? open_overflow(cpu, options->event)
-					: open_event(cpu, options->cycles, options->frequency);
-		if (fd == -ENODEV)
-			continue;
-		if (fd < 0)
-			return fd;
-		struct bpf_link *link = bpf_program__attach_perf_event(sampling->programs->progs.on_sample,
-								       fd);
-		if (!link) {
-			int error = -errno;
-			close(fd);
-			return error;
-		}
-		array_push(&sampling->links, link); // which closes the event, too
-		if (options->event)
-			watch_overflows(sampling, fd);
-	}
-	return 0;
+	return sampling ? sampling->ticks.delivery : (struct sample_delivery){0};
 }
 
 int sampling_start(struct sampling **result, struct tracelet *programs,
@@ -692,7 +518,7 @@ int sampling_start(struct sampling **result, struct tracelet *programs,
 	if (!error && pthread_create(&sampling->thread, NULL, watch, sampling) == 0)
 		sampling->running = true;
 	if (!error && options->frequency)
-		error = open_samples(sampling, options);
+		error = sample_ticks_begin(&sampling->ticks, programs, options);
 	if (error) {
 		sampling_free(sampling);
 		return error;
@@ -727,9 +553,7 @@ uint64_t sampling_collect(struct sampling *sampling, struct spool *spool) {
 void sampling_stop(struct sampling *sampling, struct spool *spool) {
 	if (!sampling || sampling->over)
 		return;
-	end_overflows(sampling);
-	for (size_t i = 0; i < sampling->links.count; i++)
-		bpf_link__destroy(sampling->links.items[i]);
+	sample_ticks_end(&sampling->ticks, sampling->programs);
 	if (sampling->maker)
 		table_maker_end(sampling->maker);
 	__atomic_store_n(&sampling->ending, true, __ATOMIC_RELEASE);
@@ -758,13 +582,10 @@ void sampling_free(struct sampling *sampling) {
 	close(sampling->wake);
 	ring_buffer__free(sampling->looks);
 	map_free(&sampling->processes);
-	map_free(&sampling->by_build);
-	map_free(&sampling->builds);
-	array_free(&sampling->build_ids);
+	map_free(&sampling->by_content);
+	mapped_files_free(&sampling->mapped);
 	map_free(&sampling->members);
 	array_free(&sampling->rings);
-	array_free(&sampling->links);
-	array_free(&sampling->overflows);
 	array_free(&sampling->files);
 	array_free(&sampling->changes);
 	array_free(&sampling->mappings);

@@ -39,6 +39,46 @@ static __always_inline void emit_switch(const struct switched *switched, union a
 	emit(record, slot, switched->now, size, RECORD_SOURCE_SCHED);
 }
 
+// From one task of the session to another one, or from outside: true if that is told.
+static __always_inline bool emit_inside(const struct switched *switched, const union any_record *record,
+					uint32_t slot) {
+	struct lane *lane;
+	struct record_switch *room = system_slot != NO_SLOT ? 0
+							    : lane_room(&lane, slot, switched->now,
+									sizeof(*room), RECORD_SOURCE_SCHED);
+	if (!room)
+		return false;
+	const struct record_switch *base = &record->switched.base;
+	room->head.kind = RECORD_SWITCH;
+	room->head.flags = switched->flags | (switched->prev_slot != slot ? SWITCH_PREV_OUTSIDE : 0);
+	room->prev_tid = base->prev_tid;
+	room->next_tid = base->next_tid;
+	room->prev_state = base->prev_state;
+	room->prev_priority = base->prev_priority;
+	room->next_priority = base->next_priority;
+	room->unused = 0;
+	lane_leave(lane, true);
+	return true;
+}
+
+// To look up a task's session takes longer than all else about a switch but the clock. A task that
+// has been here since the last fork is remembered; only here, where no interrupt comes in between.
+static __always_inline uint32_t slot_of_next(struct cpu_state *cpu, struct task_struct *next) {
+	bool known;
+	uint32_t slot = known_slot(cpu, next, &known);
+	if (system_slot != NO_SLOT || known)
+		return system_slot != NO_SLOT ? system_slot : slot;
+	uint64_t generation = *(volatile uint64_t *)&task_generation; // before the look
+	if (cpu->generation != generation)
+		__builtin_memset(cpu->known, 0, sizeof(cpu->known));
+	cpu->generation = generation;
+	slot = slot_of(next);
+	uint64_t number = known_task(cpu, next);
+	if (slot <= KNOWN_SLOTS)
+		*known_place(cpu, number) = number | slot;
+	return slot;
+}
+
 SEC("tp_btf/sched_switch")
 int on_switch(uint64_t *context) {
 	struct task_struct *prev = (void *)context[1];
@@ -46,7 +86,7 @@ int on_switch(uint64_t *context) {
 	struct cpu_state *cpu = this_cpu();
 	if (!cpu)
 		return 0;
-	struct switched switched = {.prev_slot = slot_of_current(cpu, prev), .next_slot = slot_of(next)};
+	struct switched switched = {.prev_slot = slot_of_current(cpu, prev), .next_slot = slot_of_next(cpu, next)};
 	cpu->current = (uint64_t)next;
 	cpu->slot = switched.next_slot;
 	uint32_t prev_slot = switched.prev_slot, next_slot = switched.next_slot, ending = cpu->follower;
@@ -68,7 +108,7 @@ int on_switch(uint64_t *context) {
 		.prev_priority = prev->prio,
 		.next_priority = next->prio,
 	};
-	if (next_slot != NO_SLOT)
+	if (next_slot != NO_SLOT && !emit_inside(&switched, &record, next_slot))
 		emit_switch(&switched, &record, next_slot);
 	if (prev_slot != NO_SLOT && prev_slot != next_slot)
 		emit_switch(&switched, &record, prev_slot);
@@ -94,13 +134,27 @@ static __always_inline uint32_t cpu_of(struct task_struct *task) {
 SEC("tp_btf/sched_waking")
 int on_waking(uint64_t *context) {
 	struct task_struct *wakee = (void *)context[0];
-	uint32_t slot = slot_of(wakee);
-	if (slot == NO_SLOT)
-		return 0;
 	struct cpu_state *cpu = this_cpu();
-	struct task_struct *waker = bpf_get_current_task_btf();
-	if (!cpu)
+	uint32_t slot = cpu ? slot_of_known(cpu, wakee) : NO_SLOT;
+	if (!cpu || slot == NO_SLOT)
 		return 0;
+	struct task_struct *waker = bpf_get_current_task_btf();
+	uint64_t now = boot_time();
+	bool inside = slot_of_current(cpu, waker) == slot;
+	struct lane *lane;
+	struct record_waking *room =
+		inside ? lane_room(&lane, slot, now, sizeof(*room), RECORD_SOURCE_SCHED) : 0;
+	if (room) {
+		room->head.kind = RECORD_WAKING;
+		room->head.flags = interrupt_flags(cpu);
+		room->waker_tid = waker->pid;
+		room->wakee_tid = wakee->pid;
+		room->target_cpu = cpu_of(wakee);
+		room->priority = wakee->prio;
+		room->unused = 0;
+		lane_leave(lane, true);
+		return 0;
+	}
 	union any_record record = {};
 	record.waking.base = (struct record_waking){
 		.head = {.kind = RECORD_WAKING, .flags = interrupt_flags(cpu)},
@@ -109,8 +163,8 @@ int on_waking(uint64_t *context) {
 		.target_cpu = cpu_of(wakee),
 		.priority = wakee->prio,
 	};
-	if (slot_of_current(cpu, waker) == slot)
-		return EMIT(&record, slot, waking.base, RECORD_SOURCE_SCHED);
+	if (inside)
+		return emit(&record, slot, now, sizeof(struct record_waking), RECORD_SOURCE_SCHED);
 	record.head.flags |= WAKING_OUTSIDE;
 	bpf_probe_read_kernel(record.waking.waker_name, RECORD_NAME_SIZE, &waker->comm);
 	return EMIT(&record, slot, waking, RECORD_SOURCE_SCHED);

@@ -10,28 +10,12 @@ struct lanes lanes SEC(".maps");
 struct rings rings SEC(".maps");
 struct cpu_states cpu_states SEC(".maps");
 
+uint64_t task_generation = 0;
+
 const volatile uint32_t cpu_count = 1;
 const volatile uint32_t system_slot = NO_SLOT;
 const volatile bool preemptible = true;
 const volatile uint64_t boot_offset = 0;
-
-// Takes a lane, or does not: another program on this CPU has it. Interrupts nest,
-// so a plain flag will do; where programs can be preempted, only an atomic one.
-static __always_inline bool lane_take(struct lane *lane) {
-	if (preemptible)
-		return __sync_fetch_and_add(&lane->busy, 1) == 0;
-	if (*(volatile uint32_t *)&lane->busy)
-		return false;
-	*(volatile uint32_t *)&lane->busy = 1;
-	return true;
-}
-
-static __always_inline void lane_leave(struct lane *lane, bool taken) {
-	if (preemptible)
-		__sync_fetch_and_add(&lane->busy, -1);
-	else if (taken)
-		*(volatile uint32_t *)&lane->busy = 0;
-}
 
 // Hands the lane's batch to the ring; full ring: the batch is dropped, counted.
 __attribute__((noinline)) int lane_flush(struct lane *lane, uint32_t slot) {

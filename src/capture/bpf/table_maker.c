@@ -85,20 +85,28 @@ static void mark_entry(row_array *rows, uint64_t entry) {
 		rows->items[at + 1] = rows->items[at + 2];
 }
 
+struct compiling {
+	row_array *rows;
+	uint64_t shift; // from the table's addresses to the file's
+};
+
+static void take_row(void *context, const struct unwind_row *row) {
+	struct compiling *compiling = context;
+	uint64_t pc = row->pc + compiling->shift;
+	if (pc >= UINT32_MAX)
+		return;
+	struct kernel_row compiled = kernel_row(row);
+	compiled.pc = (uint32_t)pc;
+	array_push(compiling->rows, compiled);
+}
+
 // Of a file without any rows there is one that tells that.
 static void compile_rows(const struct unfinished *file, row_array *rows) {
 	struct elf_object *object = file->object;
 	struct unwind_table *table = elf_unwind_table(object);
-	uint64_t begin = table ? unwind_table_base(table) : 0;
-	size_t count = table && begin >= file->base ? unwind_table_rows(table) : 0;
-	array_reserve(rows, count + 2);
-	for (size_t i = 0; i < count; i++) {
-		uint64_t pc = unwind_table_row(table, i)->pc + (begin - file->base);
-		struct kernel_row row = kernel_row(unwind_table_row(table, i));
-		row.pc = (uint32_t)pc;
-		if (pc < UINT32_MAX)
-			rows->items[rows->count++] = row;
-	}
+	struct compiling compiling = {rows, table ? unwind_table_base(table) - file->base : 0};
+	if (table && unwind_table_base(table) >= file->base)
+		unwind_table_each_row(table, take_row, &compiling);
 	if (object->entry > file->base)
 		mark_entry(rows, object->entry - file->base);
 	if (!rows->count)

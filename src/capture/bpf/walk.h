@@ -29,12 +29,21 @@ struct walk {
 };
 
 // A sample may come in the middle of a switch: each has a walk of its own. A thread that allocates
-// may be interrupted in its walk by another that does: there are some for each CPU.
-enum { WALK_OF_SAMPLE, WALK_OF_SWITCH, WALK_COUNT, WALK_OF_HEAP = WALK_COUNT, WALKS_OF_HEAP = 4 };
+// may be interrupted in its walk by another that does, and an event by another event: there are some
+// for each CPU. (The heap and events are never watched by the same programs.)
+enum {
+	WALK_OF_SAMPLE,
+	WALK_OF_SWITCH,
+	WALK_COUNT,
+	WALK_OF_HEAP = WALK_COUNT,
+	WALKS_OF_HEAP = 4,
+	WALK_OF_EVENT = WALK_COUNT,
+	WALKS_OF_EVENT = 4
+};
 
 struct walks {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, WALK_COUNT); // more if the heap is watched
+	__uint(max_entries, WALK_COUNT); // more if the heap is watched, or stacks are taken at events
 	__type(key, uint32_t);
 	__type(value, struct walk);
 };

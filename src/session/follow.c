@@ -1,0 +1,120 @@
+#include "session/follow.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+
+enum { WORTH_A_LOOK = 128 * 1024 }; // bytes; fewer are left for later
+
+struct follower {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	uint64_t written;  // of the spool
+	uint64_t wanted;   // when there is that much, the thread is to be woken
+	uint64_t ended_at; // how much had been read when its end was known
+	bool ended, cancelled;
+	struct conversion conversion;
+	struct growing growing;
+	char *output;
+	struct conversion_result result;
+	int error;
+};
+
+// ---- in the thread ----
+
+static int wait_for_more(void *context, uint64_t offset) {
+	struct follower *follower = context;
+	pthread_mutex_lock(&follower->lock);
+	follower->wanted = offset + WORTH_A_LOOK;
+	while (!follower->ended && !follower->cancelled && follower->written < follower->wanted)
+		pthread_cond_wait(&follower->changed, &follower->lock);
+	// What is written is not always there to be read: a look that brought nothing was the last one.
+	int more = follower->cancelled ? -ECANCELED : !follower->ended || offset != follower->ended_at;
+	if (follower->ended)
+		follower->ended_at = offset;
+	pthread_mutex_unlock(&follower->lock);
+	return more;
+}
+
+static void wait_for_end(void *context) {
+	struct follower *follower = context;
+	pthread_mutex_lock(&follower->lock);
+	while (!follower->ended && !follower->cancelled)
+		pthread_cond_wait(&follower->changed, &follower->lock);
+	pthread_mutex_unlock(&follower->lock);
+}
+
+// Behind everybody else. The way back, for the end, is not open to everyone: without it the end would have to
+// wait for all others, so then there is no following.
+static bool stand_back(void) {
+	struct sched_param none = {0};
+	return pthread_setschedparam(pthread_self(), SCHED_IDLE, &none) == 0 &&
+	       pthread_setschedparam(pthread_self(), SCHED_OTHER, &none) == 0 &&
+	       pthread_setschedparam(pthread_self(), SCHED_IDLE, &none) == 0;
+}
+
+static void *run(void *context) {
+	struct follower *follower = context;
+	pthread_mutex_lock(&follower->lock);
+	bool ready = follower->ended || stand_back();
+	pthread_mutex_unlock(&follower->lock);
+	follower->error = ready ? convert(&follower->conversion, &follower->result) : -EPERM;
+	return NULL;
+}
+
+// ---- from outside ----
+
+static void discard(struct follower *follower) {
+	pthread_cond_destroy(&follower->changed);
+	pthread_mutex_destroy(&follower->lock);
+	free(follower->output);
+	free(follower);
+}
+
+struct follower *follow(const struct conversion *conversion) {
+	struct follower *follower = memory_alloc(sizeof(*follower));
+	follower->ended_at = UINT64_MAX;
+	follower->growing = (struct growing){wait_for_more, wait_for_end, follower};
+	follower->conversion = *conversion;
+	follower->conversion.growing = &follower->growing;
+	follower->conversion.output = follower->output = memory_string(conversion->output);
+	pthread_mutex_init(&follower->lock, NULL);
+	pthread_cond_init(&follower->changed, NULL);
+	if (pthread_create(&follower->thread, NULL, run, follower) == 0)
+		return follower;
+	discard(follower);
+	return NULL;
+}
+
+void follow_written(struct follower *follower, uint64_t size) {
+	pthread_mutex_lock(&follower->lock);
+	follower->written = size;
+	if (size >= follower->wanted)
+		pthread_cond_signal(&follower->changed);
+	pthread_mutex_unlock(&follower->lock);
+}
+
+static void join(struct follower *follower, bool *why) {
+	pthread_mutex_lock(&follower->lock);
+	*why = true;
+	pthread_cond_signal(&follower->changed);
+	pthread_setschedparam(follower->thread, SCHED_OTHER, &(struct sched_param){0});
+	pthread_mutex_unlock(&follower->lock);
+	pthread_join(follower->thread, NULL);
+}
+
+int follow_end(struct follower *follower, struct conversion_result *result) {
+	join(follower, &follower->ended);
+	int error = follower->error;
+	*result = follower->result;
+	discard(follower);
+	return error;
+}
+
+void follow_cancel(struct follower *follower) {
+	if (!follower)
+		return;
+	join(follower, &follower->cancelled);
+	discard(follower);
+}
