@@ -20,7 +20,7 @@ static bool print_current(const struct landed_question *question, const char *ki
 	char name[ARTIFACT_NAME_SIZE];
 	bool found = false;
 	artifact_safe_name(question->test, name);
-	if (strcmp(kind, "perfetto") != 0 || question->variant || question->repro ||
+	if ((kind && strcmp(kind, LANDED_HERE) != 0) || question->variant || question->repro ||
 	    operation_list(&sessions))
 		return false;
 	for (size_t i = 0; i < sessions.count && !found; i++)
@@ -42,7 +42,7 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		log_error("artifact needs the name of a test, and may have a kind");
 		return verb_bad_usage(verb);
 	}
-	const char *kind = argc - optind == 2 ? argv[optind + 1] : "perfetto";
+	const char *kind = argc - optind == 2 ? argv[optind + 1] : NULL;
 	question.folder = settings.output_dir;
 	question.test = argv[optind];
 	question.variant = settings.variant;
@@ -53,25 +53,33 @@ static int run(int argc, char **argv, const struct verb *verb) {
 			printf("%s\n", path);
 		else
 			log_error("%s: there is no artifact '%s' of %s (manifest.jsonl lists them)",
-				  question.folder, kind, question.test);
+				  question.folder, kind ? kind : LANDED_HERE, question.test);
 		status = path ? 0 : EXIT_FOUND;
 	}
 	settings_free(&settings);
 	return status;
 }
 
+#ifdef _WIN32
+#define KINDS        "etl, dump"
+#define VARIANT_HELP ""
+#define EXAMPLE      "tracelet artifact --output-dir C:\\traces parser dump\n"
+#else
+#define KINDS        "perfetto, flame, off-cpu,\nheap, stacks, core, output, console, spool, etl"
+#define VARIANT_HELP "  --variant KEY=VALUE  which variant of the test; may be repeated\n"
+#define EXAMPLE      "tracelet flame \"$(tracelet artifact parser)\" -o parser.svg\n"
+#endif
+
 const struct verb verb_artifact = {
 	.name = "artifact",
 	.summary = "print the path of a test's newest artifact",
 	.help = "Usage: tracelet artifact [OPTIONS] NAME [KIND]\n\n"
-		"Prints the path of an artifact of the newest session of test NAME: KIND is 'perfetto'\n"
-		"(default), or another one of manifest.jsonl: flame, off-cpu, heap, stacks, core, output,\n"
-		"console, spool. Of a session that is recording now, where its trace will be.\n\n"
-		"  --output-dir DIR     the folder (default: ./tracelet-out)\n"
-		"  --variant KEY=VALUE  which variant of the test; may be repeated\n"
+		"Prints the path of an artifact of the newest session of test NAME: its trace, or KIND,\n"
+		"which is one of those that manifest.jsonl has for it: " KINDS ".\n"
+		"Of a session that is recording now, where its trace will be.\n\n"
+		"  --output-dir DIR     the folder (default: ./tracelet-out)\n" VARIANT_HELP
 		"  --repro              of the run after a failed one\n"
 		"  --help               this text\n\n"
-		"Exit status: 0; 1 there is none; 2 bad options.\n\n"
-		"Example: tracelet flame \"$(tracelet artifact parser)\" -o parser.svg\n",
+		"Exit status: 0; 1 there is none; 2 bad options.\n\nExample: " EXAMPLE,
 	.run = run,
 };

@@ -111,7 +111,7 @@ static bool take_variant(struct landed_question *landed, const char *text) {
 	free((char *)(uintptr_t)landed->variant);
 	landed->variant = variant;
 	if (!variant)
-		log_error("--variant: '%s' is not KEY=VALUE or a JSON object", text);
+		log_error("--variant: '%s' is not %s", text, VARIANT_WANTED);
 	return variant;
 }
 
@@ -191,6 +191,12 @@ static int run_check(int argc, char **argv, const struct verb *verb) {
 	return status;
 }
 
+#ifdef _WIN32
+#define VARIANT_HELP ""
+#else
+#define VARIANT_HELP "      --variant KEY=VALUE  and which variant of it; may be repeated\n"
+#endif
+
 const struct verb verb_check = {
 	.name = "check",
 	.summary = "is this file a Perfetto trace that importers will take whole?",
@@ -202,8 +208,7 @@ const struct verb verb_check = {
 		"      --json           one JSON object per file, a line each\n"
 		"      --min-size BYTES a smaller file is a defect\n"
 		"      --landed DIR     has the newest session of a test left a good trace in this folder?\n"
-		"      --name NAME      of that test\n"
-		"      --variant KEY=VALUE  and which variant of it; may be repeated\n"
+		"      --name NAME      of that test\n" VARIANT_HELP
 		"      --repro          the run after a failed one\n"
 		"  -h, --help           this text\n\n"
 		"Exit status: 0 all good, 1 a defect, 2 a file cannot be read or bad options, 3 the virtual\n"

@@ -11,10 +11,26 @@
 #ifdef _WIN32
 // The others are about what only Linux has.
 static const struct verb *const verbs[] = {
-	&verb_run,    &verb_run_test, &verb_start,   &verb_stop,          &verb_cancel,
-	&verb_status, &verb_current,  &verb_mark,    &verb_convert,       &verb_info,
-	&verb_dump,   &verb_table,    &verb_fold,    &verb_flame,         &verb_top,
-	&verb_diff,   &verb_check,    &verb_profile, &verb_settings_show, &verb_doctor,
+	&verb_run,     &verb_run_test,      &verb_start,   &verb_stop, &verb_cancel, &verb_status,
+	&verb_current, &verb_mark,          &verb_convert, &verb_info, &verb_dump,   &verb_table,
+	&verb_fold,    &verb_flame,         &verb_top,     &verb_diff, &verb_check,  &verb_artifact,
+	&verb_profile, &verb_settings_show, &verb_doctor,
+};
+
+static const struct elsewhere {
+	const char *name, *instead;
+} elsewhere[] = {
+	{"each", "'tracelet run' traces one case, as the test program's own filter chooses it"},
+	{"stat", "'tracelet info' and 'tracelet table' count what a recording has"},
+	{"snapshot",
+	 "'tracelet run --type memory' keeps the end of a test that fails, 'tracelet stop' ends a "
+	 "recording and saves it"},
+	{"heap",
+	 "the profile 'memory' ('tracelet run --profile memory') records virtual memory and page faults"},
+	{"junit", "'tracelet artifact TEST' prints a path, 'tracelet run --attachments' tells a CI of it"},
+	{"vm", "run it on the Linux host"},
+	{"guest", "run it on the Linux host"},
+	{"agent", "in a guest with Windows 'tracelet run' traces by itself"},
 };
 #else
 static const struct verb *const verbs[] = {
@@ -112,6 +128,17 @@ static const struct verb *find_verb(const char *name) {
 	return NULL;
 }
 
+static int say_no_verb(const char *word) {
+	const char *instead = "'tracelet --help' lists them";
+#ifdef _WIN32
+	for (size_t i = 0; i < ARRAY_SIZE(elsewhere); i++)
+		if (strcmp(elsewhere[i].name, word) == 0)
+			instead = elsewhere[i].instead;
+#endif
+	log_error("there is no verb '%s'%s; %s", word, HERE, instead);
+	return EXIT_USAGE;
+}
+
 // Under these names the program is the agent, unless a verb is named: the second is what a kernel starts.
 static const struct verb *agent_of(int argc, char **argv) {
 	const char *slash = argc ? strrchr(argv[0], '/') : NULL, *name = slash  ? slash + 1
@@ -142,9 +169,7 @@ int main(int argc, char **argv) {
 		return 0;
 	}
 	const struct verb *verb = find_verb(word);
-	if (!verb) {
-		log_error("there is no verb '%s'%s; 'tracelet --help' lists them", word, HERE);
-		return EXIT_USAGE;
-	}
+	if (!verb)
+		return say_no_verb(word);
 	return verb->run(argc - 1, argv + 1, verb);
 }

@@ -123,6 +123,8 @@ struct etl_file {
 
 // Reads the header and finds all buffers. A failure has been said in one line.
 int etl_file_open(struct etl_file *file, struct stream *input, const char *name);
+// The same, and nothing is said; -EILSEQ: it has no session header.
+int etl_file_index(struct etl_file *file, struct stream *input, const char *name);
 void etl_file_close(struct etl_file *file);
 bool etl_file_probe(const uint8_t *head, size_t size);
 

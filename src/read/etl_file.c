@@ -467,10 +467,7 @@ static int read_session(struct etl_file *file) {
 	if (found && !is_compressed(file))
 		file->header.buffer_size = get32(bytes);
 	buffer_free(&memory);
-	if (found)
-		return 0;
-	log_error("%s: not an ETL file: its first buffer has no session header", file->name);
-	return -EINVAL;
+	return found ? 0 : -EILSEQ;
 }
 
 bool etl_file_probe(const uint8_t *head, size_t size) {
@@ -498,27 +495,33 @@ static int compare_buffers(const void *a, const void *b) {
 	return left->offset < right->offset ? -1 : left->offset > right->offset;
 }
 
-int etl_file_open(struct etl_file *file, struct stream *input, const char *name) {
+int etl_file_index(struct etl_file *file, struct stream *input, const char *name) {
 	*file = (struct etl_file){.input = input, .name = name};
 	int error = stream_make_random(input);
-	if (error) {
-		log_error("%s: cannot be read: %s", name, strerror(-error));
-		return error;
-	}
-	error = read_session(file);
+	if (!error)
+		error = read_session(file);
 	if (error)
 		return error;
 	index_buffers(file);
-	if (input->error) {
-		log_error("%s: cannot be read: %s", name, strerror(-input->error));
+	if (input->error)
 		return input->error;
-	}
 	if (file->buffers.count)
 		qsort(file->buffers.items, file->buffers.count, sizeof(struct etl_buffer), compare_buffers);
 	for (size_t i = 0; i + 1 < file->buffers.count; i++)
 		if (etl_same_lane(&file->buffers.items[i], &file->buffers.items[i + 1]))
 			file->buffers.items[i].next = (uint32_t)i + 1;
 	return 0;
+}
+
+int etl_file_open(struct etl_file *file, struct stream *input, const char *name) {
+	int error = etl_file_index(file, input, name);
+	if (error == -EILSEQ) {
+		log_error("%s: not an ETL file: its first buffer has no session header", name);
+		return -EINVAL;
+	}
+	if (error)
+		log_error("%s: cannot be read: %s", name, strerror(-error));
+	return error;
 }
 
 void etl_file_close(struct etl_file *file) {

@@ -1,6 +1,8 @@
 // Has a trace arrived where it should be? Four questions, each with an answer of its own,
 // because each points at another step of the chain that made the file.
-#include "base/memory.h"
+#include "read/landed.h"
+#include "base/system.h"
+#include "read/etl.h"
 #include "tracelet/tracelet.h"
 
 #include <errno.h>
@@ -9,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 struct first_defect {
 	char text[256];
@@ -35,6 +36,13 @@ PRINTF_LIKE(4, 5) static int say(int error, char *message, size_t size, const ch
 	return error;
 }
 
+static int say_unreadable(int error, const char *path, char *message, size_t size) {
+	return say(error, message, size,
+		   "%s: expected a file that can be read, found: %s; look at the permissions of "
+		   "the output folder",
+		   path, strerror(-error));
+}
+
 static int check_content(const char *path, char *message, size_t size) {
 	struct first_defect first = {0};
 	struct tl_check_result result = TL_INIT(result);
@@ -42,10 +50,7 @@ static int check_content(const char *path, char *message, size_t size) {
 		.size = sizeof(options), .on_finding = take_finding, .context = &first};
 	int error = tl_check_trace(path, &options, &result);
 	if (error)
-		return say(error, message, size,
-			   "%s: expected a file that can be read, found: %s; look at the permissions of "
-			   "the output folder",
-			   path, strerror(-error));
+		return say_unreadable(error, path, message, size);
 	if (!result.defects)
 		return 0;
 	if (first.tag)
@@ -61,12 +66,40 @@ static int check_content(const char *path, char *message, size_t size) {
 		path, result.bytes, result.defects, first.offset, first.text);
 }
 
-int tl_trace_landed(const char *path, uint64_t min_size, char *message, size_t size) {
+// Of the records in its buffers nothing is known here: what changed inside one is for a checksum to find.
+static int check_etl(const char *path, char *message, size_t size) {
+	struct stream input;
+	struct etl_file file = {0};
+	int error = stream_open(&input, path);
+	if (error)
+		return say_unreadable(error, path, message, size);
+	error = etl_file_index(&file, &input, path);
+	bool whole = !file.cut_off && !file.damaged_bytes;
+	uint64_t damaged = file.damaged_bytes;
+	etl_file_close(&file);
+	stream_close(&input);
+	if (error == -EILSEQ)
+		return say(error, message, size,
+			   "%s: expected a recording of Windows, which begins with a session header, found "
+			   "something else; look at what wrote this file: it is none of wpr.exe",
+			   path);
+	if (error)
+		return say_unreadable(error, path, message, size);
+	if (whole)
+		return 0;
+	return say(-EBADMSG, message, size,
+		   "%s: expected whole buffers up to the last byte, found %" PRIu64
+		   " bytes that belong to none or a last one that is cut off; look at the transfer of the "
+		   "file, or at the disk that wpr.exe wrote to ('tracelet info')",
+		   path, damaged);
+}
+
+static int check_file(const char *path, uint64_t min_size, char *message, size_t size) {
 	struct stat status;
 	uint64_t least = min_size ? min_size : TL_LEAST_TRACE;
 	if (!path || !*path)
 		return say(-EINVAL, message, size, "expected the path of a trace, found none");
-	if (stat(path, &status)) {
+	if (system_stat(path, &status)) {
 		int error = -errno;
 		return say(error, message, size,
 			   "%s: expected a trace, found: %s; look at the session that makes it: was it run, "
@@ -83,7 +116,17 @@ int tl_trace_landed(const char *path, uint64_t min_size, char *message, size_t s
 			   "; look at the recording: it began too late, ended too early, or has no events "
 			   "('tracelet info')",
 			   path, least, (uint64_t)status.st_size);
-	return check_content(path, message, size);
+	return 0;
+}
+
+int tl_trace_landed(const char *path, uint64_t min_size, char *message, size_t size) {
+	int error = check_file(path, min_size, message, size);
+	return error ? error : check_content(path, message, size);
+}
+
+int etl_landed(const char *path, uint64_t min_size, char *message, size_t size) {
+	int error = check_file(path, min_size, message, size);
+	return error ? error : check_etl(path, message, size);
 }
 
 void tl_assert_trace(const char *path) {

@@ -1,17 +1,26 @@
 #include "session/landed.h"
 #include "base/array.h"
+#include "base/system.h"
+#include "read/landed.h"
 #include "session/artifact.h"
 #include "session/manifest_read.h"
 #include "session/variant.h"
 #include "tracelet/tracelet.h"
 
+#include <ctype.h>
 #include <errno.h>
-#include <glob.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#define KIND_TRACE "perfetto"
+// A trace of Linux or of Windows.
+static const struct trace_kind {
+	const char *name;
+	int (*landed)(const char *path, uint64_t min_size, char *message, size_t size);
+	bool whole; // its buffers do not tell whether there were more
+} trace_kinds[] = {
+	{"perfetto", tl_trace_landed, false},
+	{"etl", etl_landed, true},
+};
 
 struct noted {
 	char *kind, *path, *sha256;
@@ -99,6 +108,16 @@ static const struct noted *artifact_of(const struct search *search, const char *
 	return NULL;
 }
 
+static const struct noted *trace_of(const struct search *search, const struct trace_kind **kind) {
+	for (size_t i = 0; i < ARRAY_SIZE(trace_kinds); i++) {
+		const struct noted *noted = artifact_of(search, trace_kinds[i].name);
+		*kind = &trace_kinds[i];
+		if (noted)
+			return noted;
+	}
+	return NULL;
+}
+
 static void search_free(struct search *search) {
 	forget(search);
 	array_free(&search->artifacts);
@@ -107,7 +126,10 @@ static void search_free(struct search *search) {
 char *landed_artifact(const struct landed_question *question, const char *kind) {
 	struct search search;
 	int error = look(&search, question);
-	const struct noted *noted = error ? NULL : artifact_of(&search, kind);
+	const struct trace_kind *any;
+	const struct noted *noted = error  ? NULL
+				    : kind ? artifact_of(&search, kind)
+					   : trace_of(&search, &any);
 	char *path = noted && !noted->deleted ? memory_string(noted->path) : NULL;
 	search_free(&search);
 	return path;
@@ -115,16 +137,32 @@ char *landed_artifact(const struct landed_question *question, const char *kind) 
 
 // ---- what is wrong ----
 
+struct spools {
+	char name[ARTIFACT_NAME_SIZE]; // of the test
+	char *first;
+};
+
+// NAME_YYYY….spool; of several the first in the order of their names.
+static void take_spool(void *context, const char *name) {
+	struct spools *spools = context;
+	size_t length = strlen(name), before = strlen(spools->name), ending = strlen(".spool");
+	if (length < before + 2 + ending || strncmp(name, spools->name, before) != 0 || name[before] != '_' ||
+	    !isdigit((unsigned char)name[before + 1]) || strcmp(name + length - ending, ".spool") != 0)
+		return;
+	if (spools->first && strcmp(spools->first, name) <= 0)
+		return;
+	free(spools->first);
+	spools->first = memory_string(name);
+}
+
 // A recording that nobody has finished.
 static char *left_over_spool(const struct search *search, const struct landed_question *question) {
-	char name[ARTIFACT_NAME_SIZE];
-	artifact_variant_name(search->test, question->variant, name);
-	CLEANUP_FREE char *pattern = memory_format("%s/%s_[0-9]*.spool", question->folder, name);
-	glob_t found = {0};
-	char *spool = glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc ? memory_string(found.gl_pathv[0])
-									    : NULL;
-	globfree(&found);
-	return spool;
+	struct spools spools = {0};
+	artifact_variant_name(search->test, question->variant, spools.name);
+	system_list(question->folder, take_spool, &spools);
+	char *path = spools.first ? memory_format("%s/%s", question->folder, spools.first) : NULL;
+	free(spools.first);
+	return path;
 }
 
 static void say_no_session(const struct search *search, const struct landed_question *question, int error,
@@ -161,7 +199,7 @@ static void say_no_trace(const struct search *search, struct buffer *line) {
 				    "on standard error");
 }
 
-static bool check_noted(const struct noted *noted, struct buffer *line) {
+static bool check_noted(const struct noted *noted, bool whole, struct buffer *line) {
 	char digits[65];
 	struct stat status;
 	if (noted->deleted) {
@@ -171,7 +209,14 @@ static bool check_noted(const struct noted *noted, struct buffer *line) {
 			      noted->path);
 		return false;
 	}
-	if (stat(noted->path, &status) == 0 && (uint64_t)status.st_size == noted->size && *noted->sha256 &&
+	bool there = system_stat(noted->path, &status) == 0;
+	if (there && whole && noted->size && (uint64_t)status.st_size != noted->size) {
+		buffer_printf(line, "%s: expected %llu bytes, found %llu; look at the transfer of the file",
+			      noted->path, (unsigned long long)noted->size,
+			      (unsigned long long)status.st_size);
+		return false;
+	}
+	if (there && (uint64_t)status.st_size == noted->size && *noted->sha256 &&
 	    artifact_sha256(noted->path, digits) == 0 && strcmp(digits, noted->sha256) != 0) {
 		buffer_printf(line,
 			      "%s: expected SHA-256 %.16s..., found %.16s...; look at who changed it after "
@@ -184,7 +229,8 @@ static bool check_noted(const struct noted *noted, struct buffer *line) {
 
 static enum landed judge(const struct search *search, const struct landed_question *question, int error,
 			 uint64_t min_size, struct buffer *line) {
-	const struct noted *trace = artifact_of(search, KIND_TRACE);
+	const struct trace_kind *kind;
+	const struct noted *trace = trace_of(search, &kind);
 	char message[1024];
 	if (!search->found) {
 		say_no_session(search, question, error, line);
@@ -202,9 +248,9 @@ static enum landed judge(const struct search *search, const struct landed_questi
 		say_no_trace(search, line);
 		return NOT_LANDED;
 	}
-	if (!check_noted(trace, line))
+	if (!check_noted(trace, kind->whole, line))
 		return NOT_LANDED;
-	if (tl_trace_landed(trace->path, min_size, message, sizeof(message))) {
+	if (kind->landed(trace->path, min_size, message, sizeof(message))) {
 		buffer_printf(line, "%s", message);
 		return NOT_LANDED;
 	}

@@ -29,13 +29,21 @@ static bool flag_of(struct json_object *object, const char *key) {
 	return json_object_object_get_ex(object, key, &value) && json_object_get_boolean(value);
 }
 
+// One of Windows has backslashes, which no name of ours has.
+static const char *name_of(const char *path) {
+	const char *name = path;
+	for (const char *at = path; (at = strpbrk(at, "/\\")); at++)
+		name = at + 1;
+	return name;
+}
+
 // No path leads out of the folder: only its last component counts, and that is
 // none of "..", a hidden file or the manifest itself.
 static bool read_artifact(struct json_object *item, struct manifest_artifact *artifact) {
 	struct json_object *size;
-	const char *path = text_of(item, "path"), *slash = strrchr(path, '/');
+	const char *path = text_of(item, "path");
 	*artifact = (struct manifest_artifact){.path = path,
-					       .name = slash ? slash + 1 : path,
+					       .name = name_of(path),
 					       .kind = text_of(item, "kind"),
 					       .sha256 = text_of(item, "sha256")};
 	if (json_object_object_get_ex(item, "size", &size))

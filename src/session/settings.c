@@ -75,7 +75,7 @@ static const struct setting table[SETTING_COUNT] = {
 			     .wanted = "'yes', 'no' or 'auto'", .alias = "OPENVMM_WPR_ENABLED",
 			     .alias_value = openvmm_enabled},
 	[SETTING_NAME] = {"name", TYPE_TEXT, FIELD(name), .wanted = "a name"},
-	[SETTING_VARIANT] = {"variant", TYPE_VARIANT, FIELD(variant), .wanted = "KEY=VALUE or a JSON object"},
+	[SETTING_VARIANT] = {"variant", TYPE_VARIANT, FIELD(variant), .wanted = VARIANT_WANTED},
 	[SETTING_OUTPUT_DIR] = {"output-dir", TYPE_FOLDER, FIELD(output_dir), .wanted = "a folder",
 				.alias = "OPENVMM_WPR_OUTPUT_DIR", .alias_value = openvmm_folder},
 	[SETTING_PROFILE] = {"profile", TYPE_PROFILE, FIELD(profile), .wanted = "a profile",

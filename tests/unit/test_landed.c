@@ -95,6 +95,28 @@ static void test_the_newest_session_counts(void **state) {
 	check_answer((struct landed_question){.test = "a"}, NOT_LANDED, "a_2.pb");
 }
 
+// As tracelet.exe notes it. A whole one lands in tests/wine.
+static void test_a_recording_of_windows_is_looked_at_as_one(void **state) {
+	put_file(in_folder("a.etl"), "some text that is no recording", 30);
+	note("a", ",\"backend\":\"wpr\",\"artifacts\":[{\"kind\":\"etl\",\"path\":\"C:\\\\out\\\\a.etl\","
+		  "\"size\":30}]");
+	check_answer((struct landed_question){.test = "a"}, NOT_LANDED, "begins with a session header");
+	CLEANUP_FREE char *path = landed_artifact(
+		&(struct landed_question){.folder = aside_folder, .test = "a"}, NULL);
+	assert_string_equal(path, in_folder("a.etl"));
+	put_file(in_folder("a.etl"), "some text", 9);
+	check_answer((struct landed_question){.test = "a"}, NOT_LANDED, "expected 30 bytes, found 9");
+}
+
+static void test_of_several_recordings_left_over_the_first_is_named(void **state) {
+	put_file(in_folder("a_2.spool"), "x", 1);
+	put_file(in_folder("a_1.spool"), "x", 1);
+	put_file(in_folder("a_x.spool"), "x", 1);
+	put_file(in_folder("a_0.spool.old"), "x", 1);
+	put_file(in_folder("aa_0.spool"), "x", 1);
+	check_answer((struct landed_question){.test = "a"}, NOT_LANDED, "/a_1.spool;");
+}
+
 static void test_a_machine_that_failed_is_told_as_that(void **state) {
 	note("a", ",\"artifacts\":[{\"kind\":\"console\",\"path\":\"a.console.log\"}],\"guest_failed\":"
 		  "\"panic: x\"");
@@ -126,6 +148,8 @@ int main(void) {
 		IN_FOLDER(test_four_kilobytes_that_begin_like_a_trace_are_none),
 		IN_FOLDER(test_a_bad_trace_ends_the_test_that_asserts_it),
 		IN_FOLDER(test_the_newest_session_counts),
+		IN_FOLDER(test_a_recording_of_windows_is_looked_at_as_one),
+		IN_FOLDER(test_of_several_recordings_left_over_the_first_is_named),
 		IN_FOLDER(test_a_machine_that_failed_is_told_as_that),
 		IN_FOLDER(test_variants_and_second_runs_are_told_apart),
 		IN_FOLDER(test_a_tracer_that_died_is_named),

@@ -64,6 +64,10 @@ static void take_escape(struct json_scan *scan, struct buffer *text) {
 	}
 }
 
+bool json_scan_at_string(struct json_scan *scan) {
+	return next(scan) == '"';
+}
+
 char *json_scan_string(struct json_scan *scan) {
 	struct buffer text = {0};
 	if (!take_sign(scan, '"')) {
@@ -115,6 +119,12 @@ bool json_scan_number(struct json_scan *scan, double *number) {
 	scan->bad |= end == text || *end;
 	scan->at += length;
 	return !scan->bad;
+}
+
+bool json_scan_true(struct json_scan *scan) {
+	bool is_true = next(scan) == 't' && word_length(scan) == 4 && memcmp(scan->at, "true", 4) == 0;
+	json_scan_skip(scan);
+	return is_true && !scan->bad;
 }
 
 // ---- what holds others ----

@@ -18,6 +18,8 @@ void json_scan_object(struct json_scan *scan,
 void json_scan_array(struct json_scan *scan, void (*take)(struct json_scan *scan, void *context),
 		     void *context);
 
-char *json_scan_string(struct json_scan *scan); // to be freed; NULL: it is none
+char *json_scan_string(struct json_scan *scan);   // to be freed; NULL: it is none
+bool json_scan_at_string(struct json_scan *scan); // is the next value one?
+bool json_scan_true(struct json_scan *scan);      // takes any value: is it true?
 bool json_scan_number(struct json_scan *scan, double *number);
 void json_scan_skip(struct json_scan *scan); // any value

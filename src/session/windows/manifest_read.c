@@ -12,10 +12,25 @@ struct noted {
 	double size;
 };
 
+enum text {
+	TEXT_TEST,
+	TEXT_KIND,
+	TEXT_RESULT,
+	TEXT_STARTED,
+	TEXT_VARIANT_HASH,
+	TEXT_NOT_KEPT,
+	TEXT_BACKEND,
+	TEXT_GUEST_FAILED,
+	TEXT_COUNT
+};
+
+static const char *const text_keys[TEXT_COUNT] = {"test",         "kind",     "result",  "started",
+						  "variant_hash", "not_kept", "backend", "guest_failed"};
+
 struct line {
-	char *test, *result, *started;
+	char *texts[TEXT_COUNT]; // NULL: not there
 	double seconds;
-	bool timed_out, has_artifacts, has_deleted;
+	bool timed_out, repro, has_artifacts, has_deleted;
 	ARRAY(struct noted) artifacts; // or what was deleted
 };
 
@@ -46,16 +61,15 @@ static void take_artifact(struct json_scan *scan, void *context) {
 static void take_member(struct json_scan *scan, const char *key, void *context) {
 	struct line *line = context;
 	double limit;
-	if (strcmp(key, "test") == 0)
-		take_text(scan, &line->test);
-	else if (strcmp(key, "result") == 0)
-		take_text(scan, &line->result);
-	else if (strcmp(key, "started") == 0)
-		take_text(scan, &line->started);
-	else if (strcmp(key, "wall_seconds") == 0)
+	for (enum text text = 0; text < TEXT_COUNT; text++)
+		if (strcmp(key, text_keys[text]) == 0 && json_scan_at_string(scan))
+			take_text(scan, &line->texts[text]);
+	if (strcmp(key, "wall_seconds") == 0)
 		json_scan_number(scan, &line->seconds);
 	else if (strcmp(key, "timed_out_after") == 0)
 		line->timed_out = json_scan_number(scan, &limit);
+	else if (strcmp(key, "repro") == 0)
+		line->repro = json_scan_true(scan);
 	else if (strcmp(key, "artifacts") == 0 || strcmp(key, "deleted") == 0) {
 		*(*key == 'a' ? &line->has_artifacts : &line->has_deleted) = true;
 		json_scan_array(scan, take_artifact, line);
@@ -76,8 +90,9 @@ static bool is_artifact(const struct noted *noted, struct manifest_artifact *art
 
 static bool find_end(const struct line *line, time_t *ended) {
 	struct tm time = {0};
-	if (!line->started || sscanf(line->started, "%d-%d-%dT%d:%d:%d", &time.tm_year, &time.tm_mon,
-				     &time.tm_mday, &time.tm_hour, &time.tm_min, &time.tm_sec) != 6)
+	const char *started = line->texts[TEXT_STARTED];
+	if (!started || sscanf(started, "%d-%d-%dT%d:%d:%d", &time.tm_year, &time.tm_mon, &time.tm_mday,
+			       &time.tm_hour, &time.tm_min, &time.tm_sec) != 6)
 		return false;
 	time.tm_year -= 1900;
 	time.tm_mon--;
@@ -86,8 +101,18 @@ static bool find_end(const struct line *line, time_t *ended) {
 }
 
 static void hand_over(const struct line *line, const struct manifest_reader *reader, void *context) {
-	const char *result = line->result ? line->result : "";
-	struct manifest_session session = {.test = line->test ? line->test : "",
+	const char *texts[TEXT_COUNT];
+	for (enum text text = 0; text < TEXT_COUNT; text++)
+		texts[text] = line->texts[text] ? line->texts[text] : "";
+	const char *result = texts[TEXT_RESULT];
+	struct manifest_session session = {.test = texts[TEXT_TEST],
+					   .kind = texts[TEXT_KIND],
+					   .result = result,
+					   .variant_hash = texts[TEXT_VARIANT_HASH],
+					   .not_kept = texts[TEXT_NOT_KEPT],
+					   .backend = texts[TEXT_BACKEND],
+					   .guest_failed = texts[TEXT_GUEST_FAILED],
+					   .repro = line->repro,
 					   .passed = !line->timed_out && (strcmp(result, "passed") == 0 ||
 									  strcmp(result, "recorded") == 0)};
 	struct manifest_artifact artifact;
@@ -112,9 +137,8 @@ static void read_line(const char *text, size_t size, const struct manifest_reade
 		free(line.artifacts.items[i].sha256);
 	}
 	array_free(&line.artifacts);
-	free(line.test);
-	free(line.result);
-	free(line.started);
+	for (enum text i = 0; i < TEXT_COUNT; i++)
+		free(line.texts[i]);
 }
 
 int manifest_read(const char *dir, const struct manifest_reader *reader, void *context) {
