@@ -27,6 +27,16 @@ for name in default embedded verbose; do
 done
 floor "embedded, fixed cost in ms" "$(calculate "$(added embedded 2) * 1000")" "<=" 80
 
+# Tests one after the other: a tracer begins while the one before it takes its programs out of the kernel.
+row() {
+	echo "bash -c 'for i in 1 2 3 4 5 6 7 8; do $*; done'"
+}
+compare "true, eight in a row" "plain=$(row true)" "default=$(row "$ours -- true")" \
+	"embedded=$(row "$ours --profile embedded -- true")" "verbose=$(row "$ours --profile verbose -- true")"
+for name in default embedded verbose; do
+	echo "  $name: $(calculate "$(added $name 2) * 1000 / 8") ms each"
+done
+
 # A real file: one process that compiles for two seconds. The whole time counts, until the trace is there.
 tests=/usr/src/googletest/googletest # libgtest-dev brings it
 compile="g++ -O2 -I$tests -c $tests/src/gtest-death-test.cc -o one.o"

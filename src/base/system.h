@@ -51,6 +51,11 @@ wchar_t *system_wide(const char *text);      // to be freed, as all of these
 wchar_t *system_wide_path(const char *path); // the same, fit for a long name
 char *system_utf8(const wchar_t *text);
 
+// What the system says of itself; GetVersionEx() says what the program was made for.
+struct system_version {
+	unsigned major, minor, build;
+} system_version(void);
+
 // Past the next word of a command line, as the C library of Microsoft divides it; into
 // `word`, unless that is NULL, which has room for all that is left. The first word is the program.
 const wchar_t *system_next_word(const wchar_t *at, bool first, wchar_t *word);

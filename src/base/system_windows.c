@@ -248,6 +248,16 @@ const char *system_variable(const char *name) {
 	return value ? system_utf8(value) : NULL;
 }
 
+struct system_version system_version(void) {
+	typedef LONG WINAPI version_getter(OSVERSIONINFOW * version);
+	OSVERSIONINFOW version = {.dwOSVersionInfoSize = sizeof(version)};
+	version_getter *getter = (version_getter *)(void *)GetProcAddress(GetModuleHandleW(L"ntdll.dll"),
+									  "RtlGetVersion");
+	if (getter)
+		getter(&version);
+	return (struct system_version){version.dwMajorVersion, version.dwMinorVersion, version.dwBuildNumber};
+}
+
 // ---- arguments ----
 
 // Backslashes are themselves, except before a quotation mark: two of them are one there, and an
@@ -302,6 +312,8 @@ static void take_arguments(int *argc, char ***argv) {
 	} while (*at);
 	*argc = (int)count;
 	*argv = words;
+	static char name[] = "tracelet";
+	__argv[0] = name; // getopt() tells of bad options in its name
 }
 
 // ---- the console ----

@@ -23,6 +23,7 @@ struct capture_options {
 	enum call_graph call_graph;
 	struct counting_options counting;
 	bool off_cpu;       // a sample whenever a thread leaves its CPU to wait
+	bool hard_faults;   // of page faults only the major ones
 	const char *stacks; // events at which stacks are taken (capture/bpf/event_stacks.h); NULL: none
 };
 

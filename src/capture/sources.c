@@ -8,7 +8,7 @@
 
 // The events without which there is nothing to record, and what to say then.
 static const struct {
-	const char *points[2]; // one of them will do
+	const char *points[3]; // one of them will do
 	const char *why_not;
 } needs[RECORD_SOURCE_COUNT] = {
 	[RECORD_SOURCE_MEMORY] = {{"raw_syscalls/sys_enter"}, "this kernel has no raw_syscalls events"},
@@ -17,7 +17,8 @@ static const struct {
 	[RECORD_SOURCE_BLOCK] = {{"block/block_rq_issue"}, "this kernel has no events of block devices"},
 	[RECORD_SOURCE_TIMER] = {{"timer/hrtimer_start"}, "this kernel has no events of timers"},
 	[RECORD_SOURCE_WORK] = {{"workqueue/workqueue_execute_start"}, "this kernel has no workqueue events"},
-	[RECORD_SOURCE_IPI] = {{"ipi/ipi_send_cpu", "ipi/ipi_raise"}, "this kernel has no ipi events"},
+	[RECORD_SOURCE_IPI] = {{"ipi/ipi_send_cpu", "ipi/ipi_raise", "irq_vectors/reschedule_entry"},
+			       "this kernel has no events of IPIs"},
 	[RECORD_SOURCE_NETWORK] = {{"sock/inet_sock_set_state"}, "this kernel has no events of sockets"},
 	[RECORD_SOURCE_POWER] = {{"power/cpu_idle"}, "this kernel has no power events"},
 	[RECORD_SOURCE_PRIORITY] = {{"sched/sched_pi_setprio"}, "this kernel has no events of priorities"},

@@ -11,9 +11,10 @@
 #ifdef _WIN32
 // The others are about what only Linux has.
 static const struct verb *const verbs[] = {
-	&verb_run,     &verb_run_test, &verb_start, &verb_stop,    &verb_cancel,        &verb_status,
-	&verb_convert, &verb_info,     &verb_dump,  &verb_table,   &verb_fold,          &verb_flame,
-	&verb_top,     &verb_diff,     &verb_check, &verb_profile, &verb_settings_show,
+	&verb_run,    &verb_run_test, &verb_start,   &verb_stop,          &verb_cancel,
+	&verb_status, &verb_current,  &verb_mark,    &verb_convert,       &verb_info,
+	&verb_dump,   &verb_table,    &verb_fold,    &verb_flame,         &verb_top,
+	&verb_diff,   &verb_check,    &verb_profile, &verb_settings_show, &verb_doctor,
 };
 #else
 static const struct verb *const verbs[] = {
@@ -24,6 +25,14 @@ static const struct verb *const verbs[] = {
 	&verb_junit,  &verb_profile, &verb_settings_show, &verb_doctor,   &verb_heap,
 	&verb_guest,  &verb_agent,   &verb_artifact,      &verb_vm,
 };
+#endif
+
+#ifdef _WIN32
+#define HERE  " on Windows"
+#define PAGES "docs/windows.md has it all"
+#else
+#define HERE  ""
+#define PAGES "tracelet(1) has it all"
 #endif
 
 int verb_print_help(const struct verb *verb) {
@@ -93,7 +102,7 @@ static void print_help(FILE *out) {
 	      out);
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
 		fprintf(out, "  %-9s %s\n", verbs[i]->name, verbs[i]->summary);
-	fputs("\n'tracelet VERB --help' tells about one verb; tracelet(1) has it all.\n", out);
+	fputs("\n'tracelet VERB --help' tells about one verb; " PAGES ".\n", out);
 }
 
 static const struct verb *find_verb(const char *name) {
@@ -134,7 +143,7 @@ int main(int argc, char **argv) {
 	}
 	const struct verb *verb = find_verb(word);
 	if (!verb) {
-		log_error("there is no verb '%s'; 'tracelet --help' lists them", word);
+		log_error("there is no verb '%s'%s; 'tracelet --help' lists them", word, HERE);
 		return EXIT_USAGE;
 	}
 	return verb->run(argc - 1, argv + 1, verb);

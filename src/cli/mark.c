@@ -1,38 +1,20 @@
-// `tracelet mark`: a mark from a script, through the same client as a test's own.
-// It belongs to the test as a whole, not to the process that lives for this only.
+// `tracelet mark`: a mark from a script.
 #include "base/buffer.h"
 #include "base/log.h"
-#include "cli/verb.h"
-#include "session/operation.h"
-#include "tracelet/mark.h"
+#include "cli/mark.h"
 
-#include <errno.h>
 #include <getopt.h>
 
-// The area that TRACELET_MARKS names; another one than at the start of this process.
-static void attach_to(const char *marks) {
-	setenv("TRACELET_MARKS", marks, 1);
-	tl_mark_process.tried = 0;
-	tl_mark_attach();
-}
-
-// The operation of this name or, without one, the only one there is. 0, or an exit status.
-static int find_operation(const char *name) {
-	char safe[ARTIFACT_NAME_SIZE];
-	struct state session;
-	if (name)
-		artifact_safe_name(name, safe);
-	int error = operation_find(name ? safe : NULL, false, &session);
-	if (error)
-		return error == -EEXIST ? EXIT_USAGE : EXIT_FOUND;
-	attach_to(session.marks);
-	return 0;
-}
-
-static bool is_recorded(void) {
-	return !tl_mark_off && tl_mark_process.area &&
-	       __atomic_load_n(&tl_mark_process.area->recording, __ATOMIC_RELAXED);
-}
+#ifdef _WIN32
+#define HOW                                                                                                  \
+	"this text into the recording ('wpr -marker'). Elsewhere the mark goes into the operation\n"         \
+	"that 'tracelet start' began.\n\n"
+#else
+#define HOW                                                                                                  \
+	"this text into the trace, at this moment. Elsewhere the mark goes into the operation\n"             \
+	"that 'tracelet start' began. Programs do the same, and more, with the functions of\n"               \
+	"<tracelet/mark.h>.\n\n"
+#endif
 
 static int run(int argc, char **argv, const struct verb *verb) {
 	static const struct option options[] = {
@@ -52,30 +34,20 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		log_error("mark needs a TEXT");
 		return verb_bad_usage(verb);
 	}
-	int status = session || !is_recorded() ? find_operation(session) : 0;
-	if (status)
-		return status;
-	if (!is_recorded()) {
-		log_error("the session takes no marks from here");
-		return EXIT_FOUND;
-	}
 	struct buffer text = {0};
 	for (int i = optind; i < argc; i++)
 		buffer_printf(&text, "%s%s", i > optind ? " " : "", argv[i]);
 	buffer_append(&text, "", 1);
-	tl_mark_write(TL_MARK_INSTANT | TL_MARK_ABOUT_ALL >> 16, (char *)text.data, 0);
+	int status = mark_put(session, (char *)text.data);
 	buffer_free(&text);
-	return 0;
+	return status;
 }
 
 const struct verb verb_mark = {
 	.name = "mark",
 	.summary = "put a mark into the trace of a test or an operation",
 	.help = "Usage: tracelet mark [--session NAME] TEXT...\n\n"
-		"Called by a test that 'tracelet run' runs, or by one of its scripts: puts a mark with\n"
-		"this text into the trace, at this moment. Elsewhere the mark goes into the operation\n"
-		"that 'tracelet start' began. Programs do the same, and more, with the functions of\n"
-		"<tracelet/mark.h>.\n\n"
+		"Called by a test that 'tracelet run' runs, or by one of its scripts: puts a mark with\n" HOW
 		"  --session NAME  the operation that is meant, if there are several\n"
 		"  -h, --help      this text\n\n"
 		"Exit status: 0; 1 if no session is recording; 2 for bad options, or several are meant.\n",

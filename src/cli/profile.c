@@ -64,7 +64,7 @@ static int show(const struct options *options, int count, char **words) {
 	for (int i = 0; i < count; i++)
 		buffer_printf(&names, "%s%s", i ? "+" : "", words[i]);
 	buffer_append(&names, "", 1);
-	const char *wanted = count ? (const char *)names.data : builtins[BUILTIN_DEFAULT].name;
+	const char *wanted = count ? (const char *)names.data : builtins[BUILTIN_USUAL].name;
 	bool found = profiles_find(wanted, MODE_FILE, &plan, tell_found, &failed);
 	buffer_free(&names);
 	if (found && !failed)
@@ -87,7 +87,8 @@ static int export(const struct options *options, int count, char **words) {
 static int list(const struct options *options, int count, char **words) {
 	struct buffer text = {0};
 	for (size_t i = 0; i < BUILTIN_COUNT; i++)
-		buffer_printf(&text, "%-12s  %s\n", builtins[i].name, builtins[i].description);
+		buffer_printf(&text, "%-12s  %s%s\n", builtins[i].name, builtins[i].description,
+			      i == BUILTIN_USUAL ? ": what a plain 'run' records" : "");
 	return write_out(options, &text);
 }
 

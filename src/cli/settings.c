@@ -65,12 +65,18 @@ static int run(int argc, char **argv, const struct verb *verb) {
 	return good ? 0 : EXIT_USAGE;
 }
 
+#ifdef _WIN32
+#define USER_FOLDER "%APPDATA%\\tracelet"
+#else
+#define USER_FOLDER "~/.config/tracelet"
+#endif
+
 const struct verb verb_settings_show = {
 	.name = "settings",
 	.summary = "show every setting and where it comes from",
 	.help = "Usage: tracelet settings [--json]\n\n"
 		"Shows the value of every setting, and where it comes from: the default, a file\n"
-		"(tracelet.ini in this folder or one above, or in ~/.config/tracelet), or a variable of\n"
+		"(tracelet.ini in this folder or one above, or in " USER_FOLDER "), or a variable of\n"
 		"the environment (TRACELET_OUTPUT_DIR for output-dir). A flag of 'run' beats them all.\n\n"
 		"  --json  as JSON\n"
 		"  --help  this text\n\n"

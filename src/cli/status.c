@@ -36,6 +36,16 @@ static void show_json(const state_array *sessions) {
 	buffer_free(&out);
 }
 
+static int list(state_array *sessions) {
+	state_array all = {0};
+	int error = operation_list(&all);
+	for (size_t i = 0; i < all.count; i++)
+		if (operation_is_there(&all.items[i]))
+			array_push(sessions, all.items[i]);
+	array_free(&all);
+	return error;
+}
+
 static int run(int argc, char **argv, const struct verb *verb) {
 	static const struct option options[] = {
 		{"json", no_argument, NULL, 'j'},
@@ -55,7 +65,7 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		return verb_bad_usage(verb);
 	}
 	state_array sessions = {0};
-	int error = operation_list(&sessions);
+	int error = list(&sessions);
 	if (error)
 		log_error("the state of sessions cannot be read: %s", strerror(-error));
 	else

@@ -255,11 +255,13 @@ static void connection_read(struct agent *agent, struct connection *connection) 
 	}
 }
 
-// As much as goes. What is written makes room for more, so the errand works in between.
+// As much as goes, within reason: acknowledgements that are looked at soon give back memory that the CPU
+// still knows. What is written makes room for more, so the errand works in between.
 static void visit_write(struct agent *agent, struct visit *visit) {
+	enum { TURN = 512 << 10 };
 	struct connection *connection = visit->connection;
 	size_t size;
-	for (;;) {
+	for (size_t done = 0; done < TURN;) {
 		errand_work(visit);
 		const uint8_t *bytes = channel_output(&visit->channel, &size);
 		if (!bytes)
@@ -270,6 +272,7 @@ static void visit_write(struct agent *agent, struct visit *visit) {
 		if (put <= 0)
 			return;
 		channel_wrote(&visit->channel, (size_t)put);
+		done += (size_t)put;
 	}
 }
 

@@ -22,8 +22,8 @@ enum channel_stream {
 enum {
 	CHANNEL_WINDOW = 4 << 20,       // bytes of one stream that the other side has not consumed
 	CHANNEL_UNACKED_MOST = 8 << 20, // bytes of all of them that it has not acknowledged
-	CHANNEL_CHUNK = 256 << 10,      // of a guest's
-	CHANNEL_HOST_CHUNK = 16 << 10,  // of a host's: little to pass over where a connection was cut
+	CHANNEL_CHUNK = (256 << 10) - FRAME_HEADER, // of a guest's: whole pages with the header
+	CHANNEL_HOST_CHUNK = 16 << 10, // of a host's: little to pass over where a connection was cut
 	CHANNEL_MESSAGE_MOST = 256 << 10,
 };
 

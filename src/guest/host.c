@@ -218,7 +218,6 @@ int host_open(struct host *host, const struct host_options *options) {
 		host_close(host);
 		return error;
 	}
-	host_measure_clock(host, &host->clock.first);
 	return 0;
 }
 

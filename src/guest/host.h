@@ -57,5 +57,5 @@ int host_open(struct host *host, const struct host_options *options);
 int host_request(struct host *host, struct host_request *request);
 void host_close(struct host *host);
 
-// Round trips, until one is good enough; at the end of a request too.
+// Round trips, of which the shortest counts; for what brings a trace, before it and at its end.
 void host_measure_clock(struct host *host, struct clock_offset *offset);

@@ -67,13 +67,32 @@ static void print_paths(const struct receiver *receiver) {
 			       file_size_words(receiver->files.items[i].size, size));
 }
 
+// What a guest calls things is shown on a terminal.
+static const char *plain(char *text) {
+	for (char *at = text; *at; at++)
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			*at = '?';
+	return text;
+}
+
+// The test, and its second run if it had one.
 static void print_summary(const struct host *host, const struct receiver *receiver) {
-	struct manifest_line line;
 	const char *text = (const char *)receiver->manifest.data;
-	if (receiver->manifest.size && manifest_line_parse(text, receiver->manifest.size, &line)) {
-		fprintf(stderr, "tracelet: %s in %s: %s, %.3g s; clock known to %.0f us\n", line.test,
-			host->options.address, line.result, line.seconds,
-			(double)guest_clock_bound(&host->clock) / 1e3);
+	bool told[2] = {false, false};
+	for (size_t left = receiver->manifest.size, size; left; left -= size, text += size) {
+		const char *end = memchr(text, '\n', left);
+		struct manifest_line line;
+		size = end ? (size_t)(end - text) + 1 : left;
+		if (!manifest_line_parse(text, size, &line))
+			continue;
+		if (!told[line.repro] && line.repro)
+			fprintf(stderr, "tracelet: %s was run once more: %s\n", plain(line.test),
+				plain(line.result));
+		else if (!told[line.repro])
+			fprintf(stderr, "tracelet: %s in %s: %s, %.3g s; clock known to %.0f us\n",
+				plain(line.test), host->options.address, plain(line.result), line.seconds,
+				(double)guest_clock_bound(&host->clock) / 1e3);
+		told[line.repro] = true;
 		manifest_line_free(&line);
 	}
 	print_files(receiver);
@@ -177,6 +196,7 @@ static int request(struct host *host, struct host_request *request, struct recei
 	request->signals = !(request->flags & HOST_KEEP_SIGNALS);
 	request->flags &= ~(unsigned)HOST_KEEP_SIGNALS;
 	request->receiver = receiver;
+	host_measure_clock(host, &host->clock.first);
 	int error = host_request(host, request);
 	if (!error)
 		host_measure_clock(host, &host->clock.last);

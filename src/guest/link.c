@@ -19,7 +19,12 @@
 
 #include <linux/vm_sockets.h>
 
-static const struct link no_link = {.in = -1, .out = -1, .edge = -1};
+enum {
+	PORT_WRITE = 32 << 10,  // bytes of one write() that a virtio port takes
+	PIPE_BYTES = 512 << 10, // more than a chunk (channel.h) with its header
+};
+
+static const struct link no_link = {.in = -1, .out = -1, .edge = -1, .pipe = {-1, -1}};
 
 static int fail(char why[LINK_WHY], int error, const char *what) {
 	snprintf(why, LINK_WHY, "%s: %s", what, strerror(-error));
@@ -245,6 +250,21 @@ static char *find_port(const char *name) {
 	return found;
 }
 
+static void open_pipe(struct link *link) {
+	if (pipe2(link->pipe, O_CLOEXEC | O_NONBLOCK))
+		link->pipe[0] = link->pipe[1] = -1;
+	else
+		fcntl(link->pipe[1], F_SETPIPE_SZ, PIPE_BYTES); // refused: it has 64 KiB
+}
+
+static void close_pipe(struct link *link) {
+	for (int i = 0; i < 2; i++) {
+		if (link->pipe[i] >= 0)
+			close(link->pipe[i]);
+		link->pipe[i] = -1;
+	}
+}
+
 // While no host is there a port's poll() returns at once, for ever. What changes is told by its edges, and
 // a descriptor of epoll that waits for those can itself be waited for.
 static int open_port(struct link *link, const char *name, char why[LINK_WHY]) {
@@ -260,6 +280,7 @@ static int open_port(struct link *link, const char *name, char why[LINK_WHY]) {
 	link->edge = epoll_create1(EPOLL_CLOEXEC);
 	struct epoll_event edge = {.events = EPOLLIN | EPOLLOUT | EPOLLET};
 	link->absent = link->edge >= 0 && epoll_ctl(link->edge, EPOLL_CTL_ADD, fd, &edge) == 0;
+	open_pipe(link);
 	return 0;
 }
 
@@ -318,8 +339,9 @@ int listener_open(struct listener *listener, const char *address, char why[LINK_
 	size_t length = colon ? (size_t)(colon - address) : strlen(address);
 	*listener = (struct listener){.socket = -1, .link = no_link};
 	if (length == 5 && strcmp(address, "stdio") == 0) {
-		listener->link = (struct link){
-			.kind = LINK_STDIO, .in = STDIN_FILENO, .out = STDOUT_FILENO, .edge = -1};
+		listener->link.kind = LINK_STDIO;
+		listener->link.in = STDIN_FILENO;
+		listener->link.out = STDOUT_FILENO;
 		fcntl(STDIN_FILENO, F_SETFL, fcntl(STDIN_FILENO, F_GETFL) | O_NONBLOCK);
 		fcntl(STDOUT_FILENO, F_SETFL, fcntl(STDOUT_FILENO, F_GETFL) | O_NONBLOCK);
 		return 0;
@@ -384,8 +406,31 @@ ssize_t link_read(struct link *link, void *bytes, size_t size) {
 	return lost(link, got < 0 ? -errno : -ECONNRESET);
 }
 
+// A virtio port takes 32 KiB of a write(), and the host is called for each. From a pipe it takes all there
+// is, and those pages themselves: that is no copy more, and one call. All goes or nothing.
+static ssize_t write_by_pipe(struct link *link, const void *bytes, size_t size) {
+	struct pollfd port = {.fd = link->out, .events = POLLOUT};
+	if (poll(&port, 1, 0) != 1 || !(port.revents & POLLOUT))
+		return 0;
+	ssize_t held = write(link->pipe[1], bytes, size);
+	if (held <= 0)
+		return 0;
+	ssize_t put = splice(link->pipe[0], NULL, link->out, NULL, (size_t)held, SPLICE_F_NONBLOCK);
+	if (put == held)
+		return put;
+	bool possible = put >= 0 || errno != EINVAL;
+	close_pipe(link); // with what it holds
+	if (possible)
+		open_pipe(link);
+	return MAX(put, 0);
+}
+
 ssize_t link_write(struct link *link, const void *bytes, size_t size) {
-	ssize_t put = link->kind == LINK_SOCKET ? send(link->out, bytes, size, MSG_NOSIGNAL)
+	ssize_t put = 0;
+	if (link->pipe[0] >= 0 && size > PORT_WRITE)
+		put = write_by_pipe(link, bytes, size);
+	if (!put)
+		put = link->kind == LINK_SOCKET ? send(link->out, bytes, size, MSG_NOSIGNAL)
 						: write(link->out, bytes, size);
 	if (put >= 0)
 		return put;
@@ -397,6 +442,7 @@ void link_close(struct link *link) {
 		close(link->in);
 	if (link->edge >= 0)
 		close(link->edge);
+	close_pipe(link);
 	if (link->helper > 0) {
 		kill(-link->helper, SIGTERM);
 		waitpid(link->helper, NULL, 0);

@@ -17,6 +17,7 @@ struct link {
 	enum link_kind kind;
 	int in, out;  // the same, mostly
 	int edge;     // of a virtio port: readable when its state has changed; -1: there is none
+	int pipe[2];  // of a virtio port: what is written goes through it; -1: there is none
 	bool absent;  // nobody is on the other side of the port
 	pid_t helper; // of exec:, 0: there is none
 };

@@ -13,8 +13,7 @@
 	" ThreadPriority IdealProcessor ClockInterrupt DPCQueue MemoryInfo SynchronizationObjects SplitIO"
 
 const struct builtin builtins[BUILTIN_COUNT] = {
-	[BUILTIN_DEFAULT] = {"default", "processes, scheduling, interrupts: what a plain 'run' records",
-			     USUAL, "", DETAIL_LIGHT},
+	[BUILTIN_DEFAULT] = {"default", "processes, scheduling, interrupts", USUAL, "", DETAIL_LIGHT},
 	[BUILTIN_EMBEDDED] = {"embedded", "as default, and memory, page faults, KVM, CPU samples with stacks",
 			      EMBEDDED, "SampledProfile", DETAIL_VERBOSE, .providers = true},
 	{"light", "processes and scheduling only", LIGHT, "", DETAIL_LIGHT},
@@ -27,13 +26,15 @@ const struct builtin builtins[BUILTIN_COUNT] = {
 	 EMBEDDED MEMORY BLOCK_IO THE_OTHER, "SampledProfile", DETAIL_VERBOSE, .providers = true},
 };
 
+// By number: WPR finds a name only where what bears it is installed.
 static const struct {
 	const char *id, *name;
+	bool in_kernel;
 } providers[] = {
 	{"EventProvider_OpenVMM", "22bc55fe-2116-5adc-12fb-3fadfd7e360c"},
 	{"EventProvider_OpenHCL", "aa5de534-d149-487a-9053-05972ba20a7c"},
-	{"EventProvider_HyperV_Hypervisor", "Microsoft-Windows-Hyper-V-Hypervisor"},
-	{"EventProvider_HyperV_Worker", "Microsoft-Windows-Hyper-V-Worker"},
+	{"EventProvider_HyperV_Hypervisor", "52fc89f8-995e-434c-a91e-199986449890", true},
+	{"EventProvider_HyperV_Worker", "51ddfa29-d5c8-4803-be4b-2ecb715570fe"},
 };
 
 const struct builtin *builtin_find(const char *name) {
@@ -84,5 +85,6 @@ void builtin_plan(const struct builtin *builtin, enum plan_mode mode, struct pla
 			   (struct plan_provider){.id = memory_string(providers[i].id),
 						  .name = memory_string(providers[i].name),
 						  .collector = memory_string("EventCollector_Tracelet"),
-						  .level = 5});
+						  .level = 5,
+						  .non_paged = providers[i].in_kernel});
 }

@@ -39,23 +39,37 @@ static void put_collector(const struct plan_collector *collector, struct buffer 
 	buffer_printf(text, "    </%s>\n", element);
 }
 
+static bool has_collector(const struct plan *plan, enum plan_collector_kind kind) {
+	for (size_t i = 0; i < plan->collectors.count; i++)
+		if (plan->collectors.items[i].kind == kind)
+			return true;
+	return false;
+}
+
+// An element that may hold nothing is left out: the schema wants at least one in it.
 static void put_system_provider(const struct plan *plan, struct buffer *text) {
-	bool stacks = false;
-	buffer_printf(text, "    <SystemProvider Id=\"SystemProvider_Tracelet\">\n      <Keywords>\n");
+	bool any = false;
+	if (!has_collector(plan, COLLECTOR_SYSTEM))
+		return;
+	buffer_printf(text, "    <SystemProvider Id=\"SystemProvider_Tracelet\">\n");
 	for (int i = 0; i < KEYWORD_COUNT; i++)
-		if (plan->keywords[i])
-			buffer_printf(text, "        <Keyword Value=\"%s\"/>\n", system_keywords[i].name);
+		if (plan->keywords[i]) {
+			buffer_printf(text, "%s        <Keyword Value=\"%s\"/>\n",
+				      any ? "" : "      <Keywords>\n", system_keywords[i].name);
+			any = true;
+		}
 	if (plan->custom_keywords)
-		buffer_printf(text, "        <CustomKeyword Value=\"0x%" PRIx32 "\"/>\n",
-			      plan->custom_keywords);
-	buffer_printf(text, "      </Keywords>\n");
+		buffer_printf(text, "%s        <CustomKeyword Value=\"0x%" PRIx32 "\"/>\n",
+			      any ? "" : "      <Keywords>\n", plan->custom_keywords);
+	buffer_printf(text, "%s", any || plan->custom_keywords ? "      </Keywords>\n" : "");
+	any = false;
 	for (int i = 0; i < STACK_COUNT; i++)
 		if (plan->stacks[i]) {
 			buffer_printf(text, "%s        <Stack Value=\"%s\"/>\n",
-				      stacks ? "" : "      <Stacks>\n", stack_names[i]);
-			stacks = true;
+				      any ? "" : "      <Stacks>\n", stack_names[i]);
+			any = true;
 		}
-	buffer_printf(text, "%s    </SystemProvider>\n", stacks ? "      </Stacks>\n" : "");
+	buffer_printf(text, "%s    </SystemProvider>\n", any ? "      </Stacks>\n" : "");
 }
 
 static void put_event_provider(const struct plan_provider *provider, struct buffer *text) {
@@ -66,6 +80,8 @@ static void put_event_provider(const struct plan_provider *provider, struct buff
 		buffer_printf(text, " Level=\"%u\"", provider->level);
 	if (provider->stack)
 		buffer_printf(text, " Stack=\"true\"");
+	if (provider->non_paged)
+		buffer_printf(text, " NonPagedMemory=\"true\"");
 	if (provider->has_keywords)
 		buffer_printf(text,
 			      ">\n      <Keywords>\n        <Keyword Value=\"0x%" PRIx64
@@ -124,8 +140,10 @@ void plan_export(const struct plan *plan, struct buffer *text) {
 		put_event_provider(&plan->providers.items[i], text);
 	put_profile_start(plan, MODE_FILE, NULL, text);
 	buffer_printf(text, ">\n      <Collectors>\n");
-	for (size_t i = 0; i < plan->collectors.count; i++)
-		put_profile_collector(plan, &plan->collectors.items[i], text);
+	for (int kind = COLLECTOR_SYSTEM; kind <= COLLECTOR_HYPERVISOR; kind++)
+		for (size_t i = 0; i < plan->collectors.count; i++)
+			if ((int)plan->collectors.items[i].kind == kind)
+				put_profile_collector(plan, &plan->collectors.items[i], text);
 	buffer_printf(text, "      </Collectors>\n    </Profile>\n");
 	CLEANUP_FREE char *base = memory_format("%s.%s.File", plan->name, plan_detail_names[plan->detail]);
 	put_profile_start(plan, MODE_MEMORY, base, text);

@@ -12,6 +12,7 @@ struct system_keyword {
 	const char *linux_events; // NULL: Linux has nothing like it
 	int source;               // RECORD_SOURCE_*, or NOT_RECORDED so far
 	const char *part;         // the part of it that other sources record, or NULL
+	bool newer;               // than the schema of WPR before 2018, which refuses it
 };
 
 extern const struct system_keyword system_keywords[KEYWORD_COUNT];

@@ -103,14 +103,16 @@ static void show_provider(const struct plan_provider *provider, struct buffer *t
 void plan_show(const struct plan *plan, plan_why_not *why_not, struct buffer *text) {
 	buffer_printf(text, "%s.%s.%s, %s\n", plan->name, plan_detail_names[plan->detail],
 		      plan_mode_names[plan->mode], plan->file ? plan->file : "built in");
-	buffer_printf(text, "\nrecorded with every profile: processes and threads, marks of the test\n");
+	if (!by_wpr)
+		buffer_printf(text,
+			      "\nrecorded with every profile: processes and threads, marks of the test\n");
 	buffer_printf(text, "\nkeywords\n");
 	for (int i = 0; i < KEYWORD_COUNT; i++)
 		if (plan->keywords[i])
 			show_keyword(why_not, &system_keywords[i], text);
 	if (plan->custom_keywords)
 		buffer_printf(text, "  0x%-22" PRIx32 " %s\n", plan->custom_keywords,
-			      "a number means nothing on Linux");
+			      by_wpr ? "recorded by WPR" : "a number means nothing on Linux");
 	bool heading = false;
 	for (int i = 0; i < STACK_COUNT; i++)
 		if (plan->stacks[i]) {
@@ -195,6 +197,8 @@ static void json_provider(const struct plan_provider *provider, struct json *jso
 	if (provider->level)
 		json_uint(json, "level", provider->level);
 	json_bool(json, "stack", provider->stack);
+	if (provider->non_paged)
+		json_bool(json, "non_paged_memory", true);
 	json_close_object(json);
 }
 

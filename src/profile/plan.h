@@ -32,6 +32,7 @@ struct plan_provider {
 	bool has_keywords; // else all
 	unsigned level;    // 0: all
 	bool stack;
+	bool non_paged; // WPR's buffers must be: the provider speaks inside the kernel
 };
 
 struct plan {

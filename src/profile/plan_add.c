@@ -12,7 +12,7 @@ static bool same_collector(const struct plan_collector *a, const struct plan_col
 static bool same_provider(const struct plan_provider *a, const struct plan_provider *b) {
 	return strcmp(a->name, b->name) == 0 && strcmp(a->collector, b->collector) == 0 &&
 	       a->has_keywords == b->has_keywords && a->keywords == b->keywords && a->level == b->level &&
-	       a->stack == b->stack;
+	       a->stack == b->stack && a->non_paged == b->non_paged;
 }
 
 static void add_collectors(struct plan *plan, struct plan *more) {

@@ -96,8 +96,12 @@ void plan_stack_events(const struct plan *plan, plan_why_not *why_not, struct bu
 		       struct buffer *missing) {
 	for (int i = 0; i < STACK_COUNT; i++) {
 		const struct system_stack *stack = plan->stacks[i] ? stack_on_linux(stack_names[i]) : NULL;
-		if (stack && stack->events)
-			add_words(why_not(stack->source) ? missing : events, stack->events);
+		if (!stack || !stack->events)
+			continue;
+		if (!why_not(stack->source))
+			add_words(events, stack->events);
+		else if (!plan_wants(plan, stack->source))
+			add_words(missing, stack->events);
 	}
 }
 
@@ -120,9 +124,13 @@ void stack_describe(const char *name, plan_why_not *why_not, struct buffer *text
 		return;
 	}
 	buffer_printf(text, "%s", reason ? "not available" : "recorded");
-	for (const char *at = stack->events ? stack->events : ""; *at; at += strcspn(at, " ")) {
-		at += strspn(at, " ");
-		buffer_printf(text, "%s%.*s", at == stack->events ? ": " : ", ", (int)strcspn(at, " "), at);
+	const char *at = stack->events ? stack->events : "", *before = ": ";
+	while (*at) {
+		size_t length = strcspn(at, " ");
+		buffer_printf(text, "%s", before);
+		buffer_append(text, at, length);
+		at += length + strspn(at + length, " ");
+		before = ", ";
 	}
 	if (reason || stack->part)
 		buffer_printf(text, "%s%s%s", reason ? " (" : " ", reason ? reason : stack->part,

@@ -14,7 +14,7 @@ struct system_stack {
 const struct system_stack *stack_on_linux(const char *name);
 
 // All events at which this plan wants stacks, each once, a blank between; nothing if there are none. Those
-// that this machine does not have go to `missing`.
+// that this machine does not have go to `missing`, unless their whole source is wanted and will be missed.
 void plan_stack_events(const struct plan *plan, plan_why_not *why_not, struct buffer *events,
 		       struct buffer *missing);
 

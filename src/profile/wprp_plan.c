@@ -1,6 +1,7 @@
 // What a profile of a .wprp file comes to: its bases first, then what it sets, adds
 // or removes itself. Bases make chains, never trees, so the work is bounded by the
 // length of a chain; the number of steps in one file is limited beside.
+#include "base/near.h"
 #include "profile/wprp.h"
 
 #include <stdlib.h>
@@ -145,12 +146,22 @@ static const char *stack_name(int place) {
 static const struct words keyword_words = {"Keyword", keyword_find, keyword_name, KEYWORD_COUNT};
 static const struct words stack_words = {"Stack", stack_find, stack_name, STACK_COUNT};
 
+static void name_nearest(const struct words *words, const char *text, char *near, size_t size) {
+	struct near_name nearest = {.wanted = text};
+	for (int i = 0; i < (int)words->count; i++)
+		near_offer(&nearest, words->name(i));
+	near_words(&nearest, near, size);
+}
+
 static void take_word(struct making *making, uint32_t node, const struct words *words, bool *taken,
 		      bool value) {
 	const char *text = value_of(making, node, "Value");
 	int place = text ? words->find(text) : -1;
 	if (place < 0) {
-		FIND(making, node, "WPR knows no %s '%.64s'", words->element, text ? text : "");
+		char near[NEAR_LONGEST + 32] = "";
+		if (!making->findings->more) // else nobody will read it
+			name_nearest(words, text ? text : "", near, sizeof(near));
+		FIND(making, node, "WPR knows no %s '%.64s'%s", words->element, text ? text : "", near);
 		return;
 	}
 	if (strcmp(text, words->name(place)) != 0)
@@ -225,9 +236,11 @@ static struct plan_provider event_provider(struct making *making, uint32_t node)
 	struct plan_provider provider = {0};
 	for (size_t i = 0; i < count; i++) {
 		const char *text = value_of(making, chain[i], "Name"),
-			   *stack = value_of(making, chain[i], "Stack");
+			   *stack = value_of(making, chain[i], "Stack"),
+			   *non_paged = value_of(making, chain[i], "NonPagedMemory");
 		name = text ? text : name;
 		provider.stack = stack ? is_true(stack) : provider.stack;
+		provider.non_paged = non_paged ? is_true(non_paged) : provider.non_paged;
 		if (value_of(making, chain[i], "Level"))
 			provider.level = (unsigned)number_of(making, chain[i], "Level", 255);
 		XML_EACH_CHILD(child, &making->file->xml, chain[i])

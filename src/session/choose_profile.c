@@ -20,6 +20,7 @@ static void take_plan(struct settings *settings, const struct plan *plan) {
 					    source != RECORD_SOURCE_MARKER && !plan_wants(plan, source);
 	if (settings->origins[SETTING_SAMPLE] == FROM_DEFAULT && plan_wants(plan, RECORD_SOURCE_SAMPLE))
 		settings->sample = USUAL_FREQUENCY;
+	settings->hard_faults = !plan->keywords[keyword_find("AllFaults")];
 	if (settings->origins[SETTING_OFF_CPU] == FROM_DEFAULT && plan_stacks_waits(plan))
 		settings->off_cpu = true;
 }

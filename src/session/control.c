@@ -1,5 +1,6 @@
 #include "session/control.h"
 #include "base/log.h"
+#include "symbol/cut_files.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -167,6 +168,7 @@ void control_take_signals(bool operation) {
 	sigaction(SIGUSR1, &(struct sigaction){.sa_handler = want_snapshot}, NULL);
 	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = only_wake_up}, NULL);
 	sigaction(SIGTERM, &(struct sigaction){.sa_handler = operation ? want_end : SIG_IGN}, NULL);
+	cut_files_survive();
 	sigset_t none;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);

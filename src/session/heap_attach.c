@@ -9,6 +9,7 @@
 #include "session/allocator.h"
 #include "session/heap_profile.h"
 #include "session/heap_tally.h"
+#include "symbol/cut_files.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -33,6 +34,7 @@ static void take_signals(void) {
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaction(signals[i], &(struct sigaction){.sa_handler = on_signal}, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	cut_files_survive();
 }
 
 // Until the time is over, we are told to, or the process ends: then true.

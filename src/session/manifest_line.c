@@ -37,6 +37,9 @@ bool manifest_line_parse(const char *line, size_t size, struct manifest_line *re
 		record->result = memory_string(result ? result : "");
 		if (json_object_object_get_ex(root, "wall_seconds", &value))
 			record->seconds = json_object_get_double(value);
+		record->repro = json_object_object_get_ex(root, "repro", &value) &&
+				json_object_get_boolean(value);
+		value = NULL;
 		json_object_object_get_ex(root, "artifacts", &value);
 		take_artifacts(value, record);
 	}

@@ -6,6 +6,7 @@
 struct manifest_line {
 	char *test, *result;
 	double seconds;
+	bool repro; // it was run once more
 	struct ci_artifact *artifacts;
 	size_t artifact_count;
 };

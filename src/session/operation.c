@@ -144,6 +144,11 @@ void operation_clean_up(const struct state *session) {
 	}
 }
 
+// The tracer is one of us, and is there.
+bool operation_is_there(const struct state *session) {
+	return true;
+}
+
 // ---- starting ----
 
 // The tracer's folder may not be ours any more when it writes.

@@ -21,6 +21,10 @@ int operation_stop(const struct state *session, enum control_request how, struct
 int operation_list(state_array *sessions);
 void operation_clean_up(const struct state *session); // for that: each system has its own way
 
+// Whether an operation is being recorded as far as those know who record it: WPR may have been told to
+// end it behind our back. False: it is not, which has been said, and it is forgotten.
+bool operation_is_there(const struct state *session);
+
 // Stops and saves what is being recorded under a name; its end is told in a warning. 0 or -errno.
 int operation_stop_earlier(const char *name);
 

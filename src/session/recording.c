@@ -74,6 +74,7 @@ static int open_capture(struct recording *recording) {
 	options.call_graph = (enum call_graph)recording->settings->call_graph;
 	options.off_cpu = recording->settings->off_cpu;
 	options.stacks = recording->settings->stacks;
+	options.hard_faults = recording->settings->hard_faults;
 	const struct settings *settings = recording->settings;
 	options.counting = (struct counting_options){
 		.events = settings->counters && *settings->counters ? settings->counters : NULL,

@@ -27,6 +27,7 @@ static struct settings richer(const struct settings *settings) {
 	struct settings more = *settings;
 	for (size_t i = 0; i < ARRAY_SIZE(more.without); i++)
 		more.without[i] = false;
+	more.hard_faults = false;
 	more.sample = more.sample ? more.sample : RICHER_FREQUENCY;
 	more.off_cpu = more.heap = true;
 	more.type = RECORD_TO_FILE;

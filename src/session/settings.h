@@ -85,6 +85,7 @@ struct settings {
 	int sample;                    // CPU samples in a second, 0: none
 	const char *sample_event;      // EVENT@PERIOD: by its overflow, where there is such an event
 	bool off_cpu;                  // stacks of threads that wait, and for how long
+	bool hard_faults;              // of page faults the profile wants only the major ones
 	const char *stacks;            // events at which the profile wants stacks, a blank between; or NULL
 	const char *counters;          // events that are counted beside; NULL: none
 	double counters_interval;      // seconds

@@ -29,6 +29,9 @@ struct state {
 
 typedef ARRAY(struct state) state_array;
 
+// Before the instance, in TRACELET_MARKS of a test on Windows.
+#define MARKS_OF_WPR "wpr:"
+
 // A socket's name has 107 bytes, and holds the folder and a number.
 #ifdef _WIN32
 enum { STATE_FOLDER_SIZE = 1024 };

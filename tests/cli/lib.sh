@@ -145,13 +145,6 @@ is_sanitized() {
 	ldd "$TRACELET" | grep -q libasan
 }
 
-# refusing PROGRAM COMMAND...: on a kernel that does not take this BPF program.
-refusing() {
-	local program=$1
-	shift
-	REFUSE=$program LD_PRELOAD=$TRACELET_HELPERS/librefuse_program.so "$@"
-}
-
 # need_command COMMAND...: each is installed.
 need_command() {
 	local command

@@ -77,6 +77,17 @@ else
 	skip "a shell on a terminal" "there is no script here"
 fi
 
+# ---- once more ----
+
+run guest run --repro --name fails -- sh -c "[ -e $work/count ] && echo again && exit 0; touch $work/count; exit 3" </dev/null
+check_equal "the status is the first run's" 3 "$status"
+check_match "the second is told of" "fails was run once more: passed" "$stderr"
+first=$("$TRACELET" artifact fails)
+check "both traces are here" "$TRACELET" check "$first" "${first%.pb}.repro.pb"
+check_equal "what the second printed, too" again "$(cat "${first%.pb}.repro.log")"
+check_equal "the manifest tells which is which" 'null,true' \
+	"$(jq -r 'select(.test == "fails").repro' tracelet-out/manifest.jsonl | paste -sd ,)"
+
 # ---- other words ----
 
 run guest kmsg

@@ -110,7 +110,7 @@ check_equal "line and column" "tracelet: broken.wprp:3:3: mismatched tag" "$(cat
 check_lines "and nothing else" 0 "$stdout"
 profile Typo VirtualAlloc >typo.wprp
 check_run "a word that WPR does not know" 1 "$TRACELET" profile check typo.wprp
-check_equal "is told" "tracelet: typo.wprp:4:1: WPR knows no Keyword 'VirtualAlloc'" "$(cat "$stderr")"
+check_equal "is told" "tracelet: typo.wprp:4:1: WPR knows no Keyword 'VirtualAlloc' (did you mean 'VirtualAllocation'?)" "$(cat "$stderr")"
 check_run "the good ones are checked all the same" 1 "$TRACELET" profile check typo.wprp mine.wprp
 check_match "the good one" '^mine.wprp: good, 1 profile$' "$stdout"
 check_run "one that cannot be read" 2 "$TRACELET" profile check typo.wprp missing.wprp

@@ -51,6 +51,9 @@ profile AllFaults >faults.wprp
 counted "a fault for each fresh page" 300 minor_faults faults.wprp faults 300
 check_equal "and of the other sources nothing" exceptions "$(groups)"
 counted "major faults" same major_faults faults.wprp major 20
+profile HardFaults >hard.wprp
+counted "and only these" same major_faults hard.wprp major 20
+check_equal "of which the minor ones are none" 0 "$(of_events page_fault_minor)"
 counted "calls about memory" "50 mmap,503808 50 mprotect,503808 50 munmap,503808" memory_calls memory memory 50
 check_equal "memory has faults and calls" "exceptions raw_syscalls" "$(groups)"
 check_equal "no calls but those about memory" 0 "$(of_events raw_syscalls 'call=(write|read|close|openat|exit_group)')"
@@ -97,6 +100,12 @@ profile KernelQueue >work.wprp
 counted "work for the kernel's workers, which do it to the end" "15 15 0" works work.wprp work 15
 profile InterProcessorInterrupt >ipi.wprp
 counted "IPIs" 10 barriers ipi.wprp ipis 10
+arrived() { # at least so many, and as many ends as beginnings
+	local begun
+	begun=$(of_events call_function_ _entry)
+	echo $((begun >= 10)) $((begun - $(of_events call_function_ _exit)))
+}
+[ "$(uname -m)" != x86_64 ] || counted "and where they arrive" "1 0" arrived ipi.wprp ipis 10
 profile NetworkTrace >network.wprp
 counted "packets" 12 packets network.wprp packets 12
 counted "connections" 5 connections network.wprp connections 5
@@ -208,6 +217,6 @@ fi
 # All programs that this kernel has are loaded the quick way.
 run "$TRACELET" run --verbose --output-dir out --profile verbose --call-graph dwarf --off-cpu -- true
 check_not "no program wants libbpf to read the kernel's types" grep -q 'in threads' "$stderr"
-check_match "programs were loaded" 'on_[a-z_]+: [0-9]+ runs' "$stderr"
+check_match "programs were loaded" 'on_switch: [0-9]+ runs' "$stderr"
 
 done_testing

@@ -55,9 +55,12 @@ counted "which is no process" '' born process.wprp migrations 1
 # ---- beside samples and waits ----
 
 profile ProcessThread CSwitch SampledProfile ' SampledProfile CSwitch SystemCallEnter RegistryOpenKey RegistrySetValue' >all.wprp
-traced all.wprp -- sh -c '"$1" calls 200; sleep 0.02; head -c 20000000 /dev/zero | cksum >/dev/null' sh "$cause"
+for try in 1 2 3 4; do # on a busy machine a short test may have no sample
+	traced all.wprp -- sh -c '"$1" calls 200; sleep 0.02; head -c 40000000 /dev/zero | cksum >/dev/null' sh "$cause"
+	"$TRACELET" fold --event-filter cpu "$trace" 2>/dev/null | grep -q . && break
+done
 check_match "stacks that Linux has no event for are counted in one warning" 'not recorded here: the stacks of 2 events' "$stderr"
-check_lines "and nothing else is said" 1 "$stderr"
+check_equal "which is one" 1 "$(grep -c 'not recorded here' "$stderr")"
 check_equal "three pictures" "events.svg off-cpu.svg svg" "$(ls out | sed -n 's/^sh_[0-9_]*\.\(.*svg\)$/\1/p' | sort | xargs)"
 check_not "a flame graph has the samples" grep -q getppid <("$TRACELET" fold "$trace" 2>/dev/null)
 check_equal "each call has a stack" 200 "$(through sys_enter_getppid calls)"
@@ -87,27 +90,27 @@ check_match "and is told" 'not recorded here: .*stacks at kmalloc kmem_cache_all
 
 # refuses PROGRAM OPTION...: a run with these on such a kernel.
 refuses() {
-	local program=$1
-	shift
 	rm -rf out
-	run refusing "$program" "$TRACELET" run -q --output-dir out --name refused "$@" -- sh -c 'sleep 0.01; exit 3'
-	trace=$(echo out/refused_*.pb)
+	run env TRACELET_REFUSED="$1" "$TRACELET" run -q --output-dir out "${@:2}" -- sh -c 'sleep 0.01; exit 3'
+	trace=$(echo out/*.pb)
 }
-if is_sanitized; then
-	skip "programs that are refused" "a sanitizer lets no library in before its own"
-else
-	refuses on_sample --profile embedded --off-cpu
-	check_match "samples that are refused are told" 'does not take the programs of: samples; the rest' "$stderr"
-	check_equal "the test runs, with BPF" '3 "bpf"' "$status $(jq 'select(.test == "refused").backend' out/manifest.jsonl)"
-	check_match "waits are recorded" '^sh;' <("$TRACELET" fold "$trace")
-	check_equal "system calls, too" 1 "$("$TRACELET" table --csv --group-by group "$trace" kernel-events | grep -c ^raw_syscalls)"
-	refuses stack_at_sys_enter --profile memory.wprp --sample
-	check_match "so are stacks at events" 'does not take the programs of: stacks at events; the rest' "$stderr"
-	check_equal "the test runs, with BPF" '3 "bpf"' "$status $(jq 'select(.test == "refused").backend' out/manifest.jsonl)"
-	refuses on_sys_exit --profile embedded
-	check_match "and system calls" 'does not take the programs of: system calls; the rest' "$stderr"
-	check_equal "of which there are none, but faults" exceptions \
-		"$("$TRACELET" table --csv --group-by group "$trace" kernel-events | sed 1d | cut -d , -f 1 | xargs)"
-fi
+refuses on_sample --profile embedded --off-cpu
+check_match "samples that are refused are told" 'does not take the programs of: samples; the rest' "$stderr"
+check_equal "the test runs, with BPF" '3 "bpf"' "$status $(jq .backend out/manifest.jsonl)"
+check_match "waits are recorded" '^sh;' <("$TRACELET" fold "$trace")
+check_equal "system calls, too" 1 "$("$TRACELET" table --csv --group-by group "$trace" kernel-events | grep -c ^raw_syscalls)"
+refuses stack_at_sys_enter --profile memory.wprp --sample
+check_match "so are stacks at events" 'does not take the programs of: stacks at events; the rest' "$stderr"
+check_equal "the test runs, with BPF" '3 "bpf"' "$status $(jq .backend out/manifest.jsonl)"
+refuses sample_exec --profile cpu
+check_match "and all stacks" 'does not take the programs of: samples and stacks; the rest' "$stderr"
+check_equal "the test runs, with BPF" '3 "bpf"' "$status $(jq .backend out/manifest.jsonl)"
+refuses on_sys_exit --profile embedded
+check_match "and system calls" 'does not take the programs of: system calls; the rest' "$stderr"
+check_equal "of which there are none, but faults" exceptions \
+	"$("$TRACELET" table --csv --group-by group "$trace" kernel-events | sed 1d | cut -d , -f 1 | xargs)"
+refuses on_switch --profile embedded
+check_match "without switches there is no BPF" 'recording less, with perf events' "$stderr"
+check_equal "and the test runs" '3 "perf"' "$status $(jq .backend out/manifest.jsonl)"
 
 done_testing

@@ -88,6 +88,15 @@ sleep 4
 until guest shell cat /tmp/done </dev/null >/dev/null 2>&1; do sleep 0.2; done
 expect 'an idle agent does not wake up' 0 "$(guest shell cat /tmp/idle </dev/null | awk 'NR > 1 { print $2 - last } { last = $2 }' | sort -n | head -n 1)"
 
+# a kernel that does not tell its types
+guest shell busybox mount -t tmpfs none /sys/kernel/btf </dev/null
+guest run --quiet --name typeless -- sh -c 'sleep 0.1; exit 4' 2>err </dev/null
+expect 'without BTF the status is the same' 4 $?
+expect 'what is missing is told in one line' '1 1' "$(wc -l <err) $(grep -c 'warning: this kernel has no BTF' err)"
+expect 'there is a trace by other means' 'perf 0' \
+	"$(jq -r 'select(.test == "typeless").backend' tracelet-out/manifest.jsonl) $("$tracelet" check --quiet tracelet-out/typeless_*.pb; echo $?)"
+guest shell busybox umount /sys/kernel/btf </dev/null
+
 # a panic in the middle
 timeout 120 "$tracelet" guest --patience 3 "$address" run --quiet --name panics -- sh -c 'for i in 1 2 3 4 5 6 7 8; do sleep 0.1; done; echo c >/proc/sysrq-trigger' >out 2>err </dev/null &
 run=$!

@@ -92,4 +92,6 @@ fi
 expect 'a sample for each five million instructions' true \
 	"$(jq -n "$(sed -n 's/^\([0-9]*\) samples of instructions:u.*/\1/p' user.txt) | . >= 9 and . <= 11")"
 expect 'nearly all of them in the loop' true "$(jq -n "$(awk '$5 == "main" { print $1 + 0 }' user.txt) >= 80")"
+expect 'overflows that were not delivered are told' 1 "$(grep -c 'samples.* of about .*overflows were not all delivered' short.txt)"
+expect 'in the manifest, too' true "$(jq -s 'map(select(.test == "short"))[0].samples_short | .delivered < .expected' manifest.jsonl)"
 finish

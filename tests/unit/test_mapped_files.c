@@ -3,6 +3,7 @@
 #include "aside.h"
 
 #include "capture/bpf/mapped_files.h"
+#include "symbol/cut_files.h"
 #include "symbol/elf.h"
 #include "symbol/kept.h"
 
@@ -168,6 +169,27 @@ static void test_program_without_sections(void **state) {
 	assert_int_equal(11, look(NOBODY, NULL, number, "bare"));
 }
 
+// As a linker does that writes over a program while its names are read.
+static void test_file_that_is_cut_while_it_is_read(void **state) {
+	write_program("cut", 12);
+	int file = open("cut", O_RDWR | O_CLOEXEC);
+	volatile const uint8_t *there = mmap(NULL, program.size, PROT_READ, MAP_PRIVATE, file, 0);
+	assert_int_equal(0x7f, there[0]);
+	cut_files_survive();
+	assert_int_equal(0, ftruncate(file, 1));
+	assert_int_equal(0, there[8192] | there[8191]);
+	assert_int_equal(0x7f, there[0]);
+	close(file);
+	pid_t child = fork();
+	if (child == 0) {
+		raise(SIGBUS); // is not about a file
+		_exit(0);
+	}
+	int status = 0;
+	assert_int_equal(child, waitpid(child, &status, 0));
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
+}
+
 static void test_what_is_no_program(void **state) {
 	put_file("text", "text", 4);
 	assert_int_equal(-1, look(NOBODY, NULL, number_of("text"), "text"));
@@ -186,6 +208,7 @@ int main(void) {
 		cmocka_unit_test(test_deleted_file_that_is_mapped),
 		cmocka_unit_test(test_code_is_read_once),
 		cmocka_unit_test(test_program_without_sections),
+		cmocka_unit_test(test_file_that_is_cut_while_it_is_read),
 		cmocka_unit_test(test_what_is_no_program),
 	};
 	return cmocka_run_group_tests(tests, read_program, end);

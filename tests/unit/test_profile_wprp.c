@@ -506,6 +506,37 @@ static void test_exported_profiles_are_valid_and_read_back_equal(void **state) {
 		}
 }
 
+// Elements that hold nothing, and a system provider that nobody collects, are not in the schema.
+static void test_a_profile_without_the_kernel_is_exported_without_it(void **state) {
+	static const char source[] =
+		"<WindowsPerformanceRecorder Version='1.0'><Profiles>"
+		"<EventCollector Id='EC' Name='Events'><BufferSize Value='64'/><Buffers "
+		"Value='4'/></EventCollector>"
+		"<EventProvider Id='EP' Name='{22BC55FE-2116-5ADC-12FB-3FADFD7E360C}' NonPagedMemory='true'/>"
+		"<Profile Id='P.Light.File' Name='P' Description='P' DetailLevel='Light' LoggingMode='File'>"
+		"<Collectors><EventCollectorId Value='EC'><EventProviders><EventProviderId Value='EP'/>"
+		"</EventProviders></EventCollectorId></Collectors></Profile></Profiles></"
+		"WindowsPerformanceRecorder>";
+	struct buffer text = {0};
+	struct plan plan;
+	struct wprp file;
+	struct findings findings = {0};
+	assert_true(wprp_open(&file, (const uint8_t *)source, strlen(source), &findings));
+	assert_true(wprp_select(&file, NULL, MODE_FILE, &plan, &findings));
+	wprp_free(&file);
+	plan_export(&plan, &text);
+	buffer_append(&text, "", 1);
+	assert_null(strstr((char *)text.data, "System"));
+	assert_null(strstr((char *)text.data, "<Keywords>"));
+	assert_non_null(strstr((char *)text.data, " NonPagedMemory=\"true\""));
+	assert_true(wprp_open(&file, text.data, text.size - 1, &findings));
+	wprp_check(&file, &findings);
+	assert_int_equal(0, findings.list.count);
+	wprp_free(&file);
+	plan_free(&plan);
+	buffer_free(&text);
+}
+
 // Every word in the table of built-in profiles is one of WPR's.
 static void test_builtin_profiles_say_what_their_table_says(void **state) {
 	for (size_t i = 0; i < BUILTIN_COUNT; i++) {
@@ -555,6 +586,7 @@ int main(void) {
 		cmocka_unit_test(test_ten_megabytes_are_read),
 		cmocka_unit_test(test_check_finds_what_wpr_would_not_take),
 		cmocka_unit_test(test_exported_profiles_are_valid_and_read_back_equal),
+		cmocka_unit_test(test_a_profile_without_the_kernel_is_exported_without_it),
 		cmocka_unit_test(test_builtin_profiles_say_what_their_table_says),
 		cmocka_unit_test(test_every_keyword_and_stack_has_its_place),
 	};

@@ -9,6 +9,11 @@ check_match "with its file" '^setup +operation .*setup_[0-9_]*\.etl' "$stdout"
 check_run "another of that name" 0 tracelet start setup
 check_match "saves the first" 'warning: setup was being recorded; saved: .*setup_' "$stderr"
 check_run "a second one" 0 tracelet start 'bau ü'
+check_run "a mark without a name" 2 tracelet mark 'at "half"'
+check_run "with one" 0 tracelet mark --session setup 'at "half"' 'of\'
+check_match "is for wpr.exe to make" '^\[-marker\] \[at "half" of\\\] \[-instancename\] \[tracelet_setup_' wpr/log
+check_run "current" 0 tracelet current setup
+check_match "prints the file" '^Z:.*\\setup_[0-9_]*\.etl$' "$stdout"
 check_run "stop without a name" 2 tracelet stop
 check_match "asks which" 'several sessions are recording' "$stderr"
 check_run "stop" 0 tracelet stop setup
@@ -26,9 +31,24 @@ tracelet start one 2>/dev/null
 tracelet start two 2>/dev/null
 check_run "cancel --all" 0 tracelet cancel --all
 check_equal "leaves no recording" 0 "$(recording)"
+tracelet start gone 2>/dev/null
+rm wpr/*.recording
+check_run "one that somebody ended behind our back" 1 tracelet status
+check_match "is told" 'warning: gone is not being recorded any more: somebody has told WPR' "$stderr"
+check_lines "and forgotten" 0 "$stdout"
+tracelet start unsure 2>/dev/null
+WPR_STATUS_CODE=80070005 run tracelet status
+check_match "a wpr.exe that cannot tell is no reason to forget" '^unsure ' "$stdout"
+tracelet cancel unsure
 WPR_START_CODE=c5585011 run tracelet start denied
 check_equal "start without rights" 1 "$status"
 check_match "says what to do" 'denied: not recorded: not allowed: .*elevated' "$stderr"
+
+tracelet start saved 2>/dev/null
+WPR_SLOW=4000 run python3 "$source/tests/cli/helpers/terminal.py" expect='m.*o.*s.*t' send='\x03' -- wine "$build/tracelet.exe" stop saved
+check_equal "Ctrl-C while a recording is saved" 0 "$status"
+check "does not hurt it" test -s "$(ls tracelet-out/saved_*.etl)"
+check_equal "nor leave a part of it" "" "$(find tracelet-out -name '*.part.etl' -o -name '*.spool')"
 
 # A tracelet.exe that was killed: its collectors do not record for ever.
 timeout 60 wine "$build/tracelet.exe" run --name killed -- "$child" hang "$(win "$work/family")" 2>/dev/null &

@@ -45,7 +45,17 @@ check_match "which says so" "missing.etl: cannot be read: No such file" "$stderr
 check_run "the built-in profile is exported" 0 tracelet profile export
 check "the same as on Linux" cmp expected "$stdout"
 check_run "each verb has a help" 0 tracelet help run
+check_not "that offers nothing that is not there" grep -q -- '--heap\|Perfetto' "$stdout"
 check_run "a verb that is not there is told" 2 tracelet stat
+check_match "as what is elsewhere" "no verb 'stat' on Windows" "$stderr"
+check_run "an option that is not there, too" 2 tracelet run --nosuch
+check_match "in the name of the program" '^tracelet: unknown option -- nosuch' "$stderr"
+check_run "doctor" 0 tracelet doctor
+check_match "finds wpr.exe" '^wpr.exe +works +Z:.*wpr.exe, answers in [0-9]+ ms' "$stdout"
+TRACELET_WPR='Z:\nowhere\wpr.exe' run tracelet doctor --json
+check_equal "or not" "1 none missing" "$status $(jq -r '[.recording, (.checks[] | select(.name == "wpr.exe") | .verdict)] | join(" ")' "$stdout")"
+check_run "what a plain run records" 0 tracelet profile show
+check_match "is shown" '^embedded.Verbose.File' "$stdout"
 if [ -e sample.etl ] && python3 -c 'import zipfile; zipfile.ZipFile("sample.etl.zip", "w", zipfile.ZIP_DEFLATED).write("sample.etl")'; then
 	check_run "an .etl.zip file" 0 tracelet convert sample.etl.zip zipped.pb
 	check "is read, too" cmp expected.pb zipped.pb

@@ -11,11 +11,13 @@ check_match "and to save it in that folder" '^\[-stop\] \[Z:\\.*\\tracelet-out\\
 check_lines "and was called twice" 2 wpr/log
 "$source/build/tracelet" profile export >expected
 check "it got the built-in profile" cmp expected wpr/profile.wprp
-check_equal "which was deleted afterwards" "" "$(find "$WINEPREFIX/drive_c" -name 'tracelet-*.wprp')"
+name=$(sed -n 's/^\[-start\] \[.*\\\([^]]*\.wprp\)\].*/\1/p' wpr/log)
+check_equal "which was deleted afterwards" "" "$(find "$WINEPREFIX/drive_c" -name "${name:-*.wprp}")"
 check_equal "nothing else is left" "$(printf '%s\n' "$etl" tracelet-out/manifest.jsonl)" "$(find tracelet-out -type f | sort)"
-check_match "the summary names it" "trace   $etl \(" "$stderr"
+shown=${etl//\//\\}
+check "the summary names it" grep -qF "trace   $shown (" "$stderr"
 check_match "and the result" 'child failed: exit code 3 in' "$stderr"
-check_equal "so does the manifest" "child failed: exit code 3 3 wpr $etl" \
+check_equal "so does the manifest" "child failed: exit code 3 3 wpr $shown" \
 	"$(jq -r '[.test, .result, .exit, .backend, .artifacts[0].path] | join(" ")' tracelet-out/manifest.jsonl)"
 check_equal "with its sum" "$(sha256sum <"$etl" | cut -d' ' -f1)" "$(jq -r '.artifacts[0].sha256' tracelet-out/manifest.jsonl)"
 check_run "there is nothing in the state folder" 1 tracelet status
@@ -41,9 +43,12 @@ check_run "a test that is not there" 127 tracelet run -- no_such_test
 check_match "is said" 'no_such_test: cannot be run: not found' "$stderr"
 echo 'not a program' >text.exe
 check_run "a file that is no program" 126 tracelet run -- ./text.exe
+cp "$child" a.test.exe
+check_run "a program with a dot in its name" 5 tracelet run --quiet -- ./a.test exit 5
 printf '@echo %%1 %%2\r\n@exit /b 9\r\n' >script.bat
 check_run "a script of cmd.exe" 9 tracelet run -- ./script one "two words"
 check_match "with its words" 'one "two words"' "$stdout"
+check_equal "is named without its extension" script "$(basename tracelet-out/script* | sed 's/_[0-9_]*\.etl//')"
 check_equal "no recording is left" 0 "$(recording)"
 
 begin
@@ -62,20 +67,29 @@ check_lines "calls no wpr.exe" 4 wpr/log
 
 begin
 export CI=true TF_BUILD=True JENKINS_URL=x NEXTEST_EXECUTION_MODE=process-per-test
-check_run "in a CI" 1 tracelet run -- "$child" exit 1
+check_run "in a CI" 1 tracelet run --output-dir 'aus gabe (ü) & mehr' -- "$child" exit 1
 unset CI TF_BUILD JENKINS_URL NEXTEST_EXECUTION_MODE
+check_match "a folder of any name reaches wpr.exe" '^\[-stop\] \[Z:[^]]*\\aus gabe \(ü\) & mehr\\child_[0-9_]*\.part\.etl\] ' wpr/log
 check_match "the trace is told as an attachment" '^\[\[ATTACHMENT\|Z:.*child_.*\.etl\]\]$' "$stdout"
 check_match "and to Azure" '^##vso\[artifact.upload .*\]Z:.*child_.*\.etl$' "$stderr"
 
 begin
 "$source/build/tracelet" profile export >mine.wprp
 check_run "a profile of the user's" 0 tracelet run --profile 'mine.wprp!embedded.Verbose.File' -- "$child" exit 0
-check_match "is handed to wpr.exe" '^\[-start\] \[mine\.wprp!embedded\.Verbose\] \[-filemode\]' wpr/log
-check_run "several" 0 tracelet run --profile light --profile 'mine.wprp!embedded.Verbose' -- "$child" exit 0
-check_match "are started together" '^\[-start\] \[[^]]*\.wprp\] \[-start\] \[mine\.wprp!embedded\.Verbose\] \[-filemode\] \[-instancename\]' wpr/log
+check_match "is handed to wpr.exe" '^\[-start\] \[Z:[^]]*\\mine\.wprp!embedded\.Verbose\] \[-filemode\]' wpr/log
+mkdir 'mit ü'
+sed 's/"embedded/"Other/g' mine.wprp >'mit ü/other (1).wprp'
+check_run "several" 0 tracelet run --profile 'mit ü/other (1).wprp' --profile light --profile 'mine.wprp' --profile io -- "$child" exit 0
+check_match "are started together, the built-in ones as one" '^\[-start\] \[[^]]*tracelet-[0-9]*\.wprp\] \[-start\] \[Z:[^]]*\\mit ü\\other \(1\)\.wprp!Other\.Verbose\] \[-start\] \[Z:[^]]*\\mine\.wprp!embedded\.Verbose\] \[-filemode\] \[-instancename\]' wpr/log
+check_run "one that is two built-in ones" 0 tracelet run --profile light --profile io -- "$child" exit 0
+check_equal "records what both do, in one profile" "light_io.Verbose.File: CSwitch DiskIO DiskIOInit FileIO FileIOInit Filename ProcessThread ReadyThread, 1 collector" \
+	"$(sed -n 's/.*<Profile Id="\([^"]*File\)".*/\1:/p' wpr/profile.wprp) $(sed -n 's/.*<Keyword Value="\(.*\)".*/\1/p' wpr/profile.wprp | xargs), $(grep -c '<SystemCollector ' wpr/profile.wprp) collector"
+check_run "two of one file, which WPR refuses" 0 tracelet run --profile mine.wprp --profile './MINE.wprp!embedded' -- "$child" exit 0
+check_match "is told, and one is recorded" 'warning: profile ./MINE.wprp!embedded: WPR takes one profile of a file at a time' "$stderr"
+check_run "and is an error with --strict" 125 tracelet run --strict --profile mine.wprp --profile './MINE.wprp!embedded' -- "$child" exit 0
 sed '/<Profile .*"Memory"/d; s/Verbose\.File/Verbose.Memory/; s/"File"/"Memory"/' mine.wprp >memory.wprp
 check_run "one for memory only" 0 tracelet run --profile memory.wprp -- "$child" exit 0
-check_match "is recorded there" '^\[-start\] \[memory\.wprp\] \[-instancename\]' wpr/log
+check_match "is recorded there" '^\[-start\] \[Z:[^]]*\\memory\.wprp!embedded\.Verbose\] \[-instancename\]' wpr/log
 sed 's/<\/Profiles>//' mine.wprp >broken.wprp
 check_run "one that WPR would not take" 0 tracelet run --profile broken.wprp -- "$child" exit 0
 check_match "is told with its line" 'warning: profile broken.wprp:[0-9]+:[0-9]+: mismatched tag.*recording with embedded' "$stderr"
@@ -83,7 +97,12 @@ check_run "one that is not there" 0 tracelet run --profile missing.wprp -- "$chi
 check_match "is a warning" 'warning: profile missing.wprp.*recording with embedded' "$stderr"
 check_run "and an error with --strict" 125 tracelet run --strict --profile missing.wprp -- "$child" exit 0
 check_run "what WPR cannot do is said" 0 tracelet run --heap --sample -- "$child" exit 0
-check_match "in one line" 'warning: not on Windows.*: --sample, --heap' "$stderr"
+check_match "in one line" 'warning: not on Windows.*: --sample, --heap$' "$stderr"
+check_run "a profile that is named is the one" 0 tracelet run --profile default -- "$child" exit 0
+check_match "also where another is usual" '<Profile Id="default.Light.File"' wpr/profile.wprp
+printf '@"%s" mark half of it\r\n' "$(win "$build/tracelet.exe")" >marks.bat
+check_run "a test that marks where it is" 0 tracelet run --quiet -- ./marks
+check_equal "marks its own recording" "$(sed -n 's/^\[-start\].*\[-instancename\]/[-marker] [half of it] [-instancename]/p' wpr/log | tail -n 1)" "$(grep '^\[-marker\]' wpr/log)"
 
 begin
 printf 'output-dir = traces\r\nname = from_file ; a comment\r\n' >tracelet.ini
@@ -98,7 +117,23 @@ check_equal "costs the oldest" "new old2 old3" "$(cd kept && echo *.etl | sed 's
 check_match "and is noted" '"deleted":\[\{"test":"old1"' kept/manifest.jsonl
 
 begin
+part=$(printf 'x%.0s' {1..100})
+check_run "a folder of more than 260 characters" 0 tracelet run --name long --output-dir "$part/$part/$part" -- "$child" exit 0
+check_match "is none for wpr.exe" '^\[-stop\] \[C:[^]]*\\tracelet_long_[0-9_]*\.etl\] ' wpr/log
+check "the trace comes there" test -s "$(ls $part/$part/$part/long_*.etl)"
+check_equal "and nothing is left elsewhere" "" "$(find "$WINEPREFIX/drive_c" -name 'tracelet_long*')"
+
+begin
 check_run "Ctrl-C is the test's: it ends as it likes" 7 \
 	python3 "$source/tests/cli/helpers/terminal.py" expect=ready send='\x03' -- wine "$build/tracelet.exe" run -- "$child" break
 check "and is traced to its end" test -e "$(trace)"
 check_match "what it printed stays as it is" ready "$stdout"
+
+begin
+tracelet start first 2>/dev/null
+WPR_MOST=1 run python3 "$source/tests/cli/helpers/terminal.py" expect='waiting for a collector' send='\x03' -- \
+	wine "$build/tracelet.exe" run -- "$child" words begun
+check_equal "Ctrl-C before the test has begun" 58 "$status" # the lower byte of c000013a
+check_match "ends the waiting" 'child: was not run: ended by Ctrl-C' "$stdout"
+check_not "and nothing is run" grep -q '^\[begun' "$stdout"
+check_equal "nor left" "" "$(ls tracelet-out | grep -v '^first')"

@@ -9,10 +9,13 @@ trouble() { # CODE WORDS
 trouble c5585011 'not allowed: recording needs administrator rights \(c5585011\); .*elevated'
 trouble c5583001 'a recording of this name is running already'
 trouble c5580612 'no provider of the profile could be enabled'
-trouble c5580701 'the profile is not valid: Invalid profile. Element SystemProvider, line 7, column 12 \(c5580701\)'
-trouble c558300c 'the provider of runtime state is not running'
+trouble c5580701 'the profile is not valid: Invalid profile. Element SystemProvider, line 7, column 12 Profile Id: RunningProfile \(c5580701\)'
+trouble c558300c 'the provider of runtime state, or one of'
+trouble c5584017 'the file has no such profile for this way of recording: .*--type file or memory'
+trouble 800700b7 'one .wprp file is named twice'
 trouble 80070008 'not enough memory'
-trouble 8000ffff 'wpr.exe failed with 8000ffff'
+trouble 8000ffff 'wpr.exe failed with 8000ffff: Something went wrong, with ü. Profile Id: RunningProfile$'
+WPR_UTF16=1 trouble 8000ffff 'wpr.exe failed with 8000ffff: Something went wrong, with ü. Profile Id: RunningProfile$'
 export WPR_START_CODE=c5585011
 check_run "--strict: without a trace" 125 tracelet run --strict -- "$child" words here
 check "the test has not run" test ! -s "$stdout"
@@ -24,7 +27,13 @@ for code in c5583000 80071069 80010106; do
 	check_equal "$code at the end: the status is the test's" 2 "$status"
 	check_match "$code is a warning" "warning: no trace: .*\($code\)" "$stderr"
 done
+check_equal "what still recorded then does not any more" "-start -stop -start -stop -cancel -start -stop -cancel" "$(sed 's/^\[\([^]]*\).*/\1/' wpr/log | xargs)"
 check_equal "no half file is left" "tracelet-out/manifest.jsonl" "$(find tracelet-out -type f)"
+TRACELET_WPR=${TRACELET_WPR%wpr.exe}wpr_old.exe run tracelet run --name old -- "$child" exit 2
+check "an old wpr.exe is not told what it does not know" test -s "$(ls tracelet-out/old_*.etl)"
+WPR_REFUSES=HvHypercalls run tracelet run --name older -- "$child" exit 2
+check_match "nor must it know all keywords of our own profiles" "warning: not recorded, this wpr.exe does not know it: HvHypercalls" "$stderr"
+check "to record the rest" test -s "$(ls tracelet-out/older_*.etl)"
 WPR_NO_FILE=1 run tracelet run -- "$child" exit 2
 check_match "a wpr.exe that leaves no file is told" "warning: no trace: wpr.exe has left no file" "$stderr"
 TRACELET_WPR='Z:\nowhere\wpr.exe' run tracelet run -- "$child" exit 2
@@ -32,9 +41,13 @@ check_equal "no wpr.exe at all: the status is the test's" 2 "$status"
 check_match "and one line says so" "warning: no trace: wpr.exe cannot be started .* Windows 10" "$stderr"
 
 begin
-WPR_HANG=start TRACELET_WPR_START_SECONDS=4 run tracelet run -- "$child" exit 3
+# On a terminal, which wine fills letter by letter, and which is 80 wide.
+WPR_HANG=start TRACELET_WPR_START_SECONDS=4 run python3 "$source/tests/cli/helpers/terminal.py" -- \
+	wine "$build/tracelet.exe" run -- "$child" exit 3
+sed -i 's/\x1b\[1C/ /g; s/\x1b\[[0-9;?]*[A-Za-z]//g' "$stdout"
 check_equal "a wpr.exe that hangs at the start: the test is run" 3 "$status"
-check_match "after its limit" "no trace: wpr.exe did not end within 4 s and was killed" "$stderr"
+check_match "somebody who waits is told" "wpr.exe is at work, for 4 s at most" "$stdout"
+check_match "after its limit it is killed" "no trace: wpr.exe did not end within 4 s and was" "$stdout"
 check_match "and what it may have begun is cancelled" '^\[-cancel\]' wpr/log
 begin
 WPR_HANG=stop TRACELET_WPR_STOP_SECONDS=1 run tracelet run -- "$child" exit 3

@@ -13,6 +13,7 @@
 #include "capture/bpf/loader.h"
 #include "capture/bpf/points.h"
 #include "capture/bpf/sample_event.h"
+#include "capture/bpf/sample_ticks.h"
 #include "capture/bpf/sampling.h"
 #include "capture/bpf/statistics.h"
 #include "capture/bpf/symbol_names.h"
@@ -137,6 +138,14 @@ static bool names_wanted(const struct capture *capture, const struct capture_opt
 		options->sources[RECORD_SOURCE_WORK] || options->sources[RECORD_SOURCE_IPI]);
 }
 
+// A kernel that does not take this program, for tests: it knows no such flag.
+static void spoil(struct tracelet *programs) {
+	const char *name = getenv("TRACELET_REFUSED");
+	struct bpf_program *program = name ? bpf_object__find_program_by_name(programs->obj, name) : NULL;
+	if (program)
+		bpf_program__set_flags(program, 1u << 31);
+}
+
 static int load_once(struct capture *capture, const struct capture_options *options, bool switch_has_state) {
 	capture->programs = programs_open();
 	if (!capture->programs)
@@ -170,7 +179,7 @@ static int load_once(struct capture *capture, const struct capture_options *opti
 	programs->rodata->call_graph = options->call_graph;
 	capture->sample_cycles = options->sample_frequency &&
 				 (capture->by_overflow ? sample_event_is_hardware(&capture->overflow)
-						       : sampling_has_cycles());
+						       : sample_ticks_have_cycles());
 	programs->rodata->sample_cycles = capture->sample_cycles;
 	cpu_counters_prepare(capture->counters, programs, capture->cpu_count, SLOT);
 	bpf_map__set_max_entries(programs->maps.lanes, capture->cpu_count);
@@ -185,6 +194,7 @@ static int load_once(struct capture *capture, const struct capture_options *opti
 	programs->rodata->auxiliary_entry = auxiliary_index(AT_ENTRY);
 	programs->rodata->switch_has_state = switch_has_state;
 	programs->rodata->preemptible = kernel_at_least(6, 19); // before, tracepoints ran with preemption off
+	spoil(programs);
 	int error = programs_load(programs);
 	if (error) {
 		tracelet__destroy(programs);
@@ -307,9 +317,32 @@ static int map_lanes(struct capture *capture) {
 	return capture->slot && capture->lanes ? 0 : -errno;
 }
 
+// Leaves tracepoints at once, before the next test's tracer comes to them: where two meet, the kernel waits
+// for an RCU grace period at each. Those that are perf events (KVM, rss, slab) stay: true.
+static bool leave_tracepoints(struct tracelet *programs) {
+	bool stay = false;
+	for (int i = 0; i < programs->skeleton->prog_cnt; i++) {
+		struct bpf_prog_skeleton *each = &programs->skeleton->progs[i];
+		if (*each->link && bpf_program__type(*each->prog) == BPF_PROG_TYPE_TRACEPOINT) {
+			stay = true;
+		} else {
+			bpf_link__destroy(*each->link);
+			*each->link = NULL;
+		}
+	}
+	return stay;
+}
+
+// The last one who leaves the perf event of a tracepoint waits for 75 ms in the kernel, and everybody who
+// opens or leaves such an event waits for him. If the next tracer has them open by then, nobody does.
+static void stay_for_others(void) {
+	nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+}
+
 static void bpf_close(struct capture *capture) {
 	if (!capture)
 		return;
+	bool stay = capture->programs && leave_tracepoints(capture->programs);
 	for (size_t i = 0; i < capture->crashes.list.count; i++)
 		buffer_free(&capture->crashes.list.items[i].record);
 	array_free(&capture->crashes.list);
@@ -328,11 +361,13 @@ static void bpf_close(struct capture *capture) {
 	if (capture->lanes)
 		munmap(capture->lanes, capture->lane_bytes);
 	statistics_close(&capture->statistics);
-	tracelet__destroy(capture->programs);
 	if (capture->rings_fd >= 0)
 		close(capture->rings_fd);
 	if (capture->ring_fd >= 0)
 		close(capture->ring_fd);
+	if (stay)
+		stay_for_others();
+	tracelet__destroy(capture->programs);
 	free(capture);
 }
 

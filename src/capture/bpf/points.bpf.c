@@ -558,6 +558,19 @@ int on_softirq_raise(uint64_t *context) {
 	return on_number(context[0], POINT_SOFTIRQ_RAISE, RECORD_SOURCE_SOFTIRQ_QUEUE);
 }
 
+// The other end of IPIs, on x86: what comes to the test's threads.
+#define INTERRUPTED(program, tracepoint, point)                                                              \
+	SEC("tp_btf/" tracepoint) int program(uint64_t *context) {                                           \
+		return on_number(context[0], point, RECORD_SOURCE_IPI);                                      \
+	}
+
+INTERRUPTED(on_reschedule_entry, "reschedule_entry", POINT_RESCHEDULE_ENTRY)
+INTERRUPTED(on_reschedule_exit, "reschedule_exit", POINT_RESCHEDULE_EXIT)
+INTERRUPTED(on_call_function_entry, "call_function_entry", POINT_CALL_ENTRY)
+INTERRUPTED(on_call_function_exit, "call_function_exit", POINT_CALL_EXIT)
+INTERRUPTED(on_call_function_single_entry, "call_function_single_entry", POINT_CALL_SINGLE_ENTRY)
+INTERRUPTED(on_call_function_single_exit, "call_function_single_exit", POINT_CALL_SINGLE_EXIT)
+
 static __always_inline int on_pair(uint64_t first, uint64_t second, uint64_t small, uint32_t values,
 				   enum point_number point, uint32_t source) {
 	uint32_t slot = slot_here();

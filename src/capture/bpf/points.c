@@ -31,6 +31,12 @@ static const struct {
 	{"on_ipi_cpu", "ipi/ipi_send_cpu", RECORD_SOURCE_IPI},
 	{"on_ipi_mask", "ipi/ipi_send_cpumask", RECORD_SOURCE_IPI},
 	{"on_ipi_raise", "ipi/ipi_raise", RECORD_SOURCE_IPI},
+	{"on_reschedule_entry", "irq_vectors/reschedule_entry", RECORD_SOURCE_IPI},
+	{"on_reschedule_exit", "irq_vectors/reschedule_exit", RECORD_SOURCE_IPI},
+	{"on_call_function_entry", "irq_vectors/call_function_entry", RECORD_SOURCE_IPI},
+	{"on_call_function_exit", "irq_vectors/call_function_exit", RECORD_SOURCE_IPI},
+	{"on_call_function_single_entry", "irq_vectors/call_function_single_entry", RECORD_SOURCE_IPI},
+	{"on_call_function_single_exit", "irq_vectors/call_function_single_exit", RECORD_SOURCE_IPI},
 	{"on_socket_state", "sock/inet_sock_set_state", RECORD_SOURCE_NETWORK},
 	{"on_packet_sent", "net/net_dev_xmit", RECORD_SOURCE_NETWORK},
 	{"on_packet_received", "net/netif_receive_skb", RECORD_SOURCE_NETWORK},
@@ -240,6 +246,8 @@ void points_choose(struct tracelet *programs, const struct capture_options *opti
 			bpf_object__find_program_by_name(programs->obj, programs_of[i].program), load);
 		owned |= load && source >= RECORD_SOURCE_BLOCK && source <= RECORD_SOURCE_NETWORK;
 	}
+	if (options->hard_faults)
+		bpf_program__set_autoload(programs->progs.on_minor_fault, false);
 	bpf_map__set_autocreate(programs->maps.owners, owned);
 	bpf_program__set_autoattach(programs->progs.on_minor_fault, false);
 	bpf_program__set_autoattach(programs->progs.on_major_fault, false);

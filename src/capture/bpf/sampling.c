@@ -8,7 +8,7 @@
 #include "base/map.h"
 #include "capture/bpf/mapped_files.h"
 #include "capture/bpf/sample.h"
-#include "capture/bpf/sample_event.h"
+#include "capture/bpf/sample_ticks.h"
 #include "capture/bpf/table_maker.h"
 #include "capture/perf/ring.h"
 #include "capture/tasks.h"
@@ -23,9 +23,6 @@
 #include <sched.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -55,19 +52,10 @@ struct seen_mapping {
 	uint32_t file; // in `mapped`, plus 1; 0: none
 };
 
-// The events of samples by overflow; the links own them.
-struct overflows {
-	int fd;
-	struct perf_event_mmap_page *ring; // where the kernel tells that it throttles; NULL: it cannot
-};
-
 struct sampling {
 	struct tracelet *programs;
 	ARRAY(struct perf_ring) rings;
-	ARRAY(struct bpf_link *) links;
-	ARRAY(struct overflows) overflows; // of each CPU's event
-	uint64_t period;                   // of it; 0: samples are in time
-	struct sample_delivery delivery;
+	struct sample_ticks ticks;
 	ARRAY(struct code_file) files;
 	ARRAY(struct change) changes;
 	ARRAY(struct seen_mapping) mappings;
@@ -477,6 +465,7 @@ static bool ask_thread(struct sampling *sampling) {
 	return write(sampling->wake, &(uint64_t){1}, sizeof(uint64_t)) == sizeof(uint64_t);
 }
 
+// Without build ids: mapped_files.h tells why.
 static int open_rings(struct sampling *sampling) {
 	enum { RING_SIZE = 512 * 1024 };
 	struct perf_event_attr attribute = {
@@ -505,99 +494,8 @@ static int open_rings(struct sampling *sampling) {
 	return 0;
 }
 
-static int open_attribute(int cpu, struct perf_event_attr *attribute) {
-	int fd = (int)syscall(SYS_perf_event_open, attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-// An event on a CPU, not begun yet; or -errno.
-static int open_event(int cpu, bool cycles, unsigned frequency) {
-	struct perf_event_attr attribute = {
-		.type = cycles ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
-		.config = cycles ? PERF_COUNT_HW_CPU_CYCLES : PERF_COUNT_SW_CPU_CLOCK,
-		.size = sizeof(attribute),
-		.sample_freq = frequency,
-		.freq = 1,
-		.disabled = 1,
-	};
-	return open_attribute(cpu, &attribute);
-}
-
-static int open_overflow(int cpu, const struct sample_event *event) {
-	struct perf_event_attr attribute;
-	return sample_event_on(event, cpu, &attribute) ? open_attribute(cpu, &attribute) : -ENODEV;
-}
-
-bool sampling_has_cycles(void) {
-	bool found = false;
-	for (int cpu = 0; cpu < libbpf_num_possible_cpus(); cpu++) {
-		int fd = open_event(cpu, true, 1);
-		if (fd == -ENODEV) // a CPU that is off
-			continue;
-		if (fd < 0)
-			return false;
-		close(fd);
-		found = true;
-	}
-	return found;
-}
-
-// Only throttling is told there, as on_sample() keeps the samples themselves out. Mapped for reading: the
-// kernel goes round and round, and its head tells how much there was.
-static void watch_overflows(struct sampling *sampling, int fd) {
-	void *ring = mmap(NULL, 2 * (size_t)sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, fd, 0);
-	array_push(&sampling->overflows,
-		   ((struct overflows){.fd = fd, .ring = ring == MAP_FAILED ? NULL : ring}));
-}
-
-// What was counted against what arrived. Of a frequency nothing can be said: its periods differ.
-static void end_overflows(struct sampling *sampling) {
-	enum { THROTTLE_SIZE = 32 }; // and as much for its end
-	struct sample_delivery *delivery = &sampling->delivery;
-	for (size_t i = 0; i < sampling->overflows.count; i++) {
-		struct overflows *overflows = &sampling->overflows.items[i];
-		uint64_t value = 0;
-		ioctl(overflows->fd, PERF_EVENT_IOC_DISABLE, 0);
-		if (sampling->period && read(overflows->fd, &value, sizeof(value)) == sizeof(value))
-			delivery->expected += value / sampling->period;
-		if (overflows->ring) {
-			uint64_t told = __atomic_load_n(&overflows->ring->data_head, __ATOMIC_ACQUIRE);
-			delivery->throttled += (told / THROTTLE_SIZE + 1) / 2;
-			munmap(overflows->ring, 2 * (size_t)sysconf(_SC_PAGESIZE));
-		}
-	}
-	if (sampling->overflows.count)
-		delivery->delivered = __atomic_load_n(&sampling->programs->bss->samples_delivered,
-						      __ATOMIC_RELAXED);
-	sampling->overflows.count = 0;
-}
-
 struct sample_delivery sampling_delivery(const struct sampling *sampling) {
-	return sampling ? sampling->delivery : (struct sample_delivery){0};
-}
-
-static int open_samples(struct sampling *sampling, const struct sampling_options *options) {
-	if (options->event && !options->event->frequency)
-		sampling->period = options->event->rate;
-	for (int cpu = 0; cpu < libbpf_num_possible_cpus(); cpu++) {
-		int fd = options->event ? open_overflow(cpu, options->event)
-					: open_event(cpu, options->cycles, options->frequency);
-		if (fd == -ENODEV)
-			continue;
-		if (fd < 0)
-			return fd;
-		struct bpf_link *link = bpf_program__attach_perf_event(sampling->programs->progs.on_sample,
-								       fd);
-		if (!link) {
-			int error = -errno;
-			close(fd);
-			return error;
-		}
-		array_push(&sampling->links, link); // which closes the event, too
-		if (options->event)
-			watch_overflows(sampling, fd);
-	}
-	return 0;
+	return sampling ? sampling->ticks.delivery : (struct sample_delivery){0};
 }
 
 int sampling_start(struct sampling **result, struct tracelet *programs,
@@ -620,7 +518,7 @@ int sampling_start(struct sampling **result, struct tracelet *programs,
 	if (!error && pthread_create(&sampling->thread, NULL, watch, sampling) == 0)
 		sampling->running = true;
 	if (!error && options->frequency)
-		error = open_samples(sampling, options);
+		error = sample_ticks_begin(&sampling->ticks, programs, options);
 	if (error) {
 		sampling_free(sampling);
 		return error;
@@ -655,9 +553,7 @@ uint64_t sampling_collect(struct sampling *sampling, struct spool *spool) {
 void sampling_stop(struct sampling *sampling, struct spool *spool) {
 	if (!sampling || sampling->over)
 		return;
-	end_overflows(sampling);
-	for (size_t i = 0; i < sampling->links.count; i++)
-		bpf_link__destroy(sampling->links.items[i]);
+	sample_ticks_end(&sampling->ticks, sampling->programs);
 	if (sampling->maker)
 		table_maker_end(sampling->maker);
 	__atomic_store_n(&sampling->ending, true, __ATOMIC_RELEASE);
@@ -690,8 +586,6 @@ void sampling_free(struct sampling *sampling) {
 	mapped_files_free(&sampling->mapped);
 	map_free(&sampling->members);
 	array_free(&sampling->rings);
-	array_free(&sampling->links);
-	array_free(&sampling->overflows);
 	array_free(&sampling->files);
 	array_free(&sampling->changes);
 	array_free(&sampling->mappings);

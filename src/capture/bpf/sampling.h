@@ -22,8 +22,6 @@ struct sampling_options {
 	size_t process_count;
 };
 
-bool sampling_has_cycles(void); // on every CPU: few virtual machines have
-
 // 0 or -errno. After the programs are loaded, before the test begins.
 int sampling_start(struct sampling **sampling, struct tracelet *programs,
 		   const struct sampling_options *options);

@@ -3,7 +3,10 @@
 #include "base/log.h"
 #include "base/system.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include <strings.h>
 #include <windows.h>
 
 double wpr_seconds(const char *variable, double usual) {
@@ -27,17 +30,44 @@ static wchar_t *find_program(void) {
 	return path;
 }
 
-// A word in quotation marks: backslashes before one are doubled. Names of files have none inside.
+// A word in quotation marks: those inside it have a backslash, and backslashes before one are doubled.
 static void add_word(struct buffer *line, const char *word) {
-	size_t length = strlen(word), trailing = 0;
-	while (trailing < length && word[length - trailing - 1] == '\\')
-		trailing++;
-	bool plain = length && !strpbrk(word, " \t&^()");
-	buffer_printf(line, plain ? "%s%s" : "%s\"%s", line->size ? " " : "", word);
-	for (size_t i = 0; !plain && i < trailing; i++)
-		buffer_append(line, "\\", 1);
-	if (!plain)
-		buffer_append(line, "\"", 1);
+	if (line->size)
+		buffer_append(line, " ", 1);
+	if (*word && !strpbrk(word, " \t\"&^()")) {
+		buffer_append(line, word, strlen(word));
+		return;
+	}
+	buffer_append(line, "\"", 1);
+	for (;; word++) {
+		size_t backslashes = strspn(word, "\\");
+		word += backslashes;
+		for (size_t i = 0; i < (*word && *word != '"' ? backslashes : 2 * backslashes); i++)
+			buffer_append(line, "\\", 1);
+		if (!*word)
+			break;
+		buffer_append(line, *word == '"' ? "\\\"" : word, *word == '"' ? 2 : 1);
+	}
+	buffer_append(line, "\"", 1);
+}
+
+char *wpr_path(void) {
+	CLEANUP_FREE wchar_t *program = find_program();
+	return system_utf8(program);
+}
+
+struct wpr_version wpr_version(void) {
+	CLEANUP_FREE wchar_t *program = find_program();
+	struct wpr_version version = {0};
+	DWORD unused, size = GetFileVersionInfoSizeW(program, &unused);
+	CLEANUP_FREE void *block = memory_alloc(size + 1);
+	VS_FIXEDFILEINFO *fixed;
+	UINT length;
+	if (size && GetFileVersionInfoW(program, 0, size, block) &&
+	    VerQueryValueW(block, L"\\", (void **)&fixed, &length) && length >= sizeof(*fixed))
+		version = (struct wpr_version){HIWORD(fixed->dwFileVersionMS), LOWORD(fixed->dwFileVersionMS),
+					       HIWORD(fixed->dwFileVersionLS)};
+	return version;
 }
 
 // ---- running it ----
@@ -62,16 +92,6 @@ static HANDLE open_nothing(void) {
 	SECURITY_ATTRIBUTES inherited = {.nLength = sizeof(inherited), .bInheritHandle = TRUE};
 	return CreateFileW(L"NUL", GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE, &inherited,
 			   OPEN_EXISTING, 0, NULL);
-}
-
-// Whatever it has started goes with it.
-static HANDLE make_job(void) {
-	HANDLE job = CreateJobObjectW(NULL, NULL);
-	JOBOBJECT_EXTENDED_LIMIT_INFORMATION limits = {
-		.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE};
-	if (job)
-		SetInformationJobObject(job, JobObjectExtendedLimitInformation, &limits, sizeof(limits));
-	return job;
 }
 
 static bool spawn(struct running *running, const wchar_t *program, wchar_t *line) {
@@ -103,32 +123,69 @@ static bool spawn(struct running *running, const wchar_t *program, wchar_t *line
 	return started;
 }
 
-// Its words come in the console's encoding; lines become one.
+// In the console's encoding, UTF-8 or, some programs do that in files, UTF-16.
+static char *decode(const char *bytes, size_t size) {
+	wchar_t wide[sizeof(((struct wpr_answer *)NULL)->said) + 1];
+	int count = 0;
+	if (size > 1 && (!bytes[1] || memcmp(bytes, "\xff\xfe", 2) == 0)) {
+		bool marked = bytes[1];
+		count = (int)(size / 2) - marked;
+		memcpy(wide, bytes + 2 * marked, (size_t)count * 2);
+	}
+	if (!count)
+		count = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, bytes, (int)size, wide, (int)size);
+	if (!count)
+		count = MultiByteToWideChar(CP_OEMCP, 0, bytes, (int)size, wide, (int)size);
+	wide[count] = 0;
+	return system_utf8(wide);
+}
+
+static bool has(const char *line, size_t length, const char *word) {
+	size_t size = strlen(word);
+	for (size_t i = 0; i + size <= length; i++)
+		if (strncasecmp(line + i, word, size) == 0)
+			return true;
+	return false;
+}
+
+// Lines become one, without who it is, and up to its code, which is known; below that it is said once more.
 static void read_output(HANDLE output, struct wpr_answer *answer) {
-	char text[sizeof(answer->said)];
-	wchar_t wide[sizeof(answer->said)];
+	char text[sizeof(answer->said)], code[16];
 	DWORD size = 0;
 	SetFilePointer(output, 0, NULL, FILE_BEGIN);
 	if (!ReadFile(output, text, sizeof(text), &size, NULL) || !size)
 		return;
-	int count = MultiByteToWideChar(CP_OEMCP, 0, text, (int)size, wide, (int)size);
-	wide[MIN(count, (int)ARRAY_SIZE(wide) - 1)] = 0;
-	CLEANUP_FREE char *utf8 = system_utf8(wide);
-	struct buffer line = {0};
-	for (char *at = utf8; *at;) {
+	CLEANUP_FREE char *utf8 = decode(text, size);
+	snprintf(code, sizeof(code), "%08" PRIx32, answer->code);
+	struct buffer said = {0};
+	for (const char *at = utf8; *at;) {
 		size_t length = strcspn(at, "\r\n"), begin = strspn(at, " \t");
-		if (length > begin)
-			buffer_printf(&line, "%s%.*s", line.size ? " " : "", (int)(length - begin),
+		if (has(at, length, code))
+			break;
+		if (length > begin && !has(at, length, "Microsoft Windows Performance Recorder") &&
+		    !has(at, length, "Copyright (c)"))
+			buffer_printf(&said, "%s%.*s", said.size ? " " : "", (int)(length - begin),
 				      at + begin);
 		at += length + strspn(at + length, "\r\n");
 	}
-	snprintf(answer->said, sizeof(answer->said), "%.*s", (int)line.size, (char *)line.data);
-	buffer_free(&line);
+	snprintf(answer->said, sizeof(answer->said), "%.*s", (int)said.size, (char *)said.data);
+	buffer_free(&said);
+}
+
+// To save a large recording takes minutes, in which somebody may wonder.
+static bool ends_within(HANDLE process, double seconds) {
+	const double patience = 3;
+	double first = MIN(seconds, patience);
+	if (WaitForSingleObject(process, (DWORD)(first * 1000)) == WAIT_OBJECT_0)
+		return true;
+	if (seconds > first && system_is_terminal(STDERR_FILENO) && log_get_level() != LOG_QUIET)
+		fprintf(stderr, "tracelet: wpr.exe is at work, for %g s at most\n", seconds);
+	return WaitForSingleObject(process, (DWORD)((seconds - first) * 1000)) == WAIT_OBJECT_0;
 }
 
 static void wait_for(struct running *running, struct wpr_answer *answer) {
 	DWORD code = 0;
-	if (WaitForSingleObject(running->process.hProcess, (DWORD)(answer->limit * 1000)) == WAIT_OBJECT_0) {
+	if (ends_within(running->process.hProcess, answer->limit)) {
 		GetExitCodeProcess(running->process.hProcess, &code);
 		answer->code = code;
 		read_output(running->output, answer);
@@ -153,7 +210,9 @@ static bool run(struct buffer *words, const char *instance, double limit, struct
 	CLEANUP_FREE wchar_t *program = find_program();
 	CLEANUP_FREE wchar_t *line = system_wide((char *)words->data);
 	log_verbose("%s", (char *)words->data);
-	struct running running = {.job = make_job(), .output = open_output(), .nothing = open_nothing()};
+	// To kill what it has started, if it must be. If we are killed, it comes to its end.
+	struct running running = {
+		.job = CreateJobObjectW(NULL, NULL), .output = open_output(), .nothing = open_nothing()};
 	if (spawn(&running, program, line)) {
 		wait_for(&running, answer);
 	} else {
@@ -195,15 +254,35 @@ bool wpr_start(char *const *profiles, size_t count, bool to_file, const char *in
 	return run(&words, instance, start_seconds(), answer);
 }
 
+// Symbols of managed code take minutes, and nobody may ever look. Older ones do not know the word.
+static bool knows_skip(void) {
+	struct wpr_version version = wpr_version();
+	return !version.major || version.major > 10 || (version.major == 10 && version.build >= 18955);
+}
+
 bool wpr_stop(const char *path, const char *instance, struct wpr_answer *answer) {
 	struct buffer words = command("-stop");
 	add_word(&words, path);
-	// Symbols of managed code take minutes, and nobody may ever look.
-	add_word(&words, "-skipPdbGen");
+	if (knows_skip())
+		add_word(&words, "-skipPdbGen");
 	return run(&words, instance, wpr_seconds("TRACELET_WPR_STOP_SECONDS", 600), answer);
 }
 
 bool wpr_cancel(const char *instance, struct wpr_answer *answer) {
 	struct buffer words = command("-cancel");
 	return run(&words, instance, start_seconds(), answer);
+}
+
+bool wpr_marker(const char *text, const char *instance, struct wpr_answer *answer) {
+	struct buffer words = command("-marker");
+	add_word(&words, text);
+	return run(&words, instance, start_seconds(), answer);
+}
+
+// It may say so by its code or, with another code, in words, which are of the system's language.
+bool wpr_is_idle(const char *instance, struct wpr_answer *answer) {
+	struct buffer words = command("-status");
+	run(&words, instance, start_seconds(), answer);
+	return !answer->missing && !answer->timed_out &&
+	       (answer->code == (uint32_t)WPR_NOTHING_RUNNING || strstr(answer->said, "not recording"));
 }

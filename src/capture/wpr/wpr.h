@@ -3,10 +3,10 @@
 // its own, so that several record at the same time.
 //
 // wpr.exe can hang. It gets a time limit, a console of its own, so that no Ctrl-C
-// meets it, and is killed with all it has started.
+// meets it, and is killed then with all it has started.
 //
-// Variables: TRACELET_WPR names another wpr.exe; TRACELET_WPR_START_SECONDS (60, also for
-// cancel) and TRACELET_WPR_STOP_SECONDS (600) are the limits.
+// Variables: TRACELET_WPR names another wpr.exe; TRACELET_WPR_START_SECONDS (60, for all but
+// stop) and TRACELET_WPR_STOP_SECONDS (600) are the limits.
 #pragma once
 
 #include <stdbool.h>
@@ -21,11 +21,23 @@ struct wpr_answer {
 	char said[1024]; // by wpr.exe, on one line
 };
 
-// Each of `profiles` is FILE[!NAME]. True: it is done.
+// Each of `profiles` is FILE[!NAME], no two of the same FILE: WPR refuses that (800700b7). Collectors
+// of the same name become one, whichever files they come from. True: it is done.
 bool wpr_start(char *const *profiles, size_t count, bool to_file, const char *instance,
 	       struct wpr_answer *answer);
 bool wpr_stop(const char *path, const char *instance, struct wpr_answer *answer);
 bool wpr_cancel(const char *instance, struct wpr_answer *answer);
+bool wpr_marker(const char *text, const char *instance, struct wpr_answer *answer);
+
+// Whether it says that nothing is being recorded under this name. If it cannot tell, so it is told, too:
+// false.
+bool wpr_is_idle(const char *instance, struct wpr_answer *answer);
+
+// Where it is, to be freed; its version, 0.0.0 if it does not say.
+char *wpr_path(void);
+struct wpr_version {
+	unsigned major, minor, build;
+} wpr_version(void);
 
 // All collectors are in use: it may go well later.
 bool wpr_is_busy(const struct wpr_answer *answer);
@@ -38,6 +50,8 @@ enum {
 	WPR_NOT_ELEVATED = (int)0xc5585011,
 	WPR_NO_PROVIDER = (int)0xc5580612,
 	WPR_INVALID_PROFILE = (int)0xc5580701,
+	WPR_NO_SUCH_PROFILE = (int)0xc5584017,
+	WPR_FILE_TWICE = (int)0x800700b7,
 	WPR_TOO_MANY_SESSIONS = (int)0x800705aa,
 	WPR_OUT_OF_MEMORY = (int)0x80070008,
 	WPR_ACCESS_DENIED = (int)0x80070005,

@@ -16,14 +16,22 @@ static const struct {
 	 .advice = "'tracelet status' lists them, 'tracelet cancel' ends one"},
 	{WPR_COLLECTOR_IN_USE, .busy = true, .words = "the collector is in use by another recording",
 	 .advice = "'wpr -status' and 'logman query -ets' tell by whom"},
-	{WPR_STATE_PROVIDER, .words = "the provider of runtime state is not running",
-	 .advice = "start Windows anew"},
+	{WPR_STATE_PROVIDER,
+	 .words = "the provider of runtime state, or one of the profile's, is not running",
+	 .advice = "is one Strict that is not there? else another wpr.exe (TRACELET_WPR) or a restart helps"},
 	{WPR_NOT_ELEVATED, .words = "not allowed: recording needs administrator rights",
 	 .advice = "start it from an elevated prompt (Run as administrator)"},
 	{WPR_NO_PROVIDER, .words = "no provider of the profile could be enabled",
-	 .advice = "is what it traces installed here? 'tracelet profile show' lists the providers"},
+	 .advice = "is what it traces installed here (and, with a ProcessExeFilter, running)? 'tracelet "
+		   "profile show' lists the providers"},
 	{WPR_INVALID_PROFILE, .quote = true, .words = "the profile is not valid",
 	 .advice = "'tracelet profile check FILE.wprp' tells more"},
+	{WPR_NO_SUCH_PROFILE, .quote = true,
+	 .words = "the file has no such profile for this way of recording",
+	 .advice = "'tracelet profile check FILE.wprp' tells more; --type file or memory says which variant "
+		   "is wanted"},
+	{WPR_FILE_TWICE, .words = "one .wprp file is named twice",
+	 .advice = "WPR takes one profile of each file at a time"},
 	{WPR_TOO_MANY_SESSIONS, .busy = true, .words = "all event collectors of this machine are in use",
 	 .advice = "run fewer traced tests at the same time ('logman query -ets' lists who records)"},
 	{WPR_OUT_OF_MEMORY, .words = "not enough memory for the buffers",
@@ -31,7 +39,8 @@ static const struct {
 	{WPR_ACCESS_DENIED, .words = "access denied",
 	 .advice = "start it from an elevated prompt (Run as administrator)"},
 	{WPR_ABORTED, .words = "the recording was aborted", .advice = "is the disk full?"},
-	{WPR_COM_FAILURE, .words = "COM failed while the recording was saved", .advice = "try it again"},
+	{WPR_COM_FAILURE, .words = "COM failed while the recording was saved",
+	 .advice = "a restart of Windows or a newer wpr.exe (Windows ADK; TRACELET_WPR) helps"},
 };
 
 bool wpr_is_busy(const struct wpr_answer *answer) {

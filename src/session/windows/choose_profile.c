@@ -8,23 +8,46 @@
 
 #include <string.h>
 
-// What costs more on Linux is WPR's daily work.
 static const char *whole_one(void) {
-	return builtins[BUILTIN_EMBEDDED].name;
+	return builtins[BUILTIN_USUAL].name;
 }
 
 struct choosing {
 	const struct settings *settings;
 	struct buffer names; // of those that are there
+	ARRAY(char *) files;
 	bool several, missing;
 };
 
+// WPR takes one profile of a file.
+static bool is_second_of_file(struct choosing *choosing, const char *path) {
+	char *absolute = path ? system_absolute(path) : NULL;
+	bool known = false;
+	for (size_t i = 0; absolute && i < choosing->files.count; i++)
+		known |= _stricmp(choosing->files.items[i], absolute) == 0;
+	if (absolute && !known)
+		array_push(&choosing->files, absolute);
+	else
+		free(absolute);
+	return known;
+}
+
+static void say_second(struct choosing *choosing, const struct profile_found *found) {
+	static const char words[] = "profile %s: WPR takes one profile of a file at a time; %s";
+	choosing->missing = true;
+	(choosing->settings->strict ? log_error : log_warning)(
+		words, found->text,
+		choosing->settings->strict ? "--strict: nothing is run" : "recording without this one");
+}
+
 static void take_found(void *context, const struct profile_found *found) {
 	struct choosing *choosing = context;
-	bool usual = strcmp(found->text, builtins[BUILTIN_DEFAULT].name) == 0;
+	if (found->plan && is_second_of_file(choosing, found->path)) {
+		say_second(choosing, found);
+		return;
+	}
 	if (found->plan)
-		buffer_printf(&choosing->names, "%s%s", choosing->names.size ? "+" : "",
-			      usual ? whole_one() : found->text);
+		buffer_printf(&choosing->names, "%s%s", choosing->names.size ? "+" : "", found->text);
 	choosing->missing |= !found->plan;
 	if (!found->findings->list.count)
 		return;
@@ -42,6 +65,8 @@ static void take_found(void *context, const struct profile_found *found) {
 
 bool choose_profile(struct settings *settings) {
 	struct plan plan;
+	if (settings->origins[SETTING_PROFILE] == FROM_DEFAULT)
+		settings->profile = whole_one();
 	struct choosing choosing = {.settings = settings,
 				    .several = settings->profile[profile_first(settings->profile)]};
 	enum plan_mode mode = settings->type == RECORD_TO_MEMORY ? MODE_MEMORY : MODE_FILE;
@@ -55,6 +80,9 @@ bool choose_profile(struct settings *settings) {
 		buffer_printf(&choosing.names, "%s", whole_one());
 	if (!found && choosing.several && !settings->strict)
 		log_warning("recording with %s", whole_one());
+	for (size_t i = 0; i < choosing.files.count; i++)
+		free(choosing.files.items[i]);
+	array_free(&choosing.files);
 	buffer_append(&choosing.names, "", 1);
 	array_push(&settings->owned, (char *)choosing.names.data);
 	settings->profile = (char *)choosing.names.data;

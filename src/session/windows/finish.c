@@ -86,20 +86,14 @@ static void print(const struct finish *finish) {
 
 // ---- JSON ----
 
-// What the system says of itself; GetVersionEx() says what the program was made for.
 static void add_system(struct json *json) {
-	typedef LONG WINAPI version_getter(OSVERSIONINFOW * version);
-	OSVERSIONINFOW version = {.dwOSVersionInfoSize = sizeof(version)};
+	struct system_version version = system_version();
 	wchar_t name[256] = L"";
 	DWORD size = ARRAY_SIZE(name);
-	version_getter *getter = (version_getter *)(void *)GetProcAddress(GetModuleHandleW(L"ntdll.dll"),
-									  "RtlGetVersion");
-	if (getter)
-		getter(&version);
 	GetComputerNameExW(ComputerNameDnsHostname, name, &size);
 	CLEANUP_FREE char *host = system_utf8(name);
-	CLEANUP_FREE char *kernel = memory_format("Windows %lu.%lu.%lu", version.dwMajorVersion,
-						  version.dwMinorVersion, version.dwBuildNumber);
+	CLEANUP_FREE char *kernel = memory_format("Windows %u.%u.%u", version.major, version.minor,
+						  version.build);
 	json_string(json, "host", host);
 	json_string(json, "kernel", kernel);
 	json_string(json, "machine", "x86_64");

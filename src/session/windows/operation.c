@@ -4,7 +4,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/system.h"
+#include "capture/wpr/wpr.h"
 #include "session/windows/finish.h"
+#include "session/windows/interrupt.h"
 #include "session/windows/wpr_session.h"
 
 #include <errno.h>
@@ -13,12 +15,17 @@
 
 static int begin(const struct settings *settings, const char *name, char artifact[4096]) {
 	struct wpr_session *session = memory_alloc(sizeof(*session));
-	*session = (struct wpr_session){.settings = settings, .name = name};
+	*session = (struct wpr_session){.settings = settings, .name = name, .give_up = interrupt_event()};
 	char why[2048];
 	int error = 0;
+	wpr_session_name(session);
 	if (!wpr_session_begin(session, true, why)) {
-		log_error("%s: not recorded: %s", name, why);
+		log_error("%s: not recorded: %s", name, interrupted() ? "ended by Ctrl-C" : why);
 		error = -ENODATA;
+	} else if (interrupted()) {
+		log_error("%s: not recorded: ended by Ctrl-C", name);
+		wpr_session_cancel(&session->state);
+		error = -EINTR;
 	} else if ((error = state_register(&session->state))) {
 		log_error("the session cannot be registered: %s", strerror(-error));
 		wpr_session_cancel(&session->state);
@@ -69,6 +76,7 @@ static void record(const struct state *session, struct control_answer *answer) {
 
 int operation_stop(const struct state *session, enum control_request how, struct control_answer *answer) {
 	*answer = (struct control_answer){0};
+	interrupt_event(); // from here on it has to be done
 	if (!state_remove(session))
 		return -ENOENT; // someone else does it
 	if (how == CONTROL_CANCEL) {
@@ -87,6 +95,20 @@ int operation_stop(const struct state *session, enum control_request how, struct
 	snprintf(answer->path, sizeof(answer->path), "%s", session->artifact);
 	record(session, answer);
 	return 0;
+}
+
+// A test knows by itself what becomes of its recording. An answer that says neither is no reason to forget
+// it.
+bool operation_is_there(const struct state *session) {
+	struct wpr_answer answer;
+	if (!session->operation || !wpr_is_idle(session->instance, &answer))
+		return true;
+	if (state_remove(session)) {
+		system_unlink(session->spool);
+		log_warning("%s is not being recorded any more: somebody has told WPR to end it",
+			    session->name);
+	}
+	return false;
 }
 
 // A test's tracelet.exe was killed: its collectors would record for ever.

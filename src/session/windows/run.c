@@ -6,6 +6,7 @@
 #include "session/artifact.h"
 #include "session/windows/dump.h"
 #include "session/windows/finish.h"
+#include "session/windows/interrupt.h"
 #include "session/windows/test.h"
 #include "session/windows/wpr_session.h"
 
@@ -20,32 +21,16 @@ enum { STATUS_NO_TRACE = 125, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 12
 
 // ---- what is asked for ----
 
-// The program's name without folder and .exe.
+// The program's name without folder and extension.
 static void choose_name(const struct settings *settings, char name[ARTIFACT_NAME_SIZE]) {
+	static const char *const extensions[] = {".exe", ".bat", ".cmd", ".com"};
 	const char *base = system_base_name(settings->command[0]);
-	size_t length = strlen(base);
-	bool program = length > 4 && strcasecmp(base + length - 4, ".exe") == 0;
-	CLEANUP_FREE char *plain = memory_format("%.*s", (int)(program ? length - 4 : length), base);
+	size_t length = strlen(base), cut = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(extensions); i++)
+		if (length > 4 && strcasecmp(base + length - 4, extensions[i]) == 0)
+			cut = 4;
+	CLEANUP_FREE char *plain = memory_format("%.*s", (int)(length - cut), base);
 	artifact_safe_name(settings->name ? settings->name : plain, name);
-}
-
-// Settings that mean nothing to WPR, where a flag has asked for one.
-static void say_not_here(const struct settings *settings) {
-	static const enum setting_id not_here[] = {
-		SETTING_RING_SIZE,   SETTING_RING_SECONDS, SETTING_SAMPLE,   SETTING_OFF_CPU,
-		SETTING_HEAP,        SETTING_CALL_GRAPH,   SETTING_DURATION, SETTING_GRACE,
-		SETTING_BUFFER_SIZE, SETTING_KEEP_SPOOL,   SETTING_MAX_SIZE,
-	};
-	struct buffer names = {0};
-	for (size_t i = 0; i < ARRAY_SIZE(not_here); i++)
-		if (settings->origins[not_here[i]] == FROM_FLAG)
-			buffer_printf(&names, "%s--%s", names.size ? ", " : "", setting_name(not_here[i]));
-	if (settings->origins[SETTING_SCOPE] == FROM_FLAG && settings->scope == SCOPE_TREE)
-		buffer_printf(&names, "%s--scope tree", names.size ? ", " : "");
-	if (names.size)
-		log_warning("not on Windows, where the profile decides: %.*s", (int)names.size,
-			    (char *)names.data);
-	buffer_free(&names);
 }
 
 static int say_not_started(const char *command, DWORD error) {
@@ -119,14 +104,6 @@ static void end_hung_test(struct test *test, const struct wpr_session *session, 
 
 // ---- the run ----
 
-// Ctrl-C is the test's business: it gets it as well, and we wait for what it does. When the
-// console is closed Windows gives everybody some seconds: they are for the trace.
-static BOOL WINAPI leave_to_test(DWORD event) {
-	if (event != CTRL_C_EVENT && event != CTRL_BREAK_EVENT)
-		Sleep(INFINITE);
-	return TRUE;
-}
-
 static double seconds_since(ULONGLONG begun) {
 	return (double)(GetTickCount64() - begun) / 1000;
 }
@@ -190,17 +167,58 @@ static bool begin_recording(struct wpr_session *session) {
 	char why[2048];
 	if (!settings_enabled(session->settings))
 		return true;
-	say_not_here(session->settings);
 	if (wpr_session_begin(session, false, why)) {
 		if (state_register(&session->state))
 			log_verbose("'tracelet status' will not list this session");
 		return true;
 	}
+	if (interrupted())
+		return true; // nobody wants to know
 	if (session->settings->strict)
 		log_error("no trace: %s; --strict: the test was not run", why);
 	else
 		log_warning("no trace: %s", why);
 	return !session->settings->strict;
+}
+
+// The test is over; the same for what was recorded of it.
+static int end_run(const struct wpr_session *session, struct finish *finish) {
+	finish->traced = session->active;
+	if (session->active) {
+		end_recording(session, finish);
+		state_remove(&session->state);
+	}
+	finish_tell(finish);
+	return finish->timed_out ? finish->settings->timeout_status : (int)finish->code;
+}
+
+static int run_test(struct test *test, struct wpr_session *session, struct finish *finish) {
+	if (!begin_recording(session)) {
+		test_drop(test);
+		return STATUS_NO_TRACE;
+	}
+	clock_gettime(CLOCK_REALTIME, &finish->started);
+	// Ctrl-C is the test's business: it gets it as well, and we wait for what it does. Until now it got
+	// nothing.
+	if (!interrupted()) {
+		test_begin(test);
+		wait_for_end(test, session, finish);
+		int status = end_run(session, finish);
+		test_close(test);
+		return status;
+	}
+	test_drop(test);
+	if (session->active && state_remove(&session->state))
+		wpr_session_cancel(&session->state);
+	log_error("%s: was not run: ended by Ctrl-C", session->name);
+	return (int)STATUS_CONTROL_C_EXIT;
+}
+
+// How `tracelet mark` finds the recording that it is part of.
+static void tell_marks(const struct wpr_session *session) {
+	CLEANUP_FREE char *marks = memory_format("%s%s", MARKS_OF_WPR, session->state.instance);
+	CLEANUP_FREE wchar_t *wide = system_wide(marks);
+	SetEnvironmentVariableW(L"TRACELET_MARKS", wide);
 }
 
 int session_run(const struct settings *settings) {
@@ -211,29 +229,18 @@ int session_run(const struct settings *settings) {
 		count++;
 	choose_name(settings, name);
 	system_give_back_console();
-	SetConsoleCtrlHandler(leave_to_test, TRUE);
-	DWORD error = test_prepare(&test, settings->command, count);
-	if (error)
-		return say_not_started(settings->command[0], error);
 	struct wpr_session *session = memory_alloc(sizeof(*session));
-	*session = (struct wpr_session){.settings = settings, .name = name};
-	struct finish finish = {.settings = settings, .test = name, .profile = settings->profile};
-	int status = STATUS_NO_TRACE;
-	if (begin_recording(session)) {
-		clock_gettime(CLOCK_REALTIME, &finish.started);
-		test_begin(&test);
-		wait_for_end(&test, session, &finish);
-		finish.traced = session->active;
-		if (session->active) {
-			end_recording(session, &finish);
-			state_remove(&session->state);
-		}
-		finish_tell(&finish);
-		status = finish.timed_out ? settings->timeout_status : (int)finish.code;
-		test_close(&test);
-	} else {
-		test_drop(&test);
+	*session = (struct wpr_session){.settings = settings, .name = name, .give_up = interrupt_event()};
+	wpr_session_name(session);
+	if (settings_enabled(settings))
+		tell_marks(session);
+	DWORD error = test_prepare(&test, settings->command, count);
+	if (error) {
+		free(session);
+		return say_not_started(settings->command[0], error);
 	}
+	struct finish finish = {.settings = settings, .test = name, .profile = settings->profile};
+	int status = run_test(&test, session, &finish);
 	finish_free(&finish);
 	free(session);
 	return status;

@@ -1,4 +1,5 @@
 #include "session/windows/test.h"
+#include "base/log.h"
 #include "base/system.h"
 
 #include <string.h>
@@ -28,21 +29,29 @@ static bool is_script(const wchar_t *path) {
 	return ends_with(path, L".bat") || ends_with(path, L".cmd");
 }
 
-// As a prompt would find it. NULL: there is none.
-static wchar_t *find_program(const char *name) {
-	static const wchar_t *const extensions[] = {L".com", L".exe", L".bat", L".cmd"};
-	CLEANUP_FREE wchar_t *wide = system_wide(name);
-	for (size_t i = 0; i < ARRAY_SIZE(extensions); i++) {
-		DWORD size = SearchPathW(NULL, wide, extensions[i], 0, NULL, NULL);
-		wchar_t *path = memory_alloc(((size_t)size + 1) * sizeof(*path));
-		DWORD attributes = size && SearchPathW(NULL, wide, extensions[i], size, path, NULL)
-					   ? GetFileAttributesW(path)
-					   : INVALID_FILE_ATTRIBUTES;
-		if (attributes != INVALID_FILE_ATTRIBUTES && !(attributes & FILE_ATTRIBUTE_DIRECTORY))
-			return path;
-		free(path);
-	}
+// NULL: there is none.
+static wchar_t *search(const wchar_t *name) {
+	DWORD size = SearchPathW(NULL, name, NULL, 0, NULL, NULL);
+	wchar_t *path = memory_alloc(((size_t)size + 1) * sizeof(*path));
+	DWORD attributes = size && SearchPathW(NULL, name, NULL, size, path, NULL) ? GetFileAttributesW(path)
+										   : INVALID_FILE_ATTRIBUTES;
+	if (attributes != INVALID_FILE_ATTRIBUTES && !(attributes & FILE_ATTRIBUTE_DIRECTORY))
+		return path;
+	free(path);
 	return NULL;
+}
+
+// As a prompt would find it: by its name, or that with an extension, also if it seems to have one.
+static wchar_t *find_program(const char *name) {
+	static const char *const extensions[] = {"", ".com", ".exe", ".bat", ".cmd"};
+	const char *dot = strchr(system_base_name(name), '.');
+	wchar_t *path = NULL;
+	for (size_t i = dot ? 0 : 1; !path && i < ARRAY_SIZE(extensions); i++) {
+		CLEANUP_FREE char *whole = memory_format("%s%s", name, extensions[i]);
+		CLEANUP_FREE wchar_t *wide = system_wide(whole);
+		path = search(wide);
+	}
+	return path;
 }
 
 // A script is named in full: Windows adds no .bat by itself.
@@ -103,6 +112,7 @@ DWORD test_prepare(struct test *test, char **command, size_t count) {
 	test->thread = process.hThread;
 	test->pid = process.dwProcessId;
 	if (test->job && !AssignProcessToJobObject(test->job, test->process)) {
+		log_verbose("what it starts cannot be followed: error %lu of Windows", GetLastError());
 		CloseHandle(test->job);
 		test->job = NULL;
 	}

@@ -11,20 +11,19 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <windows.h>
 
 // ---- names ----
 
 // One for each session, of plain letters: it becomes part of the names of collectors.
-static void make_instance(const char *name, char instance[96]) {
+void wpr_session_name(struct wpr_session *session) {
 	char plain[48];
 	size_t length = 0;
-	for (; *name && length + 1 < sizeof(plain); name++)
+	for (const char *name = session->name; *name && length + 1 < sizeof(plain); name++)
 		plain[length++] = isalnum((unsigned char)*name) ? *name : '_';
 	plain[length] = 0;
-	snprintf(instance, 96, "tracelet_%s_%lu_%llu", plain, GetCurrentProcessId(),
-		 (unsigned long long)GetTickCount64());
+	snprintf(session->state.instance, sizeof(session->state.instance), "tracelet_%s_%lu_%llu", plain,
+		 GetCurrentProcessId(), (unsigned long long)GetTickCount64());
 }
 
 // What held the name while there was no .etl file.
@@ -47,25 +46,31 @@ static int reserve_name(struct wpr_session *session) {
 	close(fd);
 	snprintf(session->state.artifact, sizeof(session->state.artifact), "%s.etl", stem);
 	snprintf(session->state.spool, sizeof(session->state.spool), "%s.spool", stem);
+	for (char *at = session->state.artifact; *at; at++)
+		*at = *at == '/' ? '\\'
+				 : *at; // as users of Windows write it, and some of its programs want it
 	free(stem);
 	return 0;
 }
 
 // ---- the profile ----
 
-// A built-in profile as a file for wpr.exe, to be deleted; NULL: it cannot be written.
-static char *export_profile(const struct builtin *builtin, size_t number) {
+struct chosen {
+	ARRAY(char *) profiles; // as wpr.exe takes them
+	char *exported;         // a file of ours, to be deleted
+	struct buffer newer;    // what is in it that older ones may refuse, "A, B"
+};
+
+// A plan as a file for wpr.exe; NULL: it cannot be written.
+static char *export_plan(const struct plan *plan) {
 	wchar_t folder[MAX_PATH + 1];
-	struct plan plan;
 	struct buffer text = {0};
 	struct output output;
 	if (!GetTempPathW(MAX_PATH, folder))
 		return NULL;
 	CLEANUP_FREE char *utf8 = system_utf8(folder);
-	char *path = memory_format("%stracelet-%lu-%zu.wprp", utf8, GetCurrentProcessId(), number);
-	builtin_plan(builtin, MODE_FILE, &plan);
-	plan_export(&plan, &text);
-	plan_free(&plan);
+	char *path = memory_format("%stracelet-%lu.wprp", utf8, GetCurrentProcessId());
+	plan_export(plan, &text);
 	int error = output_open(&output, path, OUTPUT_REPLACE);
 	if (!error) {
 		output_write(&output, text.data, text.size);
@@ -73,57 +78,86 @@ static char *export_profile(const struct builtin *builtin, size_t number) {
 	}
 	buffer_free(&text);
 	if (error) {
+		log_warning("%s: cannot be written: %s", path, strerror(-error));
 		free(path);
 		return NULL;
 	}
 	return path;
 }
 
-// Ours may end in .File or .Memory, which wpr.exe says with -filemode.
-static void cut_mode(char *profile) {
-	static const char *const modes[] = {".File", ".Memory"};
-	size_t length = strlen(profile);
-	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
-		size_t mode = strlen(modes[i]);
-		if (strchr(profile, '!') && length > mode &&
-		    strcasecmp(profile + length - mode, modes[i]) == 0)
-			profile[length - mode] = 0;
+// One file, however many built-in ones there are: nothing in it can be there twice.
+static void export_builtins(struct chosen *chosen, struct plan *plan, bool plain) {
+	for (char *plus = plan->name; (plus = strchr(plus, '+'));)
+		*plus = '_'; // to WPR it stands between several
+	for (int i = 0; i < KEYWORD_COUNT; i++) {
+		if (!plan->keywords[i] || !system_keywords[i].newer)
+			continue;
+		buffer_printf(&chosen->newer, "%s%s", chosen->newer.size ? ", " : "",
+			      system_keywords[i].name);
+		plan->keywords[i] = !plain;
 	}
+	chosen->exported = export_plan(plan);
+	if (chosen->exported)
+		array_push(&chosen->profiles, memory_string(chosen->exported));
 }
 
-struct chosen {
-	ARRAY(char *) profiles; // as wpr.exe takes them
-	ARRAY(char *) exported; // files of ours, to be deleted
-};
+// FILE!NAME.DETAIL of the one that was meant, so that nobody chooses once more; the logging mode is
+// -filemode's matter.
+static char *name_in_file(const char *text, enum plan_mode mode) {
+	struct findings findings = {0};
+	struct plan plan;
+	CLEANUP_FREE char *path = NULL;
+	bool found = profile_find(text, mode, &plan, &findings, &path);
+	findings_free(&findings);
+	if (!found)
+		return memory_string(text);
+	CLEANUP_FREE char *absolute = system_absolute(path);
+	char *name = memory_format("%s!%s.%s", absolute ? absolute : path, plan.name,
+				   plan_detail_names[plan.detail]);
+	plan_free(&plan);
+	return name;
+}
 
-static void choose(struct chosen *chosen, const char *text) {
+static void choose(struct chosen *chosen, const struct settings *settings, bool plain) {
+	enum plan_mode mode = settings->type == RECORD_TO_MEMORY ? MODE_MEMORY : MODE_FILE;
+	struct plan builtin;
+	bool any = false;
+	ARRAY(char *) files = {0};
+	const char *text = settings->profile;
 	for (bool more = true; more;) {
 		size_t length = profile_first(text);
-		char *profile = memory_format("%.*s", (int)length, text);
-		const struct builtin *builtin = builtin_find(profile);
-		char *exported = builtin ? export_profile(builtin, chosen->exported.count) : NULL;
-		if (exported) {
-			free(profile);
-			profile = memory_string(exported);
-			array_push(&chosen->exported, exported);
+		CLEANUP_FREE char *name = memory_format("%.*s", (int)length, text);
+		struct plan next;
+		if (!builtin_find(name)) {
+			array_push(&files, name_in_file(name, mode));
+		} else if (any) {
+			builtin_plan(builtin_find(name), mode, &next);
+			plan_add(&builtin, &next);
 		} else {
-			cut_mode(profile);
+			builtin_plan(builtin_find(name), mode, &builtin);
+			any = true;
 		}
-		array_push(&chosen->profiles, profile);
 		more = text[length];
 		text += length + more;
 	}
+	if (any) {
+		export_builtins(chosen, &builtin, plain);
+		plan_free(&builtin);
+	}
+	for (size_t i = 0; i < files.count; i++)
+		array_push(&chosen->profiles, files.items[i]);
+	array_free(&files);
 }
 
 static void chosen_free(struct chosen *chosen) {
-	for (size_t i = 0; i < chosen->exported.count; i++) {
-		system_unlink(chosen->exported.items[i]);
-		free(chosen->exported.items[i]);
-	}
+	if (chosen->exported)
+		system_unlink(chosen->exported);
+	free(chosen->exported);
 	for (size_t i = 0; i < chosen->profiles.count; i++)
 		free(chosen->profiles.items[i]);
-	array_free(&chosen->exported);
 	array_free(&chosen->profiles);
+	buffer_free(&chosen->newer);
+	*chosen = (struct chosen){0};
 }
 
 // ---- the beginning ----
@@ -149,8 +183,26 @@ static bool start(const struct chosen *chosen, const struct wpr_session *session
 		if (!attempt)
 			log_warning("%s: waiting for a collector, at most %g s: %s", session->name, limit,
 				    words);
-		Sleep((DWORD)MIN((double)pause_before(attempt), (limit - waited) * 1000 + 1));
+		DWORD pause = (DWORD)MIN((double)pause_before(attempt), (limit - waited) * 1000 + 1);
+		if (!session->give_up)
+			Sleep(pause);
+		else if (WaitForSingleObject(session->give_up, pause) == WAIT_OBJECT_0)
+			return false;
 	}
+	return true;
+}
+
+// A WPR that is older than a keyword refuses the whole profile for it.
+static bool start_without_newer(struct chosen *chosen, const struct wpr_session *session,
+				struct wpr_answer *answer) {
+	if ((int)answer->code != WPR_INVALID_PROFILE || !chosen->exported || !chosen->newer.size)
+		return false;
+	CLEANUP_FREE char *newer = memory_format("%.*s", (int)chosen->newer.size, (char *)chosen->newer.data);
+	chosen_free(chosen);
+	choose(chosen, session->settings, true);
+	if (!start(chosen, session, answer))
+		return false;
+	log_warning("not recorded, this wpr.exe does not know it: %s", newer);
 	return true;
 }
 
@@ -158,23 +210,28 @@ bool wpr_session_begin(struct wpr_session *session, bool operation, char why[204
 	const struct settings *settings = session->settings;
 	struct state *state = &session->state;
 	struct wpr_answer answer;
-	*state = (struct state){.operation = operation};
+	state->operation = operation;
 	snprintf(state->name, sizeof(state->name), "%s", session->name);
 	snprintf(state->profile, sizeof(state->profile), "%s", settings->profile);
-	make_instance(session->name, state->instance);
+	snprintf(state->marks, sizeof(state->marks), MARKS_OF_WPR "%.90s", state->instance);
 	int error = reserve_name(session);
 	if (error) {
 		snprintf(why, 2048, "cannot write to %s: %s", settings->output_dir, strerror(-error));
 		return false;
 	}
 	struct chosen chosen = {0};
-	choose(&chosen, settings->profile);
-	session->active = start(&chosen, session, &answer);
+	choose(&chosen, settings, false);
+	bool any = chosen.profiles.count;
+	session->active = any && (start(&chosen, session, &answer) ||
+				  start_without_newer(&chosen, session, &answer));
 	chosen_free(&chosen);
 	if (session->active)
 		return true;
-	wpr_words(&answer, why, 2048);
-	if (answer.timed_out) // it may have come so far that a collector runs
+	if (any)
+		wpr_words(&answer, why, 2048);
+	else
+		snprintf(why, 2048, "there is no profile that wpr.exe could be given");
+	if (any && answer.timed_out) // it may have come so far that a collector runs
 		wpr_cancel(state->instance, &answer);
 	free_name(state);
 	return false;
@@ -182,31 +239,67 @@ bool wpr_session_begin(struct wpr_session *session, bool operation, char why[204
 
 // ---- the end ----
 
+// The file beside the artifact that holds the trace until it is whole.
+static char *part_name(const struct state *state) {
+	CLEANUP_FREE char *spool = system_absolute(state->spool); // it exists, so its folder is known
+	size_t length = spool ? strlen(spool) : 0;
+	return length > 6 ? memory_format("%.*s.part.etl", (int)length - 6, spool)
+			  : memory_format("%s.part.etl", state->artifact);
+}
+
+// What wpr.exe is told to write: it takes no names of 260 characters.
+static char *name_for_wpr(const char *part, const struct state *state) {
+	enum { LONGEST = 240 };
+	wchar_t folder[MAX_PATH + 1];
+	CLEANUP_FREE wchar_t *wide = system_wide(part);
+	if (wcslen(wide) <= LONGEST || !GetTempPathW(MAX_PATH, folder))
+		return memory_string(part);
+	CLEANUP_FREE char *utf8 = system_utf8(folder);
+	return memory_format("%s%s.etl", utf8, state->instance);
+}
+
+// To another disk, if need be.
+static bool move(const char *from, const char *to) {
+	CLEANUP_FREE wchar_t *old = system_wide_path(from), *new = system_wide_path(to);
+	return strcmp(from, to) == 0 || MoveFileExW(old, new, MOVEFILE_COPY_ALLOWED);
+}
+
+// An older wpr.exe leaves symbols of managed code in a folder beside the trace, under its name.
+static void move_symbols(const char *written, const char *artifact) {
+	CLEANUP_FREE char *from = memory_format("%s.NGENPDB", written),
+			  *to = memory_format("%s.NGENPDB", artifact);
+	struct stat status;
+	if (system_stat(from, &status) == 0 && system_rename(from, to, false))
+		log_verbose("%s: cannot be renamed: %s", from, strerror(errno));
+}
+
 // Under another name until it is whole.
 bool wpr_session_save(const struct state *state, char why[2048]) {
-	struct wpr_answer answer;
+	struct wpr_answer answer, cancelled;
 	struct stat status;
-	CLEANUP_FREE char *folder = system_absolute(state->spool); // it exists, so this is its folder
+	CLEANUP_FREE char *part = part_name(state), *written = name_for_wpr(part, state);
 	*why = 0;
-	size_t length = folder ? strlen(folder) : 0;
-	CLEANUP_FREE char *part = length > 6 ? memory_format("%.*s.part.etl", (int)length - 6, folder)
-					     : memory_format("%s.part.etl", state->artifact);
-	bool stopped = wpr_stop(part, state->instance, &answer);
+	bool stopped = wpr_stop(written, state->instance, &answer);
 	if (!stopped)
 		wpr_words(&answer, why, 2048);
-	if (answer.timed_out)
-		wpr_cancel(state->instance, &answer);
-	bool made = system_stat(part, &status) == 0 && status.st_size > 0;
+	bool made = system_stat(written, &status) == 0 && status.st_size > 0;
 	if (stopped && !made)
 		snprintf(why, 2048, "wpr.exe has left no file");
 	// Sometimes it complains of a provider only now, and the rest is there.
 	made = made && (stopped || (int)answer.code == WPR_NO_PROVIDER);
-	if (made && system_rename(part, state->artifact, false)) {
+	// It may record on: for ever, and one collector less for all others.
+	if (!stopped && !made && !answer.missing && (int)answer.code != WPR_NOTHING_RUNNING)
+		wpr_cancel(state->instance, &cancelled);
+	if (made && (!move(written, part) || system_rename(part, state->artifact, false))) {
 		snprintf(why, 2048, "%s: cannot be written: %s", state->artifact, strerror(errno));
 		made = false;
 	}
-	if (!made)
+	if (made) {
+		move_symbols(written, state->artifact);
+	} else {
+		system_unlink(written);
 		system_unlink(part);
+	}
 	free_name(state);
 	return made;
 }

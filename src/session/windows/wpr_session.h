@@ -9,7 +9,11 @@ struct wpr_session {
 	const char *name; // of the test or operation, made safe
 	struct state state;
 	bool active;
+	void *give_up; // an event of Windows: whoever waits for a collector waits no longer. Or NULL
 };
+
+// Gives it the instance name by which WPR will know it.
+void wpr_session_name(struct wpr_session *session);
 
 // Begins to record; waits while all collectors are in use, at most TRACELET_WPR_WAIT_SECONDS
 // (120). False: what went wrong is in `why`, and nothing is left.
