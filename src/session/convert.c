@@ -80,6 +80,13 @@ static int run_pipeline(const struct conversion *conversion, const struct reader
 	return error;
 }
 
+// While the input grows nobody has to know: it is tried again at its end.
+static int not_written(const struct conversion *conversion, int error) {
+	if (!conversion->growing)
+		log_error("%s: cannot be written: %s", conversion->output, strerror(-error));
+	return error;
+}
+
 static int convert_stream(const struct conversion *conversion, struct stream *input,
 			  struct conversion_result *result) {
 	const struct reader *reader = conversion->reader ? conversion->reader : reader_by_content(input);
@@ -93,10 +100,8 @@ static int convert_stream(const struct conversion *conversion, struct stream *in
 	}
 	struct output output;
 	int error = output_open(&output, conversion->output, conversion->mode);
-	if (error) {
-		log_error("%s: cannot be written: %s", conversion->output, strerror(-error));
-		return error;
-	}
+	if (error)
+		return not_written(conversion, error);
 	error = run_pipeline(conversion, reader, input, &output, result);
 	if (output.error) {
 		error = output.error;
@@ -107,11 +112,9 @@ static int convert_stream(const struct conversion *conversion, struct stream *in
 		result->size = output.written + output.pending.size;
 		error = output_commit(&output);
 	}
-	if (error) {
+	if (error)
 		output_abandon(&output);
-		log_error("%s: cannot be written: %s", conversion->output, strerror(-error));
-	}
-	return error;
+	return error ? not_written(conversion, error) : 0;
 }
 
 int convert(const struct conversion *conversion, struct conversion_result *result) {

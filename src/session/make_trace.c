@@ -60,11 +60,12 @@ static void begin_to_follow(struct recording *recording) {
 void make_trace_turn(struct recording *recording) {
 	if (recording->spool.written < WORTH_FOLLOWING)
 		return;
-	if (!recording->follow_tried)
+	bool possible = !has_cases(recording) && has_room(recording);
+	if (!possible)
+		make_trace_cancel(recording);
+	else if (!recording->follow_tried)
 		begin_to_follow(recording);
 	recording->follow_tried = true;
-	if (recording->follower && (has_cases(recording) || !has_room(recording)))
-		make_trace_cancel(recording);
 	if (recording->follower)
 		follow_written(recording->follower, recording->spool.written);
 }

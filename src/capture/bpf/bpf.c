@@ -530,7 +530,6 @@ static int bpf_follow(struct capture *capture, pid_t pid, int pidfd) {
 
 static int bpf_start(struct capture *capture, char *why) {
 	capture->slot->recording = 1;
-	statistics_start(&capture->statistics, ring_buffer__epoll_fd(capture->ring));
 	int error = tracelet__attach(capture->programs);
 	if (!error)
 		error = points_attach(capture->programs, &capture->points);
@@ -547,6 +546,7 @@ static int bpf_start(struct capture *capture, char *why) {
 		error = sampling_start(&capture->sampling, capture->programs, &options);
 	if (!error && capture->counters)
 		error = cpu_counters_start(capture->counters, capture->programs, capture->cpu_count);
+	statistics_start(&capture->statistics, ring_buffer__epoll_fd(capture->ring));
 	if (error)
 		explain(error, why);
 	return error;
