@@ -46,8 +46,8 @@ check_run "the built-in profile is exported" 0 tracelet profile export
 check "the same as on Linux" cmp expected "$stdout"
 check_run "each verb has a help" 0 tracelet help run
 check_not "that offers nothing that is not there" grep -q -- '--heap\|Perfetto' "$stdout"
-check_run "a verb that is not there is told" 2 tracelet stat
-check_match "as what is elsewhere" "no verb 'stat' on Windows" "$stderr"
+check_run "a verb that is nowhere is told" 2 tracelet nosuch
+check_match "with where to look" "no verb 'nosuch' on Windows; 'tracelet --help' lists them" "$stderr"
 check_run "an option that is not there, too" 2 tracelet run --nosuch
 check_match "in the name of the program" '^tracelet: unknown option -- nosuch' "$stderr"
 check_run "doctor" 0 tracelet doctor
