@@ -222,6 +222,15 @@ struct kernel_symbols *kernel_symbols_open(void) {
 	return pthread_join(reader, &read) ? read_symbols() : read;
 }
 
+// What is behind the kernel's code, and in no module, had a name when it was there.
+static bool is_end(const char *name) {
+	static const char *const ends[] = {"_etext", "_einittext", "_end", "__brk_limit"};
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		if (strcmp(name, ends[i]) == 0)
+			return true;
+	return false;
+}
+
 struct elf_symbol *kernel_symbol_at(const struct kernel_symbols *kernel, uint64_t address) {
 	if (kernel->asked)
 		return ask_for(kernel->asked, address);
@@ -235,7 +244,7 @@ struct elf_symbol *kernel_symbol_at(const struct kernel_symbols *kernel, uint64_
 	}
 	while (low > 1 && kernel->symbols[low - 2].address == kernel->symbols[low - 1].address)
 		low--; // of several names the first, as the kernel does
-	return low ? &kernel->symbols[low - 1] : NULL;
+	return low && !is_end(kernel->symbols[low - 1].name) ? &kernel->symbols[low - 1] : NULL;
 }
 
 void kernel_symbols_close(struct kernel_symbols *kernel) {
