@@ -57,7 +57,8 @@ static bool stand_back(void) {
 static void *run(void *context) {
 	struct follower *follower = context;
 	pthread_mutex_lock(&follower->lock);
-	bool ready = follower->ended || stand_back();
+	// Who waits for us already has given us our place.
+	bool ready = follower->ended || follower->cancelled || stand_back();
 	pthread_mutex_unlock(&follower->lock);
 	follower->error = ready ? convert(&follower->conversion, &follower->result) : -EPERM;
 	return NULL;
