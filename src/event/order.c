@@ -44,26 +44,31 @@ static void free_fields(const struct event *event) {
 		free((void *)(uintptr_t)event->sample.copy);
 }
 
-static void queue_insert(struct queue *queue, const struct event *given) {
-	struct event copied = *given, *event = &copied;
-	if (event->kind == EVENT_GENERIC)
-		event->generic.fields = event_fields_copy(given->generic.fields, given->generic.field_count);
-	else if (event->kind == EVENT_SAMPLE && given->sample.copy)
-		event->sample.copy = copy_stack(given->sample.copy);
-	array_push(&queue->events, *event);
+// The last event moves to its place.
+static void move_back(struct queue *queue) {
 	struct event *events = queue->events.items;
 	size_t last = queue->events.count - 1;
 	size_t at = last;
-	while (at > queue->head && events[at - 1].time > event->time && last - at < MOST_STEPS_BACK)
+	struct event late = events[last];
+	while (at > queue->head && events[at - 1].time > late.time && last - at < MOST_STEPS_BACK)
 		at--;
 	if (last - at == MOST_STEPS_BACK) {
 		queue->unsorted = true;
 		return;
 	}
-	if (at < last) {
-		memmove(&events[at + 1], &events[at], (last - at) * sizeof(*events));
-		events[at] = *event;
-	}
+	memmove(&events[at + 1], &events[at], (last - at) * sizeof(*events));
+	events[at] = late;
+}
+
+static void queue_insert(struct queue *queue, const struct event *given) {
+	array_push(&queue->events, *given);
+	struct event *event = &queue->events.items[queue->events.count - 1];
+	if (event->kind == EVENT_GENERIC)
+		event->generic.fields = event_fields_copy(given->generic.fields, given->generic.field_count);
+	else if (event->kind == EVENT_SAMPLE && given->sample.copy)
+		event->sample.copy = copy_stack(given->sample.copy);
+	if (queue->events.count - queue->head > 1 && event[-1].time > event->time)
+		move_back(queue);
 }
 
 // Events of one time keep the order in which they came.

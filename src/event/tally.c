@@ -4,7 +4,10 @@
 // the two is missing, though nobody has counted it as lost: some kernels do not
 // report all of them.
 static void follow_cpu(struct tally *tally, const struct event *event) {
-	uint64_t *current = map_put(&tally->current, event->cpu);
+	size_t index = event->cpu < CPU_COUNT_MOST ? event->cpu + 1 : 0;
+	while (tally->current.count <= index)
+		array_push(&tally->current, 0);
+	uint64_t *current = &tally->current.items[index];
 	if (event->kind == EVENT_SWITCH) {
 		if (*current && *current != event->tid + 1ull)
 			tally->gaps++;
@@ -46,7 +49,7 @@ static int finish(struct sink *sink) {
 
 static void destroy(struct sink *sink) {
 	struct tally *tally = CONTAINER_OF(sink, struct tally, sink);
-	map_free(&tally->current);
+	array_free(&tally->current);
 	sink_destroy(tally->next);
 }
 
