@@ -284,10 +284,27 @@ struct event {
 // texts and names, to be freed. NULL: there are none.
 const struct event_field *event_fields_copy(const struct event_field *fields, size_t count);
 
+// Records of one CPU (event/record.h), whole and in order of time, that become events when it is
+// their turn: to keep them takes a third of the memory.
+struct record_run {
+	uint32_t cpu, size;
+	const uint8_t *bytes;    // live as long as the push
+	uint64_t base;           // that the records' times count from
+	uint64_t last;           // time of the last one
+	struct run_maker *maker; // lives until it is told that all have been made
+};
+
+struct run_maker {
+	bool (*make)(struct run_maker *maker, const uint8_t *record, struct event *event); // false: none
+};
+
 // Whatever takes events. push() and finish() return 0 or -errno; after an error
 // the pipeline stops. finish() says that everything has been pushed.
 struct sink {
 	int (*push)(struct sink *sink, const struct event *event);
+	// NULL: takes events only. 1: not this one, it is to be pushed as events. NULL for a run: the maker
+	// is about to go, what is left of its runs is made now.
+	int (*push_run)(struct sink *sink, const struct record_run *run);
 	int (*finish)(struct sink *sink);
 	void (*destroy)(struct sink *sink);
 };

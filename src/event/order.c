@@ -1,30 +1,49 @@
 // Each CPU has a queue that is all but sorted already: an event that comes a
 // little late (an interrupt inside a record being written) moves back a few
-// places. At a watermark the queues are merged up to its time, over a heap of
-// their heads: traces have long runs of one CPU, in which its top stays.
+// places. Beside it is a lane of records that are sorted, and are made events
+// when they are pushed on. At a watermark queues and lanes are merged up to its
+// time, over a heap of their heads: traces have long runs of one CPU, in which
+// its top stays.
 #include "event/order.h"
 
+#include "base/buffer.h"
+#include "event/record.h"
+
 #include <string.h>
+
+// In a lane's bytes, before the records of a run.
+struct run_head {
+	uint64_t base, size;
+};
+
+struct lane {
+	struct buffer bytes;
+	size_t at, end; // the next record, and where its run ends
+	uint64_t base;  // of its run
+	uint64_t last;  // time of the last record
+};
 
 struct queue {
 	ARRAY(struct event) events;
 	size_t head;
 	bool unsorted; // an event came so late that moving it back would cost too much
+	struct lane lane;
 };
 
 enum { MOST_STEPS_BACK = 256 };
 
-// The earliest event of a queue that has one.
+// The earliest event of a queue or of a lane that has one.
 struct head {
 	uint64_t time;
-	uint32_t queue;
+	uint32_t source; // twice the queue's index; one more: its lane
 };
 
 struct order {
 	struct sink sink;
 	struct sink *next;
 	ARRAY(struct queue) queues; // by CPU + 1; the first is for events of no CPU
-	ARRAY(struct head) heads;   // a heap; of equal times the lower queue is first
+	ARRAY(struct head) heads;   // a heap; of equal times the lower source is first
+	struct run_maker *maker;    // of what is in the lanes
 	uint64_t watermark;
 	uint64_t late;
 };
@@ -116,10 +135,60 @@ static void queue_compact(struct queue *queue) {
 	}
 }
 
+// ---- lanes ----
+
+static void lane_add(struct lane *lane, const struct record_run *run) {
+	struct run_head head = {run->base, run->size};
+	buffer_append(&lane->bytes, &head, sizeof(head));
+	buffer_append(&lane->bytes, run->bytes, run->size);
+	lane->last = run->last;
+}
+
+// The time of the next record; false: there is none.
+static bool lane_time(struct lane *lane, uint64_t *time) {
+	if (lane->at == lane->end) {
+		struct run_head head;
+		if (lane->end == lane->bytes.size)
+			return false;
+		memcpy(&head, lane->bytes.data + lane->at, sizeof(head));
+		lane->base = head.base;
+		lane->at += sizeof(head);
+		lane->end = lane->at + head.size;
+	}
+	struct record record;
+	memcpy(&record, lane->bytes.data + lane->at, sizeof(record));
+	*time = lane->base + record.delta;
+	return true;
+}
+
+// The next record, and those behind it that are earlier than `limit`. `time` is that of the next one, then
+// of the first that is left.
+static int lane_push(struct order *order, uint32_t index, uint64_t limit, uint64_t *time, bool *more) {
+	struct lane *lane = &order->queues.items[index].lane;
+	int error = 0;
+	do {
+		struct record record;
+		memcpy(&record, lane->bytes.data + lane->at, sizeof(record));
+		struct event event = {.time = *time, .cpu = index - 1};
+		if (order->maker->make(order->maker, lane->bytes.data + lane->at, &event))
+			error = sink_push(order->next, &event);
+		lane->at += record.size;
+	} while ((*more = lane_time(lane, time)) && *time < limit && !error);
+	return error;
+}
+
+static void lane_compact(struct lane *lane) {
+	if (lane->at && lane->bytes.size - lane->at <= lane->at) {
+		buffer_drop(&lane->bytes, lane->at);
+		lane->end -= lane->at;
+		lane->at = 0;
+	}
+}
+
 // ---- the merge ----
 
 static bool before(const struct head *left, const struct head *right) {
-	return left->time != right->time ? left->time < right->time : left->queue < right->queue;
+	return left->time != right->time ? left->time < right->time : left->source < right->source;
 }
 
 static void sift_down(struct head *heads, size_t count, size_t at) {
@@ -137,13 +206,33 @@ static void collect_heads(struct order *order) {
 	order->heads.count = 0;
 	for (size_t i = 0; i < order->queues.count; i++) {
 		struct queue *queue = &order->queues.items[i];
+		uint64_t time;
 		queue_sort(queue);
 		if (!queue_empty(queue))
-			array_push(&order->heads,
-				   (struct head){.time = queue_time(queue), .queue = (uint32_t)i});
+			array_push(&order->heads, (struct head){queue_time(queue), (uint32_t)i * 2});
+		if (lane_time(&queue->lane, &time))
+			array_push(&order->heads, (struct head){time, (uint32_t)i * 2 + 1});
 	}
 	for (size_t i = order->heads.count / 2; i-- > 0;)
 		sift_down(order->heads.items, order->heads.count, i);
+}
+
+static int queue_push(struct order *order, uint32_t index, uint64_t *time, bool *more) {
+	struct queue *queue = &order->queues.items[index];
+	const struct event *event = &queue->events.items[queue->head++];
+	int error = sink_push(order->next, event);
+	free_fields(event);
+	*more = !queue_empty(queue);
+	if (*more)
+		*time = queue_time(queue);
+	return error;
+}
+
+// Up to when the first of the heads has only itself to look at.
+static uint64_t second_time(const struct order *order, uint64_t limit) {
+	for (size_t i = 1; i < MIN(order->heads.count, 3); i++)
+		limit = MIN(limit, order->heads.items[i].time);
+	return limit;
 }
 
 // Pushes on what is earlier than `limit`, or all when `limit` is the largest.
@@ -151,24 +240,32 @@ static int release(struct order *order, uint64_t limit) {
 	collect_heads(order);
 	struct head *heads = order->heads.items;
 	while (order->heads.count && (heads[0].time < limit || limit == UINT64_MAX)) {
-		struct queue *queue = &order->queues.items[heads[0].queue];
-		const struct event *event = &queue->events.items[queue->head++];
-		int error = sink_push(order->next, event);
-		free_fields(event);
+		uint32_t index = heads[0].source / 2;
+		bool more;
+		int error = heads[0].source % 2 ? lane_push(order, index, second_time(order, limit),
+							    &heads[0].time, &more)
+						: queue_push(order, index, &heads[0].time, &more);
 		if (error)
 			return error;
-		if (queue_empty(queue))
+		if (!more)
 			heads[0] = heads[--order->heads.count];
-		else
-			heads[0].time = queue_time(queue);
 		sift_down(heads, order->heads.count, 0);
 	}
-	for (size_t i = 0; i < order->queues.count; i++)
+	for (size_t i = 0; i < order->queues.count; i++) {
 		queue_compact(&order->queues.items[i]);
+		lane_compact(&order->queues.items[i].lane);
+	}
 	return 0;
 }
 
 // ---- the sink ----
+
+static struct queue *queue_of(struct order *order, uint32_t cpu) {
+	size_t index = cpu == CPU_NONE ? 0 : (size_t)cpu + 1;
+	while (order->queues.count <= index)
+		array_push(&order->queues, (struct queue){0});
+	return &order->queues.items[index];
+}
 
 static int push(struct sink *sink, const struct event *event) {
 	struct order *order = CONTAINER_OF(sink, struct order, sink);
@@ -183,10 +280,22 @@ static int push(struct sink *sink, const struct event *event) {
 		order->late += event->kind != EVENT_META; // a fact about the whole has no place in time
 		return sink_push(order->next, event);
 	}
-	size_t index = event->cpu == CPU_NONE ? 0 : (size_t)event->cpu + 1;
-	while (order->queues.count <= index)
-		array_push(&order->queues, (struct queue){0});
-	queue_insert(&order->queues.items[index], event);
+	queue_insert(queue_of(order, event->cpu), event);
+	return 0;
+}
+
+static int push_run(struct sink *sink, const struct record_run *run) {
+	struct order *order = CONTAINER_OF(sink, struct order, sink);
+	if (!run)
+		return release(order, UINT64_MAX);
+	struct lane *lane = &queue_of(order, run->cpu)->lane;
+	struct record first;
+	memcpy(&first, run->bytes, sizeof(first));
+	uint64_t time = run->base + first.delta;
+	if (time < order->watermark || time < lane->last)
+		return 1;
+	order->maker = run->maker;
+	lane_add(lane, run);
 	return 0;
 }
 
@@ -203,6 +312,7 @@ static void destroy(struct sink *sink) {
 		for (; !queue_empty(queue); queue->head++)
 			free_fields(&queue->events.items[queue->head]);
 		array_free(&queue->events);
+		buffer_free(&queue->lane.bytes);
 	}
 	array_free(&order->queues);
 	array_free(&order->heads);
@@ -212,7 +322,7 @@ static void destroy(struct sink *sink) {
 
 struct sink *order_new(struct sink *next) {
 	struct order *order = memory_alloc(sizeof(*order));
-	order->sink = (struct sink){.push = push, .finish = finish, .destroy = destroy};
+	order->sink = (struct sink){.push = push, .push_run = push_run, .finish = finish, .destroy = destroy};
 	order->next = next;
 	return &order->sink;
 }
