@@ -256,8 +256,8 @@ struct event {
 			uint32_t text; // a line for each frame
 		} crash_stack;
 		struct {
-			double value;  // of a counter; of a case's end its result: 0 passed, 77 skipped, else
-				       // failed
+			double value; // of a counter; of a case's end its result: 0 passed, 77 skipped, else
+				      // failed
 			uint32_t name; // or text
 			uint16_t type; // enum mark_type
 			bool no_task;  // is about the test as a whole
@@ -291,7 +291,7 @@ struct record_run {
 	const uint8_t *bytes;    // live as long as the push
 	uint64_t base;           // that the records' times count from
 	uint64_t last;           // time of the last one
-	struct run_maker *maker; // lives until it is told that all have been made
+	struct run_maker *maker; // lives until it says that it goes
 };
 
 struct run_maker {
@@ -302,8 +302,8 @@ struct run_maker {
 // the pipeline stops. finish() says that everything has been pushed.
 struct sink {
 	int (*push)(struct sink *sink, const struct event *event);
-	// NULL: takes events only. 1: not this one, it is to be pushed as events. NULL for a run: the maker
-	// is about to go, what is left of its runs is made now.
+	// NULL: takes events only. Returns 1 for a run that is to be pushed as events; a run that is NULL
+	// says that the maker is about to go: what is left becomes events.
 	int (*push_run)(struct sink *sink, const struct record_run *run);
 	int (*finish)(struct sink *sink);
 	void (*destroy)(struct sink *sink);

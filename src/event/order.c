@@ -161,20 +161,39 @@ static bool lane_time(struct lane *lane, uint64_t *time) {
 	return true;
 }
 
+// Makes the next record an event; false: it cannot be.
+static bool lane_take(struct order *order, uint32_t index, uint64_t time, struct event *event) {
+	struct lane *lane = &order->queues.items[index].lane;
+	const uint8_t *bytes = lane->bytes.data + lane->at;
+	struct record record;
+	memcpy(&record, bytes, sizeof(record));
+	lane->at += record.size;
+	*event = (struct event){.time = time, .cpu = index - 1};
+	return order->maker->make(order->maker, bytes, event);
+}
+
 // The next record, and those behind it that are earlier than `limit`. `time` is that of the next one, then
 // of the first that is left.
 static int lane_push(struct order *order, uint32_t index, uint64_t limit, uint64_t *time, bool *more) {
 	struct lane *lane = &order->queues.items[index].lane;
 	int error = 0;
 	do {
-		struct record record;
-		memcpy(&record, lane->bytes.data + lane->at, sizeof(record));
-		struct event event = {.time = *time, .cpu = index - 1};
-		if (order->maker->make(order->maker, lane->bytes.data + lane->at, &event))
+		struct event event;
+		if (lane_take(order, index, *time, &event))
 			error = sink_push(order->next, &event);
-		lane->at += record.size;
 	} while ((*more = lane_time(lane, time)) && *time < limit && !error);
 	return error;
+}
+
+// What is left becomes events that wait.
+static void lane_to_queue(struct order *order, uint32_t index) {
+	struct queue *queue = &order->queues.items[index];
+	uint64_t time;
+	while (lane_time(&queue->lane, &time)) {
+		struct event event;
+		if (lane_take(order, index, time, &event))
+			queue_insert(queue, &event);
+	}
 }
 
 static void lane_compact(struct lane *lane) {
@@ -286,8 +305,11 @@ static int push(struct sink *sink, const struct event *event) {
 
 static int push_run(struct sink *sink, const struct record_run *run) {
 	struct order *order = CONTAINER_OF(sink, struct order, sink);
-	if (!run)
-		return release(order, UINT64_MAX);
+	if (!run) {
+		for (size_t i = 0; i < order->queues.count; i++)
+			lane_to_queue(order, (uint32_t)i);
+		return 0;
+	}
 	struct lane *lane = &queue_of(order, run->cpu)->lane;
 	struct record first;
 	memcpy(&first, run->bytes, sizeof(first));

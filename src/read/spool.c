@@ -689,8 +689,8 @@ static int spool_read(struct stream *input, const char *name, struct tables *tab
 	}
 	if (!error)
 		error = tell_the_end(input, name, &block);
-	if (!error && sink->push_run)
-		error = sink->push_run(sink, NULL);
+	if (sink->push_run)
+		sink->push_run(sink, NULL);
 	buffer_free(&decoder.unpacked);
 	counts_free(&decoder.counts);
 	if (decoder.bad_records)
