@@ -1,7 +1,8 @@
 // Each CPU has a queue that is all but sorted already: an event that comes a
 // little late (an interrupt inside a record being written) moves back a few
-// places. Beside it is a lane of records that are sorted, and are made events
-// when they are pushed on. At a watermark queues and lanes are merged up to its
+// places. Beside it are lanes of records that are sorted, and are made events
+// when they are pushed on: two, because what interrupts a CPU in the middle of a
+// run comes before it. At a watermark queues and lanes are merged up to its
 // time, over a heap of their heads: traces have long runs of one CPU, in which
 // its top stays.
 #include "event/order.h"
@@ -10,6 +11,8 @@
 #include "event/record.h"
 
 #include <string.h>
+
+enum { MOST_STEPS_BACK = 256, LANES = 2 };
 
 // In a lane's bytes, before the records of a run.
 struct run_head {
@@ -21,21 +24,22 @@ struct lane {
 	size_t at, end; // the next record, and where its run ends
 	uint64_t base;  // of its run
 	uint64_t last;  // time of the last record
+	uint32_t cpu;
 };
 
 struct queue {
 	ARRAY(struct event) events;
 	size_t head;
 	bool unsorted; // an event came so late that moving it back would cost too much
-	struct lane lane;
+	struct lane lanes[LANES];
 };
 
-enum { MOST_STEPS_BACK = 256 };
+enum { SOURCES = 1 + LANES };
 
 // The earliest event of a queue or of a lane that has one.
 struct head {
 	uint64_t time;
-	uint32_t source; // twice the queue's index; one more: its lane
+	uint32_t source; // SOURCES times the queue's index; more: its lanes
 };
 
 struct order {
@@ -142,6 +146,7 @@ static void lane_add(struct lane *lane, const struct record_run *run) {
 	buffer_append(&lane->bytes, &head, sizeof(head));
 	buffer_append(&lane->bytes, run->bytes, run->size);
 	lane->last = run->last;
+	lane->cpu = run->cpu;
 }
 
 // The time of the next record; false: there is none.
@@ -162,38 +167,41 @@ static bool lane_time(struct lane *lane, uint64_t *time) {
 }
 
 // Makes the next record an event; false: it cannot be.
-static bool lane_take(struct order *order, uint32_t index, uint64_t time, struct event *event) {
-	struct lane *lane = &order->queues.items[index].lane;
+static bool lane_take(struct order *order, struct lane *lane, uint64_t time, struct event *event) {
 	const uint8_t *bytes = lane->bytes.data + lane->at;
 	struct record record;
 	memcpy(&record, bytes, sizeof(record));
 	lane->at += record.size;
-	*event = (struct event){.time = time, .cpu = index - 1};
+	*event = (struct event){.time = time, .cpu = lane->cpu};
 	return order->maker->make(order->maker, bytes, event);
 }
 
 // The next record, and those behind it that are earlier than `limit`. `time` is that of the next one, then
 // of the first that is left.
-static int lane_push(struct order *order, uint32_t index, uint64_t limit, uint64_t *time, bool *more) {
-	struct lane *lane = &order->queues.items[index].lane;
+static int lane_push(struct order *order, struct lane *lane, uint64_t limit, uint64_t *time, bool *more) {
 	int error = 0;
 	do {
 		struct event event;
-		if (lane_take(order, index, *time, &event))
+		if (lane_take(order, lane, *time, &event))
 			error = sink_push(order->next, &event);
 	} while ((*more = lane_time(lane, time)) && *time < limit && !error);
 	return error;
 }
 
 // What is left becomes events that wait.
-static void lane_to_queue(struct order *order, uint32_t index) {
-	struct queue *queue = &order->queues.items[index];
+static void lane_to_queue(struct order *order, struct lane *lane, struct queue *queue) {
 	uint64_t time;
-	while (lane_time(&queue->lane, &time)) {
+	while (lane_time(lane, &time)) {
 		struct event event;
-		if (lane_take(order, index, time, &event))
+		if (lane_take(order, lane, time, &event))
 			queue_insert(queue, &event);
 	}
+}
+
+static void make_all(struct order *order) {
+	for (size_t i = 0; i < order->queues.count; i++)
+		for (int k = 0; k < LANES; k++)
+			lane_to_queue(order, &order->queues.items[i].lanes[k], &order->queues.items[i]);
 }
 
 static void lane_compact(struct lane *lane) {
@@ -227,17 +235,18 @@ static void collect_heads(struct order *order) {
 		struct queue *queue = &order->queues.items[i];
 		uint64_t time;
 		queue_sort(queue);
+		uint32_t source = (uint32_t)i * SOURCES;
 		if (!queue_empty(queue))
-			array_push(&order->heads, (struct head){queue_time(queue), (uint32_t)i * 2});
-		if (lane_time(&queue->lane, &time))
-			array_push(&order->heads, (struct head){time, (uint32_t)i * 2 + 1});
+			array_push(&order->heads, (struct head){queue_time(queue), source});
+		for (uint32_t k = 0; k < LANES; k++)
+			if (lane_time(&queue->lanes[k], &time))
+				array_push(&order->heads, (struct head){time, source + 1 + k});
 	}
 	for (size_t i = order->heads.count / 2; i-- > 0;)
 		sift_down(order->heads.items, order->heads.count, i);
 }
 
-static int queue_push(struct order *order, uint32_t index, uint64_t *time, bool *more) {
-	struct queue *queue = &order->queues.items[index];
+static int queue_push(struct order *order, struct queue *queue, uint64_t *time, bool *more) {
 	const struct event *event = &queue->events.items[queue->head++];
 	int error = sink_push(order->next, event);
 	free_fields(event);
@@ -259,11 +268,12 @@ static int release(struct order *order, uint64_t limit) {
 	collect_heads(order);
 	struct head *heads = order->heads.items;
 	while (order->heads.count && (heads[0].time < limit || limit == UINT64_MAX)) {
-		uint32_t index = heads[0].source / 2;
+		struct queue *queue = &order->queues.items[heads[0].source / SOURCES];
+		uint32_t lane = heads[0].source % SOURCES;
 		bool more;
-		int error = heads[0].source % 2 ? lane_push(order, index, second_time(order, limit),
-							    &heads[0].time, &more)
-						: queue_push(order, index, &heads[0].time, &more);
+		int error = lane ? lane_push(order, &queue->lanes[lane - 1], second_time(order, limit),
+					     &heads[0].time, &more)
+				 : queue_push(order, queue, &heads[0].time, &more);
 		if (error)
 			return error;
 		if (!more)
@@ -272,7 +282,8 @@ static int release(struct order *order, uint64_t limit) {
 	}
 	for (size_t i = 0; i < order->queues.count; i++) {
 		queue_compact(&order->queues.items[i]);
-		lane_compact(&order->queues.items[i].lane);
+		for (int k = 0; k < LANES; k++)
+			lane_compact(&order->queues.items[i].lanes[k]);
 	}
 	return 0;
 }
@@ -306,19 +317,21 @@ static int push(struct sink *sink, const struct event *event) {
 static int push_run(struct sink *sink, const struct record_run *run) {
 	struct order *order = CONTAINER_OF(sink, struct order, sink);
 	if (!run) {
-		for (size_t i = 0; i < order->queues.count; i++)
-			lane_to_queue(order, (uint32_t)i);
+		make_all(order);
 		return 0;
 	}
-	struct lane *lane = &queue_of(order, run->cpu)->lane;
+	struct queue *queue = queue_of(order, run->cpu);
 	struct record first;
 	memcpy(&first, run->bytes, sizeof(first));
 	uint64_t time = run->base + first.delta;
-	if (time < order->watermark || time < lane->last)
-		return 1;
-	order->maker = run->maker;
-	lane_add(lane, run);
-	return 0;
+	for (int i = 0; i < LANES && time >= order->watermark; i++) {
+		if (time < queue->lanes[i].last)
+			continue;
+		order->maker = run->maker;
+		lane_add(&queue->lanes[i], run);
+		return 0;
+	}
+	return 1;
 }
 
 static int finish(struct sink *sink) {
@@ -334,7 +347,8 @@ static void destroy(struct sink *sink) {
 		for (; !queue_empty(queue); queue->head++)
 			free_fields(&queue->events.items[queue->head]);
 		array_free(&queue->events);
-		buffer_free(&queue->lane.bytes);
+		for (int k = 0; k < LANES; k++)
+			buffer_free(&queue->lanes[k].bytes);
 	}
 	array_free(&order->queues);
 	array_free(&order->heads);

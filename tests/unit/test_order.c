@@ -269,11 +269,12 @@ static void test_a_run_that_is_late_is_not_taken(void **state) {
 	push(order, CPU_NONE, 15, EVENT_WATERMARK);
 	assert_int_equal(push_run(order, 0, (uint64_t[]){14, 20}, 2, 1), 1);
 	assert_int_equal(push_run(order, 0, (uint64_t[]){15, 20}, 2, 1), 0);
-	assert_int_equal(push_run(order, 0, (uint64_t[]){19, 30}, 2, 1), 1); // inside the one before
-	assert_int_equal(push_run(order, 1, (uint64_t[]){19, 30}, 2, 3), 0); // of another CPU it may be
+	assert_int_equal(push_run(order, 0, (uint64_t[]){19, 30}, 2, 3), 0); // inside the one before
+	assert_int_equal(push_run(order, 0, (uint64_t[]){19, 30}, 2, 5), 1); // and once more
+	assert_int_equal(push_run(order, 1, (uint64_t[]){19, 30}, 2, 5), 0); // of another CPU it may be
 	order->push_run(order, NULL);
 	sink_finish(order);
-	assert_tids(&recorder, (uint32_t[]){1, 3, 2, 4}, 4);
+	assert_tids(&recorder, (uint32_t[]){1, 3, 5, 2, 4, 6}, 6);
 	destroy(order, &recorder);
 }
 
