@@ -64,20 +64,23 @@ static uint16_t reported_state(uint16_t state, uint8_t flags) {
 	return state;
 }
 
+// Of a task that may not be known; 0: there is none.
+static uint32_t trailing_name(struct decoder *decoder, struct cursor *in) {
+	const uint8_t *name = cursor_left(in) >= RECORD_NAME_SIZE ? cursor_take(in, RECORD_NAME_SIZE) : NULL;
+	return name ? name_string(decoder, (const char *)name) : 0;
+}
+
 static bool decode_switch(struct decoder *decoder, struct cursor *in, const struct record *head,
 			  struct event *event) {
-	struct record_switch_named record = {0};
-	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record.base) - sizeof(struct record));
-	bool named = cursor_left(in) >= RECORD_NAME_SIZE;
-	if (named)
-		cursor_copy(in, record.next_name, RECORD_NAME_SIZE);
+	struct record_switch record;
+	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record) - sizeof(struct record));
 	event->kind = EVENT_SWITCH;
-	event->tid = record.base.prev_tid;
-	event->switched.next_tid = record.base.next_tid;
-	event->switched.next_name = named ? name_string(decoder, record.next_name) : 0;
-	event->switched.state = reported_state(record.base.prev_state, head->flags);
-	event->switched.priority = record.base.prev_priority;
-	event->switched.next_priority = record.base.next_priority;
+	event->tid = record.prev_tid;
+	event->switched.next_tid = record.next_tid;
+	event->switched.next_name = trailing_name(decoder, in);
+	event->switched.state = reported_state(record.prev_state, head->flags);
+	event->switched.priority = record.prev_priority;
+	event->switched.next_priority = record.next_priority;
 	event->switched.next_outside = head->flags & SWITCH_NEXT_OUTSIDE;
 	event->switched.outside = head->flags & SWITCH_PREV_OUTSIDE;
 	// The pseudo task of the time outside may stand on either side, no other may.
@@ -88,17 +91,14 @@ static bool decode_switch(struct decoder *decoder, struct cursor *in, const stru
 
 static bool decode_waking(struct decoder *decoder, struct cursor *in, const struct record *head,
 			  struct event *event) {
-	struct record_waking_named record = {0};
-	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record.base) - sizeof(struct record));
-	bool named = cursor_left(in) >= RECORD_NAME_SIZE;
-	if (named)
-		cursor_copy(in, record.waker_name, RECORD_NAME_SIZE);
+	struct record_waking record;
+	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record) - sizeof(struct record));
 	event->kind = EVENT_WAKING;
-	event->tid = record.base.waker_tid;
-	event->waking.wakee_tid = record.base.wakee_tid;
-	event->waking.waker_name = named ? name_string(decoder, record.waker_name) : 0;
-	event->waking.target_cpu = record.base.target_cpu;
-	event->waking.priority = record.base.priority;
+	event->tid = record.waker_tid;
+	event->waking.wakee_tid = record.wakee_tid;
+	event->waking.waker_name = trailing_name(decoder, in);
+	event->waking.target_cpu = record.target_cpu;
+	event->waking.priority = record.priority;
 	event->waking.context = (head->flags & WAKING_HARDIRQ ? CONTEXT_HARDIRQ : 0) |
 				(head->flags & WAKING_SOFTIRQ ? CONTEXT_SOFTIRQ : 0);
 	event->waking.waker_outside = head->flags & WAKING_OUTSIDE;

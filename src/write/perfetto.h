@@ -120,7 +120,13 @@ int perfetto_task_track(struct perfetto *perfetto, const struct event *event, ui
 
 // ---- perfetto_ftrace.c ----
 
-struct cpu *ftrace_cpu(struct perfetto *perfetto, uint32_t cpu);
+struct cpu *ftrace_add_cpu(struct perfetto *perfetto, uint32_t cpu);
+
+static inline struct cpu *ftrace_cpu(struct perfetto *perfetto, uint32_t cpu) {
+	bool known = cpu < perfetto->cpus.count && perfetto->cpus.items[cpu];
+	return known ? perfetto->cpus.items[cpu] : ftrace_add_cpu(perfetto, cpu);
+}
+
 int ftrace_switch(struct perfetto *perfetto, const struct event *event);
 void ftrace_take_over(struct perfetto *perfetto, const struct event *event);
 int ftrace_waking(struct perfetto *perfetto, const struct event *event);

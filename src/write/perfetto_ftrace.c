@@ -179,7 +179,7 @@ static void describe_outside(struct perfetto *perfetto, uint32_t number) {
 	perfetto_end(perfetto, mark); // an error of the output stays there
 }
 
-static struct cpu *add_cpu(struct perfetto *perfetto, uint32_t number) {
+struct cpu *ftrace_add_cpu(struct perfetto *perfetto, uint32_t number) {
 	while (perfetto->cpus.count <= number)
 		array_push(&perfetto->cpus, NULL);
 	struct cpu *cpu = perfetto->cpus.items[number] = memory_alloc(sizeof(*cpu));
@@ -192,11 +192,6 @@ static struct cpu *add_cpu(struct perfetto *perfetto, uint32_t number) {
 			     STATE_RUNNING, outside(perfetto, number));
 	}
 	return cpu;
-}
-
-struct cpu *ftrace_cpu(struct perfetto *perfetto, uint32_t number) {
-	bool known = number < perfetto->cpus.count && perfetto->cpus.items[number];
-	return known ? perfetto->cpus.items[number] : add_cpu(perfetto, number);
 }
 
 // Who runs from now on, in the words of this trace.
