@@ -60,7 +60,8 @@ static bool plan_content(struct plan *plan, struct part *part, Elf_Scn *section)
 	uint64_t size = part->data->d_size;
 	if (part->compressed) {
 		if (!gelf_getchdr(section, &compressed) || compressed.ch_type != ELFCOMPRESS_ZLIB ||
-		    compressed.ch_size / MOST_INFLATION > size || size < sizeof(Elf64_Chdr))
+		    !compressed.ch_size || compressed.ch_size / MOST_INFLATION > size ||
+		    size < sizeof(Elf64_Chdr))
 			return false;
 		size = compressed.ch_size;
 		part->header.sh_addralign = compressed.ch_addralign;
