@@ -153,8 +153,7 @@ static void list_units(struct inlined_table *table) {
 		Dwarf_Addr base, begin, end;
 		for (ptrdiff_t at = 0; (at = dwarf_ranges(&die, at, &base, &begin, &end)) > 0;)
 			if (begin < end)
-				array_push(&table->units,
-					   (struct unit){begin, end, dwarf_dieoffset(&die), 0});
+				array_push(&table->units, (struct unit){begin, end, dwarf_dieoffset(&die)});
 	}
 	if (table->units.count)
 		qsort(table->units.items, table->units.count, sizeof(struct unit), compare_units);
