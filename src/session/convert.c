@@ -60,41 +60,54 @@ static void progress_destroy(struct sink *sink) {
 
 // ---- the pipeline ----
 
-static int run_pipeline(const struct conversion *conversion, const struct reader *reader,
-			struct stream *input, struct output *output, struct conversion_result *result) {
-	struct tables tables = tables_new();
-	tables.symbolizer = symbolizer_new(true);
+struct pipeline {
+	struct tables tables;
+	struct progress progress;
+	struct sink *first;
+};
+
+static int pipeline_run(struct pipeline *pipeline, const struct conversion *conversion,
+			const struct reader *reader, struct stream *input, struct output *output,
+			struct conversion_result *result) {
+	struct tables *tables = &pipeline->tables;
+	struct progress *progress = &pipeline->progress;
+	*tables = tables_new();
+	tables->symbolizer = symbolizer_new(true);
 	if (conversion->growing)
-		symbolizer_wait_by(tables.symbolizer, conversion->growing->end, conversion->growing->context);
-	struct sink *writer = conversion->writer->open(output, &tables);
+		symbolizer_wait_by(tables->symbolizer, conversion->growing->end,
+				   conversion->growing->context);
+	struct sink *writer = conversion->writer->open(output, tables);
 	if (conversion->pictures)
-		writer = pictures_new(conversion->pictures, &tables, writer);
+		writer = pictures_new(conversion->pictures, tables, writer);
 	if (conversion->cases)
-		writer = case_traces_sink(conversion->cases, &tables, writer);
+		writer = case_traces_sink(conversion->cases, tables, writer);
 	if (conversion->execs)
-		writer = heap_execs_sink(conversion->execs, &tables, writer);
+		writer = heap_execs_sink(conversion->execs, tables, writer);
 	struct sink *counted = tally_init(&result->tally, writer);
-	struct sink *located = locate_new(&tables, blocked_new(&tables, counted));
+	struct sink *located = locate_new(tables, blocked_new(tables, counted));
 	struct sink *order = reader->ordered ? NULL : order_new(located);
-	struct progress progress = {
+	*progress = (struct progress){
 		.sink = {.push = progress_push, .finish = progress_finish, .destroy = progress_destroy},
 		.next = order ? order : located,
 		.input = input,
 		.name = conversion->input,
 	};
-	if (progress.next->push_run)
-		progress.sink.push_run = progress_push_run;
-	clock_gettime(CLOCK_MONOTONIC, &progress.begun);
-	struct sink *first = conversion->progress ? &progress.sink : progress.next;
+	if (progress->next->push_run)
+		progress->sink.push_run = progress_push_run;
+	clock_gettime(CLOCK_MONOTONIC, &progress->begun);
+	pipeline->first = conversion->progress ? &progress->sink : progress->next;
 	struct read_options options = {.manifests = conversion->manifests};
-	int error = reader_read(reader, input, conversion->input, &options, &tables, first);
+	int error = reader_read(reader, input, conversion->input, &options, tables, pipeline->first);
 	if (!error)
-		error = sink_finish(first);
+		error = sink_finish(pipeline->first);
 	result->late = order ? order_late(order) : 0;
-	sink_destroy(first);
-	symbolizer_free(tables.symbolizer);
-	tables_free(&tables);
 	return error;
+}
+
+static void pipeline_free(struct pipeline *pipeline) {
+	sink_destroy(pipeline->first);
+	symbolizer_free(pipeline->tables.symbolizer);
+	tables_free(&pipeline->tables);
 }
 
 // While the input grows nobody has to know: it is tried again at its end.
@@ -102,6 +115,21 @@ static int not_written(const struct conversion *conversion, int error) {
 	if (!conversion->growing)
 		log_error("%s: cannot be written: %s", conversion->output, strerror(-error));
 	return error;
+}
+
+// `error`: of the pipeline, which has said what it was if it was not about the output.
+static int complete(const struct conversion *conversion, struct output *output, int error,
+		    struct conversion_result *result) {
+	bool told = error && !output->error;
+	if (!error && !output->error) {
+		result->size = output->written + output->pending.size;
+		error = output_commit(output);
+	} else if (output->error) {
+		error = output->error;
+	}
+	if (error)
+		output_abandon(output);
+	return error && !told ? not_written(conversion, error) : error;
 }
 
 static void add_to_sum(void *context, const void *bytes, size_t size) {
@@ -128,21 +156,17 @@ static int convert_stream(const struct conversion *conversion, struct stream *in
 		output.seen = add_to_sum;
 		output.seen_context = sum;
 	}
-	error = run_pipeline(conversion, reader, input, &output, result);
-	bool told = error && !output.error; // by the reader
-	if (!error && !output.error) {
-		result->size = output.written + output.pending.size;
-		error = output_commit(&output);
-	} else if (output.error) {
-		error = output.error;
-	}
-	if (error)
-		output_abandon(&output);
+	struct pipeline pipeline;
+	error = pipeline_run(&pipeline, conversion, reader, input, &output, result);
+	error = complete(conversion, &output, error, result);
 	if (sum)
 		artifact_sum_digits(sum, result->sha256);
 	if (error)
 		*result->sha256 = 0;
-	return error && !told ? not_written(conversion, error) : error;
+	if (conversion->growing)
+		conversion->growing->done(conversion->growing->context, error);
+	pipeline_free(&pipeline);
+	return error;
 }
 
 int convert(const struct conversion *conversion, struct conversion_result *result) {

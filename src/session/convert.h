@@ -8,10 +8,12 @@
 #include "session/pictures.h"
 #include "write/writer.h"
 
-// Both wait for others, who write the input.
+// Others write the input: more() and end() wait for them, done() is for those who wait for us.
 struct growing {
 	int (*more)(void *context, uint64_t offset); // as a stream's `wait`
 	void (*end)(void *context);                  // until nothing will be added any more
+	// The output is complete, or given up for -errno; what follows is tidying up.
+	void (*done)(void *context, int error);
 	void *context;
 };
 

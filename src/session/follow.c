@@ -13,7 +13,7 @@ struct follower {
 	uint64_t written;  // of the spool
 	uint64_t wanted;   // when there is that much, the thread is to be woken
 	uint64_t ended_at; // how much had been read when its end was known
-	bool ended, cancelled;
+	bool ended, cancelled, finished;
 	struct conversion conversion;
 	struct growing growing;
 	char *output;
@@ -54,13 +54,23 @@ static bool stand_back(void) {
 	       pthread_setschedparam(pthread_self(), SCHED_IDLE, &none) == 0;
 }
 
+static void finish(void *context, int error) {
+	struct follower *follower = context;
+	pthread_mutex_lock(&follower->lock);
+	if (!follower->finished)
+		follower->error = error;
+	follower->finished = true;
+	pthread_cond_broadcast(&follower->changed);
+	pthread_mutex_unlock(&follower->lock);
+}
+
 static void *run(void *context) {
 	struct follower *follower = context;
 	pthread_mutex_lock(&follower->lock);
 	// Who waits for us already has given us our place.
 	bool ready = follower->ended || follower->cancelled || stand_back();
 	pthread_mutex_unlock(&follower->lock);
-	follower->error = ready ? convert(&follower->conversion, &follower->result) : -EPERM;
+	finish(follower, ready ? convert(&follower->conversion, &follower->result) : -EPERM);
 	return NULL;
 }
 
@@ -76,7 +86,7 @@ static void discard(struct follower *follower) {
 struct follower *follow(const struct conversion *conversion) {
 	struct follower *follower = memory_alloc(sizeof(*follower));
 	follower->ended_at = UINT64_MAX;
-	follower->growing = (struct growing){wait_for_more, wait_for_end, follower};
+	follower->growing = (struct growing){wait_for_more, wait_for_end, finish, follower};
 	follower->conversion = *conversion;
 	follower->conversion.growing = &follower->growing;
 	follower->conversion.output = follower->output = memory_string(conversion->output);
@@ -92,30 +102,36 @@ void follow_written(struct follower *follower, uint64_t size) {
 	pthread_mutex_lock(&follower->lock);
 	follower->written = size;
 	if (size >= follower->wanted)
-		pthread_cond_signal(&follower->changed);
+		pthread_cond_broadcast(&follower->changed);
 	pthread_mutex_unlock(&follower->lock);
 }
 
-static void join(struct follower *follower, bool *why) {
+// What is waited for: that it has come to an end, for whatever reason.
+static void wait_for_result(struct follower *follower, bool *why) {
 	pthread_mutex_lock(&follower->lock);
 	*why = true;
-	pthread_cond_signal(&follower->changed);
+	pthread_cond_broadcast(&follower->changed);
 	pthread_setschedparam(follower->thread, SCHED_OTHER, &(struct sched_param){0});
+	while (!follower->finished)
+		pthread_cond_wait(&follower->changed, &follower->lock);
 	pthread_mutex_unlock(&follower->lock);
-	pthread_join(follower->thread, NULL);
 }
 
 int follow_end(struct follower *follower, struct conversion_result *result) {
-	join(follower, &follower->ended);
-	int error = follower->error;
+	wait_for_result(follower, &follower->ended);
 	*result = follower->result;
+	return follower->error;
+}
+
+void follow_free(struct follower *follower) {
+	if (!follower)
+		return;
+	pthread_join(follower->thread, NULL);
 	discard(follower);
-	return error;
 }
 
 void follow_cancel(struct follower *follower) {
-	if (!follower)
-		return;
-	join(follower, &follower->cancelled);
-	discard(follower);
+	if (follower)
+		wait_for_result(follower, &follower->cancelled);
+	follow_free(follower);
 }

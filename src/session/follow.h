@@ -11,6 +11,7 @@ struct follower;
 struct follower *follow(const struct conversion *conversion);
 void follow_written(struct follower *follower, uint64_t size); // so much of the spool is there now
 
-// The spool is complete: waits for its trace. 0, or -errno and there is none. Frees the follower.
+// The spool is complete: waits for its trace. 0, or -errno and there is none.
 int follow_end(struct follower *follower, struct conversion_result *result);
-void follow_cancel(struct follower *follower); // the same without a trace; NULL is fine
+void follow_free(struct follower *follower);   // after its end; waits until it has tidied up; NULL is fine
+void follow_cancel(struct follower *follower); // instead of an end: no trace, and it is freed; NULL is fine

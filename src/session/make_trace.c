@@ -76,6 +76,11 @@ void make_trace_cancel(struct recording *recording) {
 	recording->follower = NULL;
 }
 
+void make_trace_tidy(struct recording *recording) {
+	follow_free(recording->tidying);
+	recording->tidying = NULL;
+}
+
 void make_trace_leave(struct recording *recording) {
 	if (recording->follower)
 		kernel_symbols_resolve_by(NULL, NULL); // the parent asks there, one name at a time
@@ -91,6 +96,7 @@ static bool take_followed(struct recording *recording, struct conversion_result 
 	if (!follower)
 		return false;
 	int error = follow_end(follower, result);
+	recording->tidying = follower;
 	if (error)
 		pictures_drop(&recording->pictures);
 	else

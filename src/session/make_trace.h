@@ -13,4 +13,5 @@ char *make_trace(struct recording *recording, const char *spool, const char *ste
 		 struct conversion_result *result);
 
 void make_trace_cancel(struct recording *recording); // what has been made of it is not wanted
+void make_trace_tidy(struct recording *recording);   // when nobody waits any more
 void make_trace_leave(struct recording *recording);  // in a child: the parent goes on

@@ -734,6 +734,7 @@ void recording_leave_spool(struct recording *recording) {
 
 void recording_close(struct recording *recording) {
 	make_trace_cancel(recording);
+	make_trace_tidy(recording);
 	marker_close(recording->marker);
 	if (recording->wait >= 0)
 		close(recording->wait);

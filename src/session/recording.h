@@ -45,6 +45,7 @@ struct recording {
 	char *stem, *spool_path;
 	char *trace;               // when it has been made
 	struct follower *follower; // who makes it meanwhile; NULL: nobody
+	struct follower *tidying;  // who has made it
 	bool follow_tried;
 	struct pictures pictures;         // beside it
 	struct heap_watch *heap_watch;    // how it grows while the test runs; or NULL

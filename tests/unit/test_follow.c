@@ -66,6 +66,7 @@ static void test_a_followed_trace_is_that_of_the_whole(void **state) {
 	close(fd);
 	assert_int_not_equal(access(in_folder("followed.pb"), F_OK), 0); // it is not whole yet
 	int error = follow_end(follower, &followed);
+	follow_free(follower);
 	if (error == -EPERM)
 		skip(); // of those who may not change how their threads are scheduled
 	assert_int_equal(error, 0);
@@ -103,6 +104,7 @@ static void test_a_spool_that_is_cut_ends(void **state) {
 	assert_non_null(follower);
 	follow_written(follower, written + (1 << 20));
 	int error = follow_end(follower, &result);
+	follow_free(follower);
 	assert_true(error == 0 || error == -EPERM);
 }
 
