@@ -20,6 +20,8 @@
 #define O_NOFOLLOW 0
 #define O_NOCTTY   0
 
+#define system_utc_seconds _mkgmtime
+
 int system_open(const char *path, int flags, ...);           // the mode of a new file is the folder's matter
 int system_stat(const char *path, struct stat *status);      // kind, size and time
 int system_link_stat(const char *path, struct stat *status); // of a link itself
@@ -35,6 +37,7 @@ const char *system_variable(const char *name); // of the environment; lives on
 bool system_is_terminal(int fd);
 bool system_is_open(int fd);
 uint64_t system_memory(void); // bytes of it that the machine has
+char *system_host_name(void); // to be freed
 bool system_process_exists(int pid);
 bool system_is_absolute(const char *path);
 const char *system_base_name(const char *path); // its last component; all of it, if that is empty
@@ -76,6 +79,7 @@ const wchar_t *system_next_word(const wchar_t *at, bool first, wchar_t *word);
 #define system_variable    getenv
 #define system_is_terminal isatty
 #define system_write       write
+#define system_utc_seconds timegm
 
 static inline int system_make_dir(const char *path) {
 	return mkdir(path, 0777);
@@ -114,6 +118,13 @@ static inline bool system_is_open(int fd) {
 
 static inline uint64_t system_memory(void) {
 	return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static inline char *system_host_name(void) {
+	enum { LONGEST = 256 };
+	char *name = memory_alloc(LONGEST); // it may lack an end of its own
+	gethostname(name, LONGEST - 1);
+	return name;
 }
 
 static inline bool system_process_exists(int pid) {

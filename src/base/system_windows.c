@@ -233,6 +233,13 @@ uint64_t system_memory(void) {
 	return GlobalMemoryStatusEx(&status) ? status.ullTotalPhys : 0;
 }
 
+char *system_host_name(void) {
+	wchar_t name[256] = L"";
+	DWORD size = ARRAY_SIZE(name);
+	GetComputerNameExW(ComputerNameDnsHostname, name, &size);
+	return system_utf8(name);
+}
+
 bool system_process_exists(int pid) {
 	HANDLE process = OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, FALSE, (DWORD)pid);
 	if (process)

@@ -62,7 +62,9 @@ check_run "a trace that nobody wanted" 1 landed kept
 check_says "not kept" "look at --keep"
 WPR_START_CODE=c5585011 tracelet run --quiet --name denied -- "$child" exit 0 2>/dev/null
 check_run "a test without a trace" 1 landed denied
-check_says "nothing was recorded" "found none; look at how the test was started"
+check_says "nothing was recorded" "that nothing was recorded; look at the rights of the tracer"
+check_equal "as its line in the manifest tells" 'passed 0 null 0' \
+	"$(jq -r 'select(.test == "denied") | "\(.result) \(.exit) \(.backend) \(.artifacts | length)"' tracelet-out/manifest.jsonl)"
 tracelet start running 2>/dev/null
 check_run "artifact of what is recording" 0 tracelet artifact running
 check_match "is where it will be" '^Z:.*\\running_[0-9_]*\.etl' "$stdout"
@@ -107,7 +109,7 @@ fi
 check_run "a name is needed" 2 tracelet check --landed copied
 
 # Verbs that are only there on Linux.
-for verb in each stat snapshot junit agent; do
+for verb in each stat snapshot agent; do
 	check_run "$verb is told" 2 tracelet "$verb" --help
 	check_match "$verb: as not there" "there is no verb '$verb' on Windows; .*(tracelet|Linux)" "$stderr"
 	check_lines "$verb: in one line" 1 "$stderr"
