@@ -27,6 +27,8 @@ int system_stat(const char *path, struct stat *status);      // kind, size and t
 int system_link_stat(const char *path, struct stat *status); // of a link itself
 int system_unlink(const char *path);
 int system_make_dir(const char *path);
+int system_remove_dir(const char *path);                // an empty one
+char *system_make_temporary_dir(const char *beginning); // of its name; to be freed, NULL: it cannot be made
 int system_rename(const char *from, const char *to, bool replace); // EEXIST, if it must not replace
 int system_lock(int fd);                                           // the whole file, until it is closed
 int system_truncate(int fd, uint64_t size);
@@ -41,6 +43,9 @@ char *system_host_name(void); // to be freed
 bool system_process_exists(int pid);
 bool system_is_absolute(const char *path);
 const char *system_base_name(const char *path); // its last component; all of it, if that is empty
+char *system_command_name(const char *path);    // the same without the extension of a program; to be freed
+char *system_program(void);                     // the path of this one; to be freed
+void *system_find(const void *bytes, size_t size, const void *wanted, size_t length); // as memmem()
 ssize_t system_write(int fd, const void *bytes, size_t size); // UTF-8, also to a console
 
 // The arguments as they were given, in UTF-8, and a console that shows UTF-8.
@@ -53,6 +58,10 @@ void system_give_back_console(void);
 wchar_t *system_wide(const char *text);      // to be freed, as all of these
 wchar_t *system_wide_path(const char *path); // the same, fit for a long name
 char *system_utf8(const wchar_t *text);
+
+struct buffer;
+// A further word of a command line, as system_next_word() takes it apart again.
+void system_add_word(struct buffer *line, const char *word);
 
 // What the system says of itself; GetVersionEx() says what the program was made for.
 struct system_version {
@@ -80,9 +89,20 @@ const wchar_t *system_next_word(const wchar_t *at, bool first, wchar_t *word);
 #define system_is_terminal isatty
 #define system_write       write
 #define system_utc_seconds timegm
+#define system_remove_dir  rmdir
+#define system_find        memmem
 
 static inline int system_make_dir(const char *path) {
 	return mkdir(path, 0777);
+}
+
+static inline char *system_make_temporary_dir(const char *beginning) {
+	const char *folder = getenv("TMPDIR");
+	char *path = memory_format("%s/%s.XXXXXX", folder && *folder ? folder : "/tmp", beginning);
+	if (mkdtemp(path))
+		return path;
+	free(path);
+	return NULL;
 }
 
 static inline int system_lock(int fd) {
@@ -138,6 +158,14 @@ static inline bool system_is_absolute(const char *path) {
 static inline const char *system_base_name(const char *path) {
 	const char *slash = strrchr(path, '/');
 	return slash && slash[1] ? slash + 1 : path;
+}
+
+static inline char *system_command_name(const char *path) {
+	return memory_string(system_base_name(path));
+}
+
+static inline char *system_program(void) {
+	return realpath("/proc/self/exe", NULL);
 }
 
 static inline void system_begin(int *argc, char ***argv) {

@@ -1,20 +1,12 @@
 #include "base/xml_tag.h"
-#include "base/memory.h"
+#include "base/system.h"
 
 #include <string.h>
 
 // Where `wanted` ends, from `at` on; 0: it is not there.
 static size_t behind(const char *text, size_t size, size_t at, const char *wanted) {
-	size_t length = strlen(wanted);
-	for (; at < size && size - at >= length; at++) {
-		const char *found = memchr(text + at, *wanted, size - at - length + 1);
-		if (!found)
-			return 0;
-		at = (size_t)(found - text);
-		if (memcmp(found, wanted, length) == 0)
-			return at + length;
-	}
-	return 0;
+	const char *found = system_find(text + at, size - at, wanted, strlen(wanted));
+	return found ? (size_t)(found - text) + strlen(wanted) : 0;
 }
 
 // Behind what begins with "<" at `at` and is no tag; 0: it is one. SIZE_MAX: it has no end.

@@ -18,6 +18,9 @@ static void add_text(struct buffer *out, const char *text, size_t size) {
 			if (*at == entities[i].byte)
 				entity = entities[i].name;
 		bool control = *at < 0x20 && *at != '\n' && *at != '\t';
+		// The end of a line on Windows; to XML it is the same as ours.
+		if (*at == '\r' && size > 1 && at[1] == '\n')
+			continue;
 		// U+FFFE and U+FFFF are not characters of XML.
 		bool none = length == 3 && at[0] == 0xef && at[1] == 0xbf && at[2] >= 0xbe;
 		if (entity)
