@@ -116,6 +116,7 @@ static void make_record(const struct finish *finish, struct buffer *line) {
 		json_string(&json, NULL, *word);
 	json_close_array(&json);
 	add_result(&json, finish);
+	record_variant(&json, finish->settings);
 	record_started(&json, &finish->started);
 	json_double(&json, "wall_seconds", finish->wall_seconds);
 	json_double(&json, "cpu_seconds", finish->cpu_seconds);

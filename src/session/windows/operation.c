@@ -60,6 +60,7 @@ static void record(const struct state *session, struct control_answer *answer) {
 		return;
 	}
 	settings.output_dir = folder;
+	settings.variant = *session->variant ? session->variant : NULL;
 	struct finish finish = {.settings = &settings,
 				.test = session->name,
 				.profile = session->profile,

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/system.h"
 #include "session/artifact.h"
+#include "session/stem.h"
 #include "session/windows/dump.h"
 #include "session/windows/finish.h"
 #include "session/windows/interrupt.h"
@@ -50,7 +51,7 @@ static char *find_stem(const struct settings *settings, const struct wpr_session
 	char *stem = NULL;
 	int fd = artifact_make_dir(settings->output_dir);
 	if (!fd)
-		fd = artifact_reserve(settings->output_dir, session->name, &stem);
+		fd = stem_reserve(settings, session->name, &stem);
 	if (fd < 0) {
 		log_warning("no dump: cannot write to %s: %s", settings->output_dir, strerror(-fd));
 		return NULL;
