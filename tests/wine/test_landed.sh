@@ -124,7 +124,7 @@ fi
 check_run "a name is needed" 2 tracelet check --landed copied
 
 # Verbs that are only there on Linux.
-for verb in stat snapshot agent; do
+for verb in stat heap vm guest agent; do
 	check_run "$verb is told" 2 tracelet "$verb" --help
 	check_match "$verb: as not there" "there is no verb '$verb' on Windows; .*(tracelet|Linux)" "$stderr"
 	check_lines "$verb: in one line" 1 "$stderr"

@@ -213,6 +213,7 @@ bool wpr_session_begin(struct wpr_session *session, bool operation, char why[204
 	struct state *state = &session->state;
 	struct wpr_answer answer;
 	state->operation = operation;
+	state->memory = settings->type == RECORD_TO_MEMORY;
 	snprintf(state->name, sizeof(state->name), "%s", session->name);
 	snprintf(state->profile, sizeof(state->profile), "%s", settings->profile);
 	if (operation && settings->variant && strlen(settings->variant) >= sizeof(state->variant)) {
