@@ -1,5 +1,6 @@
-// What the sizes of a profile's system collectors come to on Linux. Those of other collectors
-// are about event providers, which are Windows only, and the buffers of built-in profiles are for WPR.
+// What the sizes of a profile's system collectors come to on Linux, and how often it samples there. Sizes of
+// other collectors are about event providers, which are Windows only, and the buffers of built-in profiles
+// are for WPR.
 #pragma once
 
 #include "profile/plan.h"
@@ -15,6 +16,9 @@ bool plan_is_flight(const struct plan *plan);
 
 // `memory`: how much the machine has. `flight` is plan_is_flight() unless somebody has said otherwise.
 struct plan_sizes plan_sizes(const struct plan *plan, bool flight, uint64_t memory);
+
+// How many samples a second it wants; 0: none. No file says it, as WPR has one frequency for the machine.
+unsigned plan_sample_frequency(const struct plan *plan);
 
 // For people: nothing, if the profile says nothing; and for programs.
 void plan_sizes_show(const struct plan *plan, struct buffer *text);

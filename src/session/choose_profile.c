@@ -11,15 +11,13 @@
 #include <string.h>
 #include <strings.h>
 
-enum { USUAL_FREQUENCY = 999 };
-
 // Processes and marks are in every trace: the rest is about them.
 static void take_plan(struct settings *settings, const struct plan *plan) {
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
 		settings->without[source] = source != RECORD_SOURCE_PROCESS &&
 					    source != RECORD_SOURCE_MARKER && !plan_wants(plan, source);
 	if (settings->origins[SETTING_SAMPLE] == FROM_DEFAULT && plan_wants(plan, RECORD_SOURCE_SAMPLE))
-		settings->sample = USUAL_FREQUENCY;
+		settings->sample = plan_sample_frequency(plan);
 	settings->hard_faults = !plan->keywords[keyword_find("AllFaults")];
 	if (settings->origins[SETTING_OFF_CPU] == FROM_DEFAULT && plan_stacks_waits(plan))
 		settings->off_cpu = true;

@@ -77,8 +77,10 @@ check_match "is a flight recorder" '^  --type memory +a flight recorder' "$stdou
 check_match "of its size" '^  --ring-size 3M +that it holds: MaximumFileSize' "$stdout"
 check_equal "so are a profile's buffers in memory" '{"type":"memory","ring_size":5242880}' \
 	"$("$TRACELET" profile show --json ring.wprp | jq -c .linux)"
-check_equal "a built-in one says nothing of sizes" '{"type":"file"}' \
+check_equal "a built-in one says nothing of sizes" '{"type":"file","sample":999}' \
 	"$("$TRACELET" profile show --json cpu | jq -c .linux)"
+check_run "one to leave on" 0 "$TRACELET" profile show embedded
+check_match "samples seldom" '^  --sample=249 +samples a second: SampledProfile beside page faults' "$stdout"
 
 # ---- several ----
 

@@ -4,8 +4,9 @@
 . "$source/tests/cli/helpers/words.sh"
 need_root
 
+# A CI that runs us under nohup leaves signals ignored; here they must kill.
 traced() {
-	"$TRACELET" run --quiet -- "$@"
+	env --default-signal "$TRACELET" run --quiet -- "$@"
 }
 
 # ---- exit status ----

@@ -282,6 +282,19 @@ static void test_who_asks_for_a_file_or_a_ring_gets_it(void **state) {
 	plan_free(&file);
 }
 
+static void test_samples_are_sparse_beside_page_faults(void **state) {
+	const struct {
+		const char *name;
+		unsigned frequency;
+	} cases[] = {{"embedded", 249}, {"verbose", 249}, {"cpu", 999}, {"memory", 0}, {"light", 0}};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct plan plan;
+		builtin_plan(builtin_find(cases[i].name), MODE_FILE, &plan);
+		assert_int_equal(cases[i].frequency, plan_sample_frequency(&plan));
+		plan_free(&plan);
+	}
+}
+
 static void test_several_want_what_any_of_them_wants(void **state) {
 	const uint64_t mega = 1 << 20;
 	struct plan plan = plan_of(SIZED("File", BUFFERS("1024", "2") LIMIT("50", "Circular")), NULL);
@@ -573,6 +586,7 @@ int main(void) {
 		cmocka_unit_test(test_collectors_have_sizes),
 		cmocka_unit_test(test_sizes_are_obeyed_within_bounds),
 		cmocka_unit_test(test_who_asks_for_a_file_or_a_ring_gets_it),
+		cmocka_unit_test(test_samples_are_sparse_beside_page_faults),
 		cmocka_unit_test(test_several_want_what_any_of_them_wants),
 		cmocka_unit_test(test_a_plus_stands_between_profiles),
 		cmocka_unit_test(test_a_selection_is_name_detail_and_mode),

@@ -211,20 +211,35 @@ static __always_inline bool row_for(struct walk *walk, uint32_t which, uint64_t 
 
 // ---- walking ----
 
+// A piece of the stack at a time, into the room that a copy of it would have: what a thread has not touched
+// for a while comes from far, and many lines of it come together.
 static __always_inline bool read_user(void *context, uint64_t address, uint64_t *value) {
-	return bpf_probe_read_user(value, sizeof(*value), (void *)address) == 0;
+	enum { WINDOW = 1024 };
+	struct walk *walk = context;
+	uint64_t offset = address - walk->window;
+	if (offset >= walk->window_room || address & 7) {
+		walk->window_room = 0;
+		if (address & 7 || bpf_probe_read_user(walk->copy, WINDOW, (void *)address))
+			return bpf_probe_read_user(value, sizeof(*value), (void *)address) == 0;
+		walk->window = address;
+		walk->window_room = WINDOW - 7;
+		offset = 0;
+	}
+	*value = *(uint64_t *)(walk->copy + (offset & (WINDOW - 8)));
+	return true;
 }
 
 // Without a table: a frame pointer, if the code keeps one, leads on. It is 0 in the outermost
 // function, but only of code that keeps it does that mean anything.
-static __always_inline enum row_result step_by_frame(struct row_registers *registers, bool kept) {
+static __always_inline enum row_result step_by_frame(struct walk *walk, struct row_registers *registers,
+						     bool kept) {
 	uint64_t frame, pc;
-	if (!row_fetch_frame(registers, read_user, 0))
+	if (!row_fetch_frame(registers, read_user, walk))
 		return ROW_BROKEN;
 	if (!registers->frame && kept)
 		return ROW_FINISHED;
 	if (registers->frame < registers->stack || registers->frame & 7 ||
-	    !read_user(0, registers->frame, &frame) || !read_user(0, registers->frame + 8, &pc))
+	    !read_user(walk, registers->frame, &frame) || !read_user(walk, registers->frame + 8, &pc))
 		return ROW_BROKEN;
 	*registers = (struct row_registers){.pc = pc, .stack = registers->frame + 16, .frame = frame};
 	return pc ? ROW_STEPPED : ROW_FINISHED;
@@ -245,13 +260,13 @@ __attribute__((noinline)) int step_up(uint32_t depth, uint32_t which) {
 		walk->unknown = 1;
 	} else if (!by_table) {
 		bool kept = call_graph == CALL_GRAPH_FP || walk->sample.head.flags & SAMPLE_STACK_GUESSED;
-		result = step_by_frame(&registers, kept);
+		result = step_by_frame(walk, &registers, kept);
 		if (result == ROW_STEPPED && call_graph == CALL_GRAPH_AUTO)
 			walk->sample.head.flags |= SAMPLE_STACK_GUESSED;
 	} else {
 		struct kernel_row row = walk->row;
 		walk->exact = row.rule == ROW_SIGNAL;
-		result = row_step(&row, &registers, read_user, 0);
+		result = row_step(&row, &registers, read_user, walk);
 	}
 	walk->registers = registers;
 	return result;
@@ -275,11 +290,19 @@ static __always_inline struct row_registers saved_registers(struct task_struct *
 	return registers;
 }
 
+static __always_inline bool was_in_kernel(struct bpf_perf_event_data *context) {
+#ifdef __TARGET_ARCH_x86
+	return (context->regs.cs & 3) != 3;
+#else
+	return true; // it may have been
+#endif
+}
+
 // The same where it may not be in the kernel.
 static __always_inline struct row_registers user_registers(struct bpf_perf_event_data *context,
 							   struct task_struct *task) {
 #ifdef __TARGET_ARCH_x86
-	if ((context->regs.cs & 3) == 3)
+	if (!was_in_kernel(context))
 		return (struct row_registers){
 			.pc = context->regs.rip, .stack = context->regs.rsp, .frame = context->regs.rbp};
 #endif
@@ -336,6 +359,7 @@ __attribute__((noinline)) int walk_callers(uint64_t pc, uint64_t stack, uint64_t
 	walk->space = space ? *space : 0;
 	walk->start = walk->end = walk->hash = 0;
 	walk->unknown = walk->exact = 0;
+	walk->window_room = 0;
 	walk->sample.head.flags = 0;
 	walk->registers = (struct row_registers){.pc = pc, .stack = stack, .frame = frame};
 	for (; frames < SAMPLE_MOST_FRAMES; frames++) {
@@ -407,7 +431,8 @@ static __always_inline uint32_t follow_frame_pointers(void *context, struct walk
 
 // The stack of the current task, from where it is in its own code, as a record in the session's ring.
 static __always_inline void record_stack(void *context, uint32_t which, uint32_t slot,
-					 const struct row_registers *begin, uint32_t period, uint32_t flags) {
+					 const struct row_registers *begin, uint32_t period, uint32_t flags,
+					 bool in_kernel) {
 	enum { WAKE_EVERY = 1 << 16 };
 	struct task_struct *task = bpf_get_current_task_btf();
 	uint32_t index = slot - 1, pid = task->tgid;
@@ -421,11 +446,12 @@ static __always_inline void record_stack(void *context, uint32_t which, uint32_t
 	walk->space = space ? *space : 0;
 	walk->start = walk->end = 0;
 	walk->unknown = walk->exact = 0;
+	walk->window_room = 0;
 	walk->sample = (struct record_sample){.head = {.kind = RECORD_SAMPLE, .flags = flags},
 					      .tid = task->pid,
 					      .pid = pid,
 					      .period = period};
-	long bytes = bpf_get_stack(context, walk->addresses, SAMPLE_MOST_FRAMES * 8, 0);
+	long bytes = in_kernel ? bpf_get_stack(context, walk->addresses, SAMPLE_MOST_FRAMES * 8, 0) : 0;
 	uint32_t kernel_frames = bytes > 0 ? (bytes / 8) & 127 : 0;
 	if (begin->pc) {
 		walk->registers = *begin;
@@ -462,7 +488,7 @@ int on_sample(struct bpf_perf_event_data *context) {
 	struct row_registers begin = user_registers(context, task);
 	uint64_t period = context->sample_period;
 	record_stack(context, WALK_OF_SAMPLE, slot, &begin, period < 0xffffffff ? period : 0xffffffff,
-		     sample_cycles ? SAMPLE_CYCLES : 0);
+		     sample_cycles ? SAMPLE_CYCLES : 0, was_in_kernel(context));
 	return 0;
 }
 
@@ -480,7 +506,7 @@ int on_blocked(uint64_t *context) {
 	if (slot == NO_SLOT)
 		return 0;
 	struct row_registers begin = saved_registers(task);
-	record_stack(context, WALK_OF_SWITCH, slot, &begin, 0, SAMPLE_BLOCKED);
+	record_stack(context, WALK_OF_SWITCH, slot, &begin, 0, SAMPLE_BLOCKED, true);
 	return 0;
 }
 
@@ -513,7 +539,7 @@ static __noinline int stack_at(void *context, uint32_t event, const struct row_r
 		count_loss(slot, RECORD_SOURCE_SAMPLE, 1);
 		return 0;
 	}
-	record_stack(context, which, slot, begin, event, SAMPLE_EVENT);
+	record_stack(context, which, slot, begin, event, SAMPLE_EVENT, true);
 	__sync_fetch_and_add(&walk->busy, -1);
 	return 0;
 }

@@ -24,8 +24,10 @@ struct walk {
 	uint32_t unknown;    // code was met that the loader has not told about yet
 	uint32_t exact;      // the address is where the thread was, not where a call returns to
 	uint64_t bias;
-	uint64_t hash; // of the addresses, where they are asked for
-	uint32_t busy; // somebody walks; as many more were turned away
+	uint64_t window;      // the piece of the stack that is in `copy` begins there
+	uint64_t window_room; // from there on 8 bytes can be had at any multiple of 8 below this
+	uint64_t hash;        // of the addresses, where they are asked for
+	uint32_t busy;        // somebody walks; as many more were turned away
 };
 
 // A sample may come in the middle of a switch: each has a walk of its own. A thread that allocates
