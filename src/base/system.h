@@ -21,6 +21,7 @@
 #define O_NOCTTY   0
 
 #define system_utc_seconds _mkgmtime
+#define SYSTEM_TEMPORARY   "TMP" // where temporary files are
 
 int system_open(const char *path, int flags, ...);           // the mode of a new file is the folder's matter
 int system_stat(const char *path, struct stat *status);      // kind, size and time
@@ -90,6 +91,7 @@ const wchar_t *system_next_word(const wchar_t *at, bool first, wchar_t *word);
 #define system_write       write
 #define system_utc_seconds timegm
 #define system_remove_dir  rmdir
+#define SYSTEM_TEMPORARY   "TMPDIR"
 #define system_find        memmem
 
 static inline int system_make_dir(const char *path) {

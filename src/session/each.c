@@ -298,7 +298,8 @@ static void run_all(struct runner *runner) {
 static bool make_folder(struct runner *runner) {
 	runner->folder = system_make_temporary_dir("tracelet-each");
 	if (!runner->folder)
-		log_error("cannot make a temporary folder: %s", strerror(errno));
+		log_error("cannot make a temporary folder: %s (" SYSTEM_TEMPORARY " says where)",
+			  strerror(errno));
 	return runner->folder;
 }
 

@@ -4,6 +4,8 @@
 //   --gtest_list_tests      the cases
 //   --gtest_filter=NAME     runs one
 //   --only NAME             the same; without any of these all that are quick are run, in TAP
+//   test ...                is meson: lists its tests, or runs one with the words of --wrapper before it
+//   introspect ...          is meson: tells of its tests
 //
 // Whoever begins or ends appends a line to the file of the variable CASES_LOG.
 #include <stdbool.h>
@@ -123,7 +125,46 @@ static int run_all(void) {
 	return failed;
 }
 
+// ---- meson ----
+
+// Its tests are this program again, in another folder.
+static int run_wrapped(const char *wrapper, const char *name) {
+	char program[1024], line[8192];
+	STARTUPINFOA startup = {.cb = sizeof(startup)};
+	PROCESS_INFORMATION process;
+	DWORD status = 99;
+	GetModuleFileNameA(NULL, program, sizeof(program));
+	snprintf(line, sizeof(line), "%s \"%s\" --only %s", wrapper, program, name);
+	CreateDirectoryA("build folder", NULL);
+	if (!CreateProcessA(NULL, line, NULL, NULL, TRUE, 0, NULL, "build folder", &startup, &process))
+		return 98;
+	WaitForSingleObject(process.hProcess, INFINITE);
+	GetExitCodeProcess(process.hProcess, &status);
+	return (int)status;
+}
+
+static int be_meson(int argc, char **argv) {
+	const char *wrapper = NULL, *name = NULL;
+	for (int i = 2; i < argc; i++) {
+		if (strcmp(argv[i], "--list") == 0) {
+			puts("ninja: no work to do.\nParser.Deep\nsome suite / Parser.Wide");
+			return 0;
+		}
+		if (strncmp(argv[i], "--wrapper=", 10) == 0)
+			wrapper = argv[i] + 10;
+		else if (argv[i][0] != '-')
+			name = argv[i];
+	}
+	return wrapper && name ? run_wrapped(wrapper, name) : 97;
+}
+
 int main(int argc, char **argv) {
+	if (argc > 1 && strcmp(argv[1], "test") == 0)
+		return be_meson(argc, argv);
+	if (argc > 1 && strcmp(argv[1], "introspect") == 0) {
+		puts("[{\"name\": \"Parser.Deep\"}, {\"is_parallel\": false, \"name\": \"Parser.Wide\"}]");
+		return 0;
+	}
 	const char *last = argc > 1 ? argv[argc - 1] : "";
 	if (strcmp(last, "--gtest_list_tests") == 0)
 		print_list();

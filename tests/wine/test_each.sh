@@ -87,6 +87,11 @@ printf '%s\r\n' '@if "%1 %2"=="--show-only json-v1" goto list' '@echo running %*
 check_run "ctest, as a script" 8 tracelet each -- ./ctest
 check_match "its list is JSON" '^2 cases: 0 passed, 1 failed, 1 skipped' "$stdout"
 check_match "a case is run by its name" '^running --output-on-failure -R "?\^one\\.a\$' "$stdout"
+cp unit_tests.exe meson.exe
+check_run "meson, which starts its tests itself in another folder" 1 tracelet each --output-dir 'aus & gabe' --name 'a "b"' -- ./meson test
+check_match "has two" '^2 cases: 1 passed, 1 failed, 0 skipped' "$stdout"
+check_equal "of which only the tests are traced, in our folder" "a__b___Parser.Deep:--only Parser.Deep a__b___Parser.Wide:--only Parser.Wide" \
+	"$(jq -r '"\(.test):\(.command[1:] | join(" "))"' 'aus & gabe/manifest.jsonl' | xargs)"
 check_run "what is not there" 2 tracelet each --framework cmocka -- ./unit_tests
 check_match "is told" "'cmocka' is none of: pytest ctest meson" "$stderr"
 check_run "a program that is not there" 127 tracelet each -- no_such_program
