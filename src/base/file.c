@@ -107,6 +107,8 @@ static int flush(struct output *output, const void *bytes, size_t size) {
 		output->error = file_write_all(output->fd, bytes, size);
 		if (!output->error)
 			output->written += size;
+		if (!output->error && output->seen)
+			output->seen(output->seen_context, bytes, size);
 	}
 	return output->error;
 }

@@ -20,6 +20,8 @@ struct output {
 	int fd;
 	int error; // the first failure, -errno; later writes are dropped
 	enum output_mode mode;
+	void (*seen)(void *context, const void *bytes, size_t size); // told of all that is written; or NULL
+	void *seen_context;
 };
 
 // "-" is standard output; a device or pipe is written to, and a link stays: its file is replaced. On

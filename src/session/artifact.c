@@ -119,6 +119,13 @@ void artifact_variant_name(const char *safe_name, const char *variant, char name
 	snprintf(name, ARTIFACT_NAME_SIZE, "%s%s%s", safe_name, variant ? "-" : "", digits);
 }
 
+void artifact_sum_digits(struct sha256 *sum, char digits[65]) {
+	uint8_t digest[32];
+	sha256_finish(sum, digest);
+	for (size_t i = 0; i < sizeof(digest); i++)
+		snprintf(digits + 2 * i, 3, "%02x", digest[i]);
+}
+
 int artifact_sha256(const char *path, char digits[65]) {
 	int fd = system_open(path, O_RDONLY | O_BINARY | O_CLOEXEC);
 	if (fd < 0)
@@ -130,9 +137,6 @@ int artifact_sha256(const char *path, char digits[65]) {
 		sha256_add(sum, piece, (size_t)size);
 	int error = size < 0 ? -errno : 0;
 	close(fd);
-	uint8_t digest[32];
-	sha256_finish(sum, digest);
-	for (size_t i = 0; i < sizeof(digest); i++)
-		snprintf(digits + 2 * i, 3, "%02x", digest[i]);
+	artifact_sum_digits(sum, digits);
 	return error;
 }

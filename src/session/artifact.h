@@ -29,3 +29,7 @@ void artifact_variant_name(const char *safe_name, const char *variant, char name
 
 // The SHA-256 of a file as 64 hexadecimal digits. 0 or -errno.
 int artifact_sha256(const char *path, char digits[65]);
+
+// The same of what was added to a sum, which is gone then.
+struct sha256;
+void artifact_sum_digits(struct sha256 *sum, char digits[65]);

@@ -3,6 +3,8 @@
 #include "event/blocked.h"
 #include "event/locate.h"
 #include "event/order.h"
+#include "session/artifact.h"
+#include "session/sha256.h"
 #include "symbol/symbolizer.h"
 
 #include <errno.h>
@@ -87,6 +89,10 @@ static int not_written(const struct conversion *conversion, int error) {
 	return error;
 }
 
+static void add_to_sum(void *context, const void *bytes, size_t size) {
+	sha256_add(context, bytes, size);
+}
+
 static int convert_stream(const struct conversion *conversion, struct stream *input,
 			  struct conversion_result *result) {
 	const struct reader *reader = conversion->reader ? conversion->reader : reader_by_content(input);
@@ -102,19 +108,26 @@ static int convert_stream(const struct conversion *conversion, struct stream *in
 	int error = output_open(&output, conversion->output, conversion->mode);
 	if (error)
 		return not_written(conversion, error);
+	struct sha256 *sum = conversion->summed ? sha256_new() : NULL;
+	if (sum) {
+		output.seen = add_to_sum;
+		output.seen_context = sum;
+	}
 	error = run_pipeline(conversion, reader, input, &output, result);
-	if (output.error) {
-		error = output.error;
-	} else if (error) {
-		output_abandon(&output);
-		return error; // the reader has said why
-	} else {
+	bool told = error && !output.error; // by the reader
+	if (!error && !output.error) {
 		result->size = output.written + output.pending.size;
 		error = output_commit(&output);
+	} else if (output.error) {
+		error = output.error;
 	}
 	if (error)
 		output_abandon(&output);
-	return error ? not_written(conversion, error) : 0;
+	if (sum)
+		artifact_sum_digits(sum, result->sha256);
+	if (error)
+		*result->sha256 = 0;
+	return error && !told ? not_written(conversion, error) : error;
 }
 
 int convert(const struct conversion *conversion, struct conversion_result *result) {

@@ -24,6 +24,7 @@ struct conversion {
 	struct case_traces *cases;     // also a trace for each case; NULL: only the whole
 	struct heap_execs *execs;      // notes who was started; or NULL
 	struct pictures *pictures;     // flame graphs beside the output; NULL: none
+	bool summed;                   // the output's SHA-256 is wanted, too
 	bool progress;                 // a line on the terminal for anything over a second
 	const struct growing *growing; // the input still grows; NULL: it does not
 };
@@ -31,6 +32,7 @@ struct conversion {
 struct conversion_result {
 	struct tally tally;
 	uint64_t size; // of the output
+	char sha256[65];
 	uint64_t late; // events that could not be put in order
 };
 

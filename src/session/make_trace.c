@@ -19,6 +19,7 @@ static struct conversion conversion_of(struct recording *recording, const char *
 				   .reader = &spool_reader,
 				   .writer = &perfetto_writer,
 				   .mode = OUTPUT_CREATE,
+				   .summed = true,
 				   .pictures = settings_sampled(settings) ? &recording->pictures : NULL};
 }
 

@@ -172,11 +172,16 @@ static void append_spark(struct counting *counting, size_t event, struct buffer 
 	static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 	enum { WIDEST = 60 };
 	size_t rows = counting->timeline.count, width = MIN(rows, (size_t)WIDEST);
-	double values[WIDEST] = {0}, most = 0;
+	double values[WIDEST] = {0}, most = 0, longest = 0;
+	for (size_t i = 0; i < rows; i++) {
+		const struct stat_reading *reading = &counting->timeline.items[i];
+		longest = MAX(longest, reading->end - reading->begin);
+	}
 	for (size_t i = 0; i < rows; i++) {
 		const struct stat_reading *reading = &counting->timeline.items[i];
 		struct stat_part part = stat_whole(counting, reading);
-		double seconds = reading->end - reading->begin;
+		// The last row may be so short that one event in it would be the highest rate of all.
+		double seconds = MAX(reading->end - reading->begin, longest / 2);
 		struct count count = stat_count(&part, event);
 		double rate = seconds > 0 ? count.scaled / seconds : 0;
 		size_t column = i * width / rows;

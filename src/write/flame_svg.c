@@ -353,11 +353,14 @@ static int write_script(const struct flame_picture *picture, struct output *outp
 	append_look(&json, picture, &names);
 	json_close_object(&json);
 	buffer_printf(&safe, "const profile = ");
-	for (size_t i = 0; i < data.size; i++) {
-		if (data.data[i] == '<' || data.data[i] == '>' || data.data[i] == '&')
+	for (size_t i = 0, begin = 0; i <= data.size; i++) {
+		bool end = i == data.size;
+		if (!end && data.data[i] != '<' && data.data[i] != '>' && data.data[i] != '&')
+			continue;
+		buffer_append(&safe, data.data + begin, i - begin);
+		if (!end)
 			buffer_printf(&safe, "\\u%04x", data.data[i]);
-		else
-			buffer_append(&safe, &data.data[i], 1);
+		begin = i + 1;
 	}
 	buffer_printf(&safe, ";\n");
 	output_take(output, &safe);

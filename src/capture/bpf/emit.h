@@ -61,6 +61,7 @@ struct cpu_state {
 	uint64_t fired, fired_in;    // the timer that has expired last and the task that it met, as addresses
 	uint64_t generation;         // for which these hold:
 	uint64_t known[KNOWN_TASKS]; // tasks that came lately, each with its session
+	int known_ids[KNOWN_TASKS];  // and with its id: another one may come to lie where it lay
 };
 
 struct cpu_states {
@@ -76,7 +77,7 @@ extern struct lanes lanes SEC(".maps");
 extern struct rings rings SEC(".maps");
 extern struct cpu_states cpu_states SEC(".maps");
 
-extern uint64_t task_generation; // a new one: there are other tasks, or other sessions of tasks
+extern uint64_t task_generation; // a new one: a task that was there before has got a session
 
 extern const volatile uint32_t cpu_count;   // possible CPUs
 extern const volatile uint32_t system_slot; // the session that sees every task, or NO_SLOT
@@ -115,13 +116,15 @@ static __always_inline uint64_t known_task(struct cpu_state *cpu, struct task_st
 	return ((uint64_t)task - (uint64_t)cpu) & ~(uint64_t)KNOWN_SLOTS;
 }
 
-static __always_inline uint64_t *known_place(struct cpu_state *cpu, uint64_t task) {
-	return &cpu->known[(task >> 6 ^ task >> 12) & (KNOWN_TASKS - 1)];
+static __always_inline uint32_t known_place(uint64_t task) {
+	return (task >> 6 ^ task >> 12) & (KNOWN_TASKS - 1);
 }
 
 static __always_inline uint32_t known_slot(struct cpu_state *cpu, struct task_struct *task, bool *known) {
-	uint64_t number = known_task(cpu, task), word = *known_place(cpu, number);
-	*known = (word & ~(uint64_t)KNOWN_SLOTS) == number &&
+	uint64_t number = known_task(cpu, task);
+	uint32_t place = known_place(number);
+	uint64_t word = cpu->known[place];
+	*known = (word & ~(uint64_t)KNOWN_SLOTS) == number && cpu->known_ids[place] == task->pid &&
 		 cpu->generation == *(volatile uint64_t *)&task_generation;
 	return word & KNOWN_SLOTS;
 }

@@ -218,13 +218,29 @@ int on_sys_exit(uint64_t *context) {
 // ---- page faults: perf's software events, which know the minor from the major ones ----
 
 static __always_inline int on_fault(struct bpf_perf_event_data *context, enum point_number point) {
-	uint32_t slot = slot_here();
+	enum { SIZE = sizeof(struct record_point) - (POINT_VALUES - 2) * 8 };
+	struct task_struct *task = bpf_get_current_task_btf();
+	uint32_t slot = slot_of_current(this_cpu(), task);
 	if (slot == NO_SLOT)
 		return 0;
+	uint64_t now = boot_time();
+	struct lane *lane;
+	struct record_point *room = lane_room(&lane, slot, now, SIZE, RECORD_SOURCE_FAULT);
+	if (room) {
+		room->head.kind = RECORD_POINT;
+		room->head.flags = 0;
+		room->tid = task->pid;
+		room->point = point;
+		room->small = 0;
+		room->values[0] = context->addr;
+		room->values[1] = PT_REGS_IP(&context->regs);
+		lane_leave(lane, true);
+		return 0;
+	}
 	union any_record record = begin(point);
 	record.point.values[0] = context->addr;
 	record.point.values[1] = PT_REGS_IP(&context->regs);
-	return end(&record, slot, 2, RECORD_SOURCE_FAULT);
+	return emit(&record, slot, now, SIZE, RECORD_SOURCE_FAULT);
 }
 
 SEC("perf_event")

@@ -10,7 +10,6 @@ SEC("tp_btf/task_newtask")
 int on_newtask(uint64_t *context) {
 	struct task_struct *child = (void *)context[0];
 	struct task_struct *creator = bpf_get_current_task_btf();
-	__sync_fetch_and_add(&task_generation, 1); // its address may have been another's
 	uint32_t slot = slot_of(creator);
 	if (slot == NO_SLOT)
 		return 0;

@@ -62,7 +62,7 @@ static __always_inline bool emit_inside(const struct switched *switched, const u
 }
 
 // To look up a task's session takes longer than all else about a switch but the clock. A task that
-// has been here since the last fork is remembered; only here, where no interrupt comes in between.
+// has been here lately is remembered; only here, where no interrupt comes in between.
 static __always_inline uint32_t slot_of_next(struct cpu_state *cpu, struct task_struct *next) {
 	bool known;
 	uint32_t slot = known_slot(cpu, next, &known);
@@ -74,8 +74,11 @@ static __always_inline uint32_t slot_of_next(struct cpu_state *cpu, struct task_
 	cpu->generation = generation;
 	slot = slot_of(next);
 	uint64_t number = known_task(cpu, next);
-	if (slot <= KNOWN_SLOTS)
-		*known_place(cpu, number) = number | slot;
+	if (slot <= KNOWN_SLOTS) {
+		uint32_t place = known_place(number);
+		cpu->known[place] = number | slot;
+		cpu->known_ids[place] = next->pid;
+	}
 	return slot;
 }
 
