@@ -78,12 +78,14 @@ static int run(int argc, char **argv, const struct verb *verb) {
 #define NAMES      "gtest, catch2, catch2-3, doctest, libtest, go, pytest, ctest,\n"
 #define USUAL_JOBS "1: each trace is of the whole machine"
 #define EXITS      "c000013a if Ctrl-C ended it"
+#define EXAMPLE    "--filter \"^Parser\" --junit results.xml -- unit_tests.exe\n"
 #else
 #define AT_A_TIME  "several at a time"
 #define FRAMEWORKS "GoogleTest, Catch2, doctest,\ncmocka, Rust's or Go's testing"
 #define NAMES      "gtest, catch2, catch2-3, doctest, cmocka, libtest, go, pytest, ctest,\n"
 #define USUAL_JOBS "one for each CPU"
 #define EXITS      "128+N if signal N ended it"
+#define EXAMPLE    "-j 4 --filter '^Parser' --junit results.xml -- ./unit_tests\n"
 #endif
 
 const struct verb verb_each = {
@@ -108,6 +110,6 @@ const struct verb verb_each = {
 		"and\n"
 		"with -j 1 --verbose all output is shown as it comes.\n\n"
 		"Exit status: as the framework's; " EXITS "; 2 bad options.\n\n"
-		"Example: tracelet each -j 4 --filter '^Parser' --junit results.xml -- ./unit_tests\n",
+		"Example: tracelet each " EXAMPLE,
 	.run = run,
 };
