@@ -16,7 +16,7 @@ static struct map_slot *find(const struct map *map, uint64_t key) {
 }
 
 uint64_t *map_get(const struct map *map, uint64_t key) {
-	if (!map->capacity)
+	if (!map->count)
 		return NULL;
 	struct map_slot *slot = find(map, key);
 	return slot->used ? &slot->value : NULL;

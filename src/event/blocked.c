@@ -115,7 +115,8 @@ static int push(struct sink *sink, const struct event *event) {
 		hold(blocked, event);
 		return 0;
 	case EVENT_SWITCH:
-		held = forget(blocked, event->switched.next_tid);
+		if (blocked->by_tid.count)
+			held = forget(blocked, event->switched.next_tid);
 		break;
 	case EVENT_EXIT:
 		drop(blocked, event->tid);

@@ -256,8 +256,8 @@ struct event {
 			uint32_t text; // a line for each frame
 		} crash_stack;
 		struct {
-			double value;  // of a counter; of a case's end its result: 0 passed, 77 skipped, else
-				       // failed
+			double value; // of a counter; of a case's end its result: 0 passed, 77 skipped, else
+				      // failed
 			uint32_t name; // or text
 			uint16_t type; // enum mark_type
 			bool no_task;  // is about the test as a whole
@@ -284,10 +284,27 @@ struct event {
 // texts and names, to be freed. NULL: there are none.
 const struct event_field *event_fields_copy(const struct event_field *fields, size_t count);
 
+// Records of one CPU (event/record.h), whole and in order of time, that become events when it is
+// their turn: to keep them takes a third of the memory.
+struct record_run {
+	uint32_t cpu, size;
+	const uint8_t *bytes;    // live as long as the push
+	uint64_t base;           // that the records' times count from
+	uint64_t last;           // time of the last one
+	struct run_maker *maker; // lives until it says that it goes
+};
+
+struct run_maker {
+	bool (*make)(struct run_maker *maker, const uint8_t *record, struct event *event); // false: none
+};
+
 // Whatever takes events. push() and finish() return 0 or -errno; after an error
 // the pipeline stops. finish() says that everything has been pushed.
 struct sink {
 	int (*push)(struct sink *sink, const struct event *event);
+	// NULL: takes events only. Returns 1 for a run that is to be pushed as events; a run that is NULL
+	// says that the maker is about to go: what is left becomes events.
+	int (*push_run)(struct sink *sink, const struct record_run *run);
 	int (*finish)(struct sink *sink);
 	void (*destroy)(struct sink *sink);
 };

@@ -4,7 +4,10 @@
 // the two is missing, though nobody has counted it as lost: some kernels do not
 // report all of them.
 static void follow_cpu(struct tally *tally, const struct event *event) {
-	uint64_t *current = map_put(&tally->current, event->cpu);
+	size_t index = event->cpu < CPU_COUNT_MOST ? event->cpu + 1 : 0;
+	while (tally->current.count <= index)
+		array_push(&tally->current, 0);
+	uint64_t *current = &tally->current.items[index];
 	if (event->kind == EVENT_SWITCH) {
 		if (*current && *current != event->tid + 1ull)
 			tally->gaps++;
@@ -18,25 +21,40 @@ static void follow_cpu(struct tally *tally, const struct event *event) {
 	}
 }
 
+static void count_sample(struct tally *tally, const struct event *event) {
+	tally->waits += !!(event->sample.flags & SAMPLE_WAITS);
+	tally->at_events += !!(event->sample.flags & SAMPLE_AT_EVENT);
+	// Before its first exec the test is a copy of us, and nobody has looked at that code.
+	bool begun = tally->kinds[EVENT_EXEC] || !(event->sample.flags & SAMPLE_AT_EVENT);
+	tally->broken += event->sample.flags & SAMPLE_BROKEN && begun;
+}
+
 static int push(struct sink *sink, const struct event *event) {
 	struct tally *tally = CONTAINER_OF(sink, struct tally, sink);
 	tally->kinds[event->kind]++;
-	if (event->kind == EVENT_LOST)
+	switch (event->kind) {
+	case EVENT_LOST:
 		tally->lost[event->lost.source] += event->lost.count;
-	if (event->kind == EVENT_SWITCH || event->kind == EVENT_EXEC || event->kind == EVENT_LOST)
 		follow_cpu(tally, event);
-	if (event->kind == EVENT_SAMPLE) {
-		tally->waits += !!(event->sample.flags & SAMPLE_WAITS);
-		tally->at_events += !!(event->sample.flags & SAMPLE_AT_EVENT);
-		// Before its first exec the test is a copy of us, and nobody has looked at that code.
-		bool begun = tally->kinds[EVENT_EXEC] || !(event->sample.flags & SAMPLE_AT_EVENT);
-		tally->broken += event->sample.flags & SAMPLE_BROKEN && begun;
+		return sink_push(tally->next, event);
+	case EVENT_WATERMARK:
+	case EVENT_START:
+	case EVENT_META:
+	case EVENT_CLOCK:
+	case EVENT_TASK:
+	case EVENT_CRASH_STACK:
+		return sink_push(tally->next, event);
+	case EVENT_SWITCH:
+	case EVENT_EXEC:
+		follow_cpu(tally, event);
+		break;
+	case EVENT_SAMPLE:
+		count_sample(tally, event);
+		break;
 	}
-	if (event->kind > EVENT_TASK && event->kind != EVENT_LOST && event->kind != EVENT_CRASH_STACK) {
-		tally->first = tally->events ? MIN(tally->first, event->time) : event->time;
-		tally->last = MAX(tally->last, event->time);
-		tally->events++;
-	}
+	tally->first = tally->events ? MIN(tally->first, event->time) : event->time;
+	tally->last = MAX(tally->last, event->time);
+	tally->events++;
 	return sink_push(tally->next, event);
 }
 
@@ -46,7 +64,7 @@ static int finish(struct sink *sink) {
 
 static void destroy(struct sink *sink) {
 	struct tally *tally = CONTAINER_OF(sink, struct tally, sink);
-	map_free(&tally->current);
+	array_free(&tally->current);
 	sink_destroy(tally->next);
 }
 

@@ -1,7 +1,7 @@
 // Counts what passes by, in order of time.
 #pragma once
 
-#include "base/map.h"
+#include "base/array.h"
 #include "event/event.h"
 
 struct tally {
@@ -15,7 +15,8 @@ struct tally {
 	uint64_t broken;      // samples whose stack is not whole
 	uint64_t gaps;        // places where a CPU's switches do not join: one or more are missing
 	uint64_t first, last; // the earliest and the latest time of those
-	struct map current;   // CPU → the task that came with its last switch, plus 1; 0: not known
+	// Of each CPU the task that came with its last switch, plus 1; 0: not known. The first is of no CPU.
+	ARRAY(uint64_t) current;
 };
 
 // Takes over `next`; the tally itself is the caller's.

@@ -17,6 +17,7 @@
 #endif
 
 struct decoder {
+	struct run_maker maker;
 	struct strings *strings;
 	struct stacks *stacks;
 	struct sink *sink;
@@ -63,20 +64,23 @@ static uint16_t reported_state(uint16_t state, uint8_t flags) {
 	return state;
 }
 
+// Of a task that may not be known; 0: there is none.
+static uint32_t trailing_name(struct decoder *decoder, struct cursor *in) {
+	const uint8_t *name = cursor_left(in) >= RECORD_NAME_SIZE ? cursor_take(in, RECORD_NAME_SIZE) : NULL;
+	return name ? name_string(decoder, (const char *)name) : 0;
+}
+
 static bool decode_switch(struct decoder *decoder, struct cursor *in, const struct record *head,
 			  struct event *event) {
-	struct record_switch_named record = {0};
-	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record.base) - sizeof(struct record));
-	bool named = cursor_left(in) >= RECORD_NAME_SIZE;
-	if (named)
-		cursor_copy(in, record.next_name, RECORD_NAME_SIZE);
+	struct record_switch record;
+	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record) - sizeof(struct record));
 	event->kind = EVENT_SWITCH;
-	event->tid = record.base.prev_tid;
-	event->switched.next_tid = record.base.next_tid;
-	event->switched.next_name = named ? name_string(decoder, record.next_name) : 0;
-	event->switched.state = reported_state(record.base.prev_state, head->flags);
-	event->switched.priority = record.base.prev_priority;
-	event->switched.next_priority = record.base.next_priority;
+	event->tid = record.prev_tid;
+	event->switched.next_tid = record.next_tid;
+	event->switched.next_name = trailing_name(decoder, in);
+	event->switched.state = reported_state(record.prev_state, head->flags);
+	event->switched.priority = record.prev_priority;
+	event->switched.next_priority = record.next_priority;
 	event->switched.next_outside = head->flags & SWITCH_NEXT_OUTSIDE;
 	event->switched.outside = head->flags & SWITCH_PREV_OUTSIDE;
 	// The pseudo task of the time outside may stand on either side, no other may.
@@ -87,17 +91,14 @@ static bool decode_switch(struct decoder *decoder, struct cursor *in, const stru
 
 static bool decode_waking(struct decoder *decoder, struct cursor *in, const struct record *head,
 			  struct event *event) {
-	struct record_waking_named record = {0};
-	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record.base) - sizeof(struct record));
-	bool named = cursor_left(in) >= RECORD_NAME_SIZE;
-	if (named)
-		cursor_copy(in, record.waker_name, RECORD_NAME_SIZE);
+	struct record_waking record;
+	cursor_copy(in, (char *)&record + sizeof(struct record), sizeof(record) - sizeof(struct record));
 	event->kind = EVENT_WAKING;
-	event->tid = record.base.waker_tid;
-	event->waking.wakee_tid = record.base.wakee_tid;
-	event->waking.waker_name = named ? name_string(decoder, record.waker_name) : 0;
-	event->waking.target_cpu = record.base.target_cpu;
-	event->waking.priority = record.base.priority;
+	event->tid = record.waker_tid;
+	event->waking.wakee_tid = record.wakee_tid;
+	event->waking.waker_name = trailing_name(decoder, in);
+	event->waking.target_cpu = record.target_cpu;
+	event->waking.priority = record.priority;
 	event->waking.context = (head->flags & WAKING_HARDIRQ ? CONTEXT_HARDIRQ : 0) |
 				(head->flags & WAKING_SOFTIRQ ? CONTEXT_SOFTIRQ : 0);
 	event->waking.waker_outside = head->flags & WAKING_OUTSIDE;
@@ -380,6 +381,59 @@ static int decode_counts(struct decoder *decoder, struct cursor *body, const str
 
 // ---- batches ----
 
+static bool decode_record(struct decoder *decoder, struct cursor *body, const struct record *head,
+			  struct event *event) {
+	if (head->kind < RECORD_KIND_COUNT && record_decoders[head->kind] &&
+	    (event->cpu != CPU_NONE || head->kind == RECORD_MARK) &&
+	    record_decoders[head->kind](decoder, body, head, event))
+		return true;
+	decoder->bad_records++;
+	return false;
+}
+
+// Of a run that was looked through.
+static bool make_event(struct run_maker *maker, const uint8_t *record, struct event *event) {
+	struct record head;
+	memcpy(&head, record, sizeof(head));
+	struct cursor body = cursor_of(record + sizeof(head), (size_t)head.size - sizeof(head));
+	return decode_record(CONTAINER_OF(maker, struct decoder, maker), &body, &head, event);
+}
+
+// Are the records of a batch what a run is to be? Those of counters become several events each.
+static bool is_run(const struct decoder *decoder, const struct batch *batch, struct cursor records,
+		   uint64_t *last) {
+	struct record head = {0};
+	uint32_t delta = 0;
+	if (!decoder->sink->push_run || batch->cpu == BATCH_NO_CPU || batch->base < decoder->start ||
+	    !cursor_left(&records))
+		return false;
+	while (cursor_left(&records)) {
+		cursor_copy(&records, &head, sizeof(head));
+		cursor_take(&records, (size_t)head.size - sizeof(head));
+		if (records.failed || head.size < sizeof(head) || head.delta < delta ||
+		    head.kind == RECORD_COUNTS)
+			return false;
+		delta = head.delta;
+	}
+	*last = batch->base + delta;
+	return true;
+}
+
+// 1: it is not taken as a whole.
+static int push_run(struct decoder *decoder, const struct batch *batch, const struct cursor *records) {
+	struct record_run run = {.cpu = batch->cpu,
+				 .size = batch->size,
+				 .bytes = records->at,
+				 .base = batch->base,
+				 .maker = &decoder->maker};
+	if (!is_run(decoder, batch, *records, &run.last))
+		return 1;
+	int error = decoder->sink->push_run(decoder->sink, &run);
+	if (!error)
+		decoder->time = MAX(decoder->time, run.last);
+	return error;
+}
+
 static int decode_batch(struct decoder *decoder, struct cursor *in) {
 	struct batch batch;
 	cursor_copy(in, &batch, sizeof(batch));
@@ -390,6 +444,9 @@ static int decode_batch(struct decoder *decoder, struct cursor *in) {
 	int error = 0;
 	if (batch.lost_source < RECORD_SOURCE_COUNT)
 		error = push_lost(decoder, batch.base, batch.cpu, (int)batch.lost_source, batch.lost);
+	int taken = error ? error : push_run(decoder, &batch, &records);
+	if (taken <= 0)
+		return taken;
 	while (!error && cursor_left(&records)) {
 		struct record head;
 		cursor_copy(&records, &head, sizeof(head));
@@ -401,12 +458,8 @@ static int decode_batch(struct decoder *decoder, struct cursor *in) {
 			error = decode_counts(decoder, &body, &head, &event);
 			continue;
 		}
-		if (head.kind >= RECORD_KIND_COUNT || !record_decoders[head.kind] ||
-		    (batch.cpu == BATCH_NO_CPU && head.kind != RECORD_MARK) ||
-		    !record_decoders[head.kind](decoder, &body, &head, &event)) {
-			bad_record(decoder);
+		if (!decode_record(decoder, &body, &head, &event))
 			continue;
-		}
 		decoder->time = MAX(decoder->time, event.time);
 		if (begins_later(decoder, &event))
 			continue;
@@ -619,7 +672,10 @@ static int tell_the_end(struct stream *input, const char *name, const struct spo
 }
 
 static int spool_read(struct stream *input, const char *name, struct tables *tables, struct sink *sink) {
-	struct decoder decoder = {.strings = tables->strings, .stacks = tables->stacks, .sink = sink};
+	struct decoder decoder = {.maker = {.make = make_event},
+				  .strings = tables->strings,
+				  .stacks = tables->stacks,
+				  .sink = sink};
 	struct spool_block block = {0};
 	struct cursor content;
 	size_t padded;
@@ -633,6 +689,8 @@ static int spool_read(struct stream *input, const char *name, struct tables *tab
 	}
 	if (!error)
 		error = tell_the_end(input, name, &block);
+	if (sink->push_run)
+		sink->push_run(sink, NULL);
 	buffer_free(&decoder.unpacked);
 	counts_free(&decoder.counts);
 	if (decoder.bad_records)

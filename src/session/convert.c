@@ -24,16 +24,29 @@ struct progress {
 
 enum { PROGRESS_EVERY = 1 << 16 };
 
+static void show_progress(struct progress *progress, uint64_t more) {
+	progress->pushed += more;
+	if (progress->pushed < PROGRESS_EVERY || !progress->input->total)
+		return;
+	progress->pushed = 0;
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (now.tv_sec - progress->begun.tv_sec > 1)
+		log_progress("converting %s: %" PRIu64 " %%", progress->name,
+			     progress->input->offset * 100 / progress->input->total);
+}
+
 static int progress_push(struct sink *sink, const struct event *event) {
 	struct progress *progress = CONTAINER_OF(sink, struct progress, sink);
-	if (++progress->pushed % PROGRESS_EVERY == 0 && progress->input->total) {
-		struct timespec now;
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		if (now.tv_sec - progress->begun.tv_sec > 1)
-			log_progress("converting %s: %" PRIu64 " %%", progress->name,
-				     progress->input->offset * 100 / progress->input->total);
-	}
+	show_progress(progress, 1);
 	return sink_push(progress->next, event);
+}
+
+static int progress_push_run(struct sink *sink, const struct record_run *run) {
+	enum { RECORD_BYTES = 24 }; // of most
+	struct progress *progress = CONTAINER_OF(sink, struct progress, sink);
+	show_progress(progress, run ? run->size / RECORD_BYTES : 0);
+	return progress->next->push_run(progress->next, run);
 }
 
 static int progress_finish(struct sink *sink) {
@@ -69,6 +82,8 @@ static int run_pipeline(const struct conversion *conversion, const struct reader
 		.input = input,
 		.name = conversion->input,
 	};
+	if (progress.next->push_run)
+		progress.sink.push_run = progress_push_run;
 	clock_gettime(CLOCK_MONOTONIC, &progress.begun);
 	struct sink *first = conversion->progress ? &progress.sink : progress.next;
 	struct read_options options = {.manifests = conversion->manifests};

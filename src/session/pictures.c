@@ -59,7 +59,7 @@ static int push(struct sink *sink, const struct event *event) {
 		if (!picture->samples++)
 			measure(drawing, picture, event->sample.name);
 		error = sink_push(picture->flame, event);
-	} else {
+	} else if (profile_takes(event)) {
 		for (int i = 0; !error && i < PICTURE_COUNT; i++)
 			error = sink_push(drawing->items[i].flame, event);
 	}

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "symbol/inflated.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -31,7 +32,6 @@ struct function {
 struct unit {
 	uint64_t begin, end;
 	Dwarf_Off die;
-	uint32_t loaded; // one more than the index of its functions; 0: not yet
 };
 
 struct loaded_unit {
@@ -41,10 +41,14 @@ struct loaded_unit {
 
 struct inlined_table {
 	Dwarf *dwarf;
+	struct inflated inflated;
+	Dwarf_Aranges *ranges;    // a list of which unit is where; NULL: there is none
 	ARRAY(struct unit) units; // a unit once for each of its ranges, in order of address
+	bool units_listed;        // made when the list does not know an address
 	ARRAY(struct loaded_unit) loaded;
-	size_t lines;       // that libdw keeps, of the units whose files have been asked for
-	struct map counted; // those units, by their offset
+	struct map loaded_index; // by the offset of the unit's DIE, to one more than the index
+	size_t lines;            // that libdw keeps, of the units whose files have been asked for
+	struct map counted;      // those units, by their offset
 };
 
 // ---- one unit ----
@@ -119,7 +123,10 @@ static int compare_functions(const void *left, const void *right) {
 	return a->begin < b->begin ? -1 : a->begin > b->begin;
 }
 
-static void load_unit(struct inlined_table *table, Dwarf_Off offset) {
+static const struct loaded_unit *load_unit(struct inlined_table *table, Dwarf_Off offset) {
+	uint64_t *index = map_put(&table->loaded_index, offset);
+	if (*index)
+		return &table->loaded.items[*index - 1];
 	struct loaded_unit unit = {0};
 	Dwarf_Die die;
 	if (dwarf_offdie(table->dwarf, offset, &die))
@@ -127,9 +134,8 @@ static void load_unit(struct inlined_table *table, Dwarf_Off offset) {
 	if (unit.functions.count)
 		qsort(unit.functions.items, unit.functions.count, sizeof(struct function), compare_functions);
 	array_push(&table->loaded, unit);
-	for (size_t i = 0; i < table->units.count; i++)
-		if (table->units.items[i].die == offset)
-			table->units.items[i].loaded = (uint32_t)table->loaded.count;
+	*index = table->loaded.count;
+	return &table->loaded.items[*index - 1];
 }
 
 // ---- the table ----
@@ -142,28 +148,37 @@ static int compare_units(const void *left, const void *right) {
 static void list_units(struct inlined_table *table) {
 	Dwarf_CU *unit = NULL;
 	Dwarf_Die die;
+	table->units_listed = true;
 	while (dwarf_get_units(table->dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0) {
 		Dwarf_Addr base, begin, end;
 		for (ptrdiff_t at = 0; (at = dwarf_ranges(&die, at, &base, &begin, &end)) > 0;)
 			if (begin < end)
-				array_push(&table->units,
-					   (struct unit){begin, end, dwarf_dieoffset(&die), 0});
+				array_push(&table->units, (struct unit){begin, end, dwarf_dieoffset(&die)});
 	}
 	if (table->units.count)
 		qsort(table->units.items, table->units.count, sizeof(struct unit), compare_units);
 }
 
+static void open_dwarf(struct inlined_table *table, Elf *elf) {
+	table->inflated = inflated_open(elf);
+	table->dwarf = dwarf_begin_elf(table->inflated.elf ? table->inflated.elf : elf, DWARF_C_READ, NULL);
+	if (!table->dwarf)
+		inflated_close(&table->inflated);
+}
+
 struct inlined_table *inlined_table_new(struct elf_object *object) {
-	// A separate debug file has what the stripped one lacks.
-	Dwarf *dwarf = NULL;
-	for (int i = 1; i >= 0 && !dwarf; i--)
-		if (object->handles[i])
-			dwarf = dwarf_begin_elf(object->handles[i], DWARF_C_READ, NULL);
-	if (!dwarf)
-		return NULL;
 	struct inlined_table *table = memory_alloc(sizeof(*table));
-	table->dwarf = dwarf;
-	list_units(table);
+	// A separate debug file has what the stripped one lacks.
+	for (int i = 1; i >= 0 && !table->dwarf; i--)
+		if (object->handles[i])
+			open_dwarf(table, object->handles[i]);
+	if (!table->dwarf) {
+		free(table);
+		return NULL;
+	}
+	size_t count;
+	if (dwarf_getaranges(table->dwarf, &table->ranges, &count))
+		table->ranges = NULL;
 	return table;
 }
 
@@ -175,13 +190,21 @@ void inlined_table_free(struct inlined_table *table) {
 		array_free(&table->loaded.items[i].calls);
 	}
 	array_free(&table->loaded);
+	map_free(&table->loaded_index);
 	map_free(&table->counted);
 	array_free(&table->units);
 	dwarf_end(table->dwarf);
+	inflated_close(&table->inflated);
 	free(table);
 }
 
-static struct unit *unit_at(struct inlined_table *table, uint64_t address) {
+// Compilers write a list of which unit is where, but not all of them do, so it may know a part only.
+static bool unit_at(struct inlined_table *table, uint64_t address, Dwarf_Off *die) {
+	Dwarf_Arange *range = table->ranges ? dwarf_getarange_addr(table->ranges, address) : NULL;
+	if (range && dwarf_getarangeinfo(range, NULL, NULL, die) == 0)
+		return true;
+	if (!table->units_listed)
+		list_units(table);
 	size_t low = 0, high = table->units.count;
 	while (low < high) {
 		size_t middle = (low + high) / 2;
@@ -190,7 +213,10 @@ static struct unit *unit_at(struct inlined_table *table, uint64_t address) {
 		else
 			high = middle;
 	}
-	return low && address < table->units.items[low - 1].end ? &table->units.items[low - 1] : NULL;
+	if (!low || address >= table->units.items[low - 1].end)
+		return false;
+	*die = table->units.items[low - 1].die;
+	return true;
 }
 
 static const struct function *function_at(const struct loaded_unit *unit, uint64_t address) {
@@ -208,13 +234,11 @@ static const struct function *function_at(const struct loaded_unit *unit, uint64
 // The function at an address and the calls inlined there, outermost first. NULL: it is not known.
 static const struct function *calls_at(struct inlined_table *table, uint64_t address, Dwarf_Off *calls,
 				       size_t room, size_t *count) {
-	struct unit *unit = unit_at(table, address);
+	Dwarf_Off unit;
 	*count = 0;
-	if (!unit)
+	if (!unit_at(table, address, &unit))
 		return NULL;
-	if (!unit->loaded)
-		load_unit(table, unit->die);
-	const struct loaded_unit *loaded = &table->loaded.items[unit->loaded - 1];
+	const struct loaded_unit *loaded = load_unit(table, unit);
 	const struct function *function = function_at(loaded, address);
 	// Calls stand in the order of the walk: an outer one before those inside it.
 	for (size_t i = 0; function && i < function->call_count; i++) {
@@ -286,9 +310,9 @@ size_t declarations_at(struct inlined_table *table, uint64_t address, struct dec
 }
 
 bool line_at(struct inlined_table *table, uint64_t address, const char **file, int *line) {
-	struct unit *unit = unit_at(table, address);
+	Dwarf_Off unit;
 	Dwarf_Die die;
-	if (!unit || !dwarf_offdie(table->dwarf, unit->die, &die))
+	if (!unit_at(table, address, &unit) || !dwarf_offdie(table->dwarf, unit, &die))
 		return false;
 	Dwarf_Line *found = dwarf_getsrc_die(&die, address);
 	const char *path = found ? dwarf_linesrc(found, NULL, NULL) : NULL;

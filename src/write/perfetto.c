@@ -224,8 +224,14 @@ static int write_moments(struct perfetto *perfetto) {
 // ---- tasks ----
 
 struct task *perfetto_task(struct perfetto *perfetto, uint32_t tid) {
-	uint64_t *index = map_get(&perfetto->tasks, tid);
-	return index ? &perfetto->pool.items[*index] : NULL;
+	struct recent *recent = &perfetto->recent_tasks[tid % RECENT_TASKS];
+	if (recent->key != tid || !recent->place) {
+		uint64_t *index = map_get(&perfetto->tasks, tid);
+		if (!index)
+			return NULL;
+		*recent = (struct recent){tid, (uint32_t)*index + 1};
+	}
+	return &perfetto->pool.items[recent->place - 1];
 }
 
 uint32_t perfetto_task_name(struct perfetto *perfetto, uint32_t tid) {
@@ -254,6 +260,7 @@ static void task_forget(struct perfetto *perfetto, uint32_t tid) {
 		    perfetto->end); // an error of the output stays there
 	array_push(&perfetto->free_tasks, (uint32_t)*index);
 	map_delete(&perfetto->tasks, tid);
+	perfetto->recent_tasks[tid % RECENT_TASKS].place = 0;
 }
 
 static struct task *task_born(struct perfetto *perfetto, uint32_t tid, uint32_t pid, uint32_t parent_pid,

@@ -11,7 +11,7 @@
 #include "event/perfetto_fields.h"
 #include "event/points.h"
 
-enum { NO_TID = UINT32_MAX };
+enum { NO_TID = UINT32_MAX, RECENT_TASKS = 64, RECENT_NAMES = 16 };
 
 // The slices of a task's own that are open.
 struct mark_slices {
@@ -54,12 +54,19 @@ enum {
 	COLUMN_COUNT
 };
 
+// In front of a map, by the lower bits of its key: most events are of few tasks.
+struct recent {
+	uint32_t key;
+	uint32_t place; // one more than the index; 0: not known
+};
+
 // The bundle of one CPU that is being filled, and what runs there.
 struct cpu {
 	struct buffer columns[COLUMN_COUNT];
 	struct buffer events; // FtraceEvents, each as a field of the bundle
 	ARRAY(uint32_t) names;
 	struct map name_indexes; // string id to bundle << 32 | index in `names` of that bundle
+	struct recent recent_names[RECENT_NAMES]; // the same, of this bundle
 	uint32_t bundle;
 	uint32_t current;                  // the task that runs, as this trace tells it; NO_TID at first
 	uint64_t switch_time, waking_time; // of the last ones in the columns, 0 in a new bundle
@@ -84,6 +91,7 @@ struct perfetto {
 	uint64_t wall_offset;      // from the trace's clock to the wall clock, in the beginning
 	ARRAY(struct event) facts; // EVENT_META
 	struct map tasks;          // tid to index in `pool`
+	struct recent recent_tasks[RECENT_TASKS]; // tid to index in `pool`
 	ARRAY(struct task) pool;
 	ARRAY(uint32_t) free_tasks;
 	struct map outsiders; // tid to name: tasks outside the test that woke one of it
@@ -112,7 +120,13 @@ int perfetto_task_track(struct perfetto *perfetto, const struct event *event, ui
 
 // ---- perfetto_ftrace.c ----
 
-struct cpu *ftrace_cpu(struct perfetto *perfetto, uint32_t cpu);
+struct cpu *ftrace_add_cpu(struct perfetto *perfetto, uint32_t cpu);
+
+static inline struct cpu *ftrace_cpu(struct perfetto *perfetto, uint32_t cpu) {
+	bool known = cpu < perfetto->cpus.count && perfetto->cpus.items[cpu];
+	return known ? perfetto->cpus.items[cpu] : ftrace_add_cpu(perfetto, cpu);
+}
+
 int ftrace_switch(struct perfetto *perfetto, const struct event *event);
 void ftrace_take_over(struct perfetto *perfetto, const struct event *event);
 int ftrace_waking(struct perfetto *perfetto, const struct event *event);

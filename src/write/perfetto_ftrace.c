@@ -34,12 +34,16 @@ static const uint32_t column_fields[COLUMN_COUNT] = {
 // ---- bundles ----
 
 static uint32_t name_index(struct cpu *cpu, uint32_t name) {
-	uint64_t *index = map_put(&cpu->name_indexes, name);
-	if (*index >> 32 != cpu->bundle) {
-		*index = (uint64_t)cpu->bundle << 32 | cpu->names.count;
-		array_push(&cpu->names, name);
+	struct recent *recent = &cpu->recent_names[name % RECENT_NAMES];
+	if (recent->key != name || !recent->place) {
+		uint64_t *index = map_put(&cpu->name_indexes, name);
+		if (*index >> 32 != cpu->bundle) {
+			*index = (uint64_t)cpu->bundle << 32 | cpu->names.count;
+			array_push(&cpu->names, name);
+		}
+		*recent = (struct recent){name, (uint32_t)*index + 1};
 	}
-	return (uint32_t)*index;
+	return recent->place - 1;
 }
 
 static void write_compact(struct perfetto *perfetto, struct cpu *cpu) {
@@ -56,6 +60,7 @@ static void write_compact(struct perfetto *perfetto, struct cpu *cpu) {
 	}
 	proto_end(packet, compact);
 	cpu->names.count = 0;
+	memset(cpu->recent_names, 0, sizeof(cpu->recent_names));
 	cpu->bundle++;
 	cpu->switch_time = cpu->waking_time = 0;
 	cpu->waking_flags = false;
@@ -174,11 +179,9 @@ static void describe_outside(struct perfetto *perfetto, uint32_t number) {
 	perfetto_end(perfetto, mark); // an error of the output stays there
 }
 
-struct cpu *ftrace_cpu(struct perfetto *perfetto, uint32_t number) {
+struct cpu *ftrace_add_cpu(struct perfetto *perfetto, uint32_t number) {
 	while (perfetto->cpus.count <= number)
 		array_push(&perfetto->cpus, NULL);
-	if (perfetto->cpus.items[number])
-		return perfetto->cpus.items[number];
 	struct cpu *cpu = perfetto->cpus.items[number] = memory_alloc(sizeof(*cpu));
 	cpu->current = NO_TID;
 	cpu->bundle = 1;

@@ -67,6 +67,15 @@ struct profile {
 		base_divisor; // of all weights of lines that stand for many samples; 0: there are none
 };
 
+// Does a profile look at this one at all? Most events are switches, and there may be several profiles.
+static inline bool profile_takes(const struct event *event) {
+	enum {
+		KINDS = 1 << EVENT_SAMPLE | 1 << EVENT_META | 1 << EVENT_TASK | 1 << EVENT_RENAME |
+			1 << EVENT_EXEC | 1 << EVENT_FORK
+	};
+	return KINDS >> event->kind & 1;
+}
+
 void profile_init(struct profile *profile, struct tables *tables, const struct profile_options *options);
 void profile_free(struct profile *profile);
 void profile_finish(struct profile *profile); // adds up totals

@@ -2,6 +2,7 @@
 #include "spool_keeper.h"
 
 #include "capture/bpf/copies.h"
+#include "event/order.h"
 #include "sample_spool.h"
 
 #include <errno.h>
@@ -211,6 +212,65 @@ static void test_any_changed_byte_is_survived(void **state) {
 		}
 	}
 	keeper_free(&whole);
+	buffer_free(&spool);
+}
+
+// ---- runs ----
+
+static void ignore(struct sink *sink) {
+}
+
+static int finish_nothing(struct sink *sink) {
+	return 0;
+}
+
+// In order of time; with `runs` batches wait as they are.
+static void read_in_order(struct keeper *keeper, const struct buffer *spool, bool runs) {
+	struct stream input;
+	stream_of_memory(&input, spool->data, spool->size);
+	*keeper = (struct keeper){.sink = {.push = keep_all, .finish = finish_nothing, .destroy = ignore},
+				  .tables = tables_new()};
+	struct sink *order = order_new(&keeper->sink);
+	if (!runs)
+		order->push_run = NULL;
+	struct captured captured = capture_begin();
+	keeper->error = spool_reader.read(&input, "a.spool", &keeper->tables, order);
+	sink_finish(order);
+	keeper->said = capture_end(captured);
+	sink_destroy(order);
+	stream_close(&input);
+}
+
+static void assert_same(const struct buffer *spool) {
+	struct keeper runs, events;
+	read_in_order(&runs, spool, true);
+	read_in_order(&events, spool, false);
+	assert_int_equal(runs.error, events.error);
+	assert_string_equal(runs.said, events.said);
+	assert_int_equal(runs.events.count, events.events.count);
+	for (size_t i = 0; i < runs.events.count; i++)
+		assert_int_equal(runs.events.items[i].time, events.events.items[i].time);
+	for (int kind = 0; kind < EVENT_KIND_COUNT; kind++)
+		assert_int_equal(count_kind(&runs, (enum event_kind)kind),
+				 count_kind(&events, (enum event_kind)kind));
+	keeper_free(&runs);
+	keeper_free(&events);
+}
+
+static void test_batches_that_wait_as_they_are_make_the_same_events(void **state) {
+	struct buffer spool = {0};
+	struct keeper keeper;
+	sample_spool(&spool);
+	assert_same(&spool);
+	read_in_order(&keeper, &spool, true);
+	assert_true(nth(&keeper, EVENT_SWITCH, 0)->switched.outside);
+	assert_string_equal(TEXT(&keeper, nth(&keeper, EVENT_RENAME, 0)->rename.name), "renamed");
+	keeper_free(&keeper);
+	for (size_t at = 0; at < spool.size; at++) {
+		spool.data[at] ^= (uint8_t)(1u << at % 8);
+		assert_same(&spool);
+		spool.data[at] ^= (uint8_t)(1u << at % 8);
+	}
 	buffer_free(&spool);
 }
 
@@ -661,6 +721,7 @@ int main(void) {
 		cmocka_unit_test(test_before_the_start_only_lives_are_told),
 		cmocka_unit_test(test_cut_anywhere_all_whole_blocks_before_count),
 		cmocka_unit_test(test_any_changed_byte_is_survived),
+		cmocka_unit_test(test_batches_that_wait_as_they_are_make_the_same_events),
 		cmocka_unit_test(test_what_is_no_spool_is_refused),
 		cmocka_unit_test(test_a_block_of_four_gigabytes_ends_the_spool),
 		cmocka_unit_test(test_marks_are_read),
