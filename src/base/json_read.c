@@ -11,8 +11,7 @@ static void fail(struct json_reader *reader) {
 	reader->at = reader->end;
 }
 
-// The next byte that is no blank, which stays; 0 at the end.
-static char peek(struct json_reader *reader) {
+char json_peek(struct json_reader *reader) {
 	while (reader->at < reader->end &&
 	       (*reader->at == ' ' || *reader->at == '\n' || *reader->at == '\t' || *reader->at == '\r'))
 		reader->at++;
@@ -20,7 +19,7 @@ static char peek(struct json_reader *reader) {
 }
 
 static bool take(struct json_reader *reader, char expected) {
-	if (peek(reader) != expected) {
+	if (json_peek(reader) != expected) {
 		fail(reader);
 		return false;
 	}
@@ -44,7 +43,7 @@ static bool next(struct json_reader *reader, char close) {
 	reader->fresh = false;
 	if (reader->failed)
 		return false;
-	if (peek(reader) == close) {
+	if (json_peek(reader) == close) {
 		reader->at++;
 		return false;
 	}
@@ -88,7 +87,7 @@ static bool is_plain(char c) {
 
 // A number, true, false or null.
 static struct json_piece take_plain(struct json_reader *reader) {
-	peek(reader);
+	json_peek(reader);
 	const char *begin = reader->at;
 	while (reader->at < reader->end && is_plain(*reader->at))
 		reader->at++;
@@ -104,7 +103,7 @@ static void skip(struct json_reader *reader, unsigned depth) {
 		fail(reader);
 		return;
 	}
-	switch (peek(reader)) {
+	switch (json_peek(reader)) {
 	case '{':
 		json_enter(reader, '{');
 		while (json_member(reader, &key))
@@ -128,17 +127,24 @@ void json_skip(struct json_reader *reader) {
 	reader->fresh = false;
 }
 
-// A number with a fraction or an exponent.
-static uint64_t real_to_uint(struct json_reader *reader, const struct json_piece *piece) {
+static double real(struct json_reader *reader, const struct json_piece *piece) {
 	char text[64], *end;
 	size_t size = MIN(piece->size, sizeof(text) - 1);
 	memcpy(text, piece->text, size);
 	text[size] = 0;
 	double value = strtod(text, &end);
-	if (*end || end == text || !(value >= 0)) {
+	if (*end || end == text)
 		fail(reader);
+	return value;
+}
+
+// A number with a fraction or an exponent.
+static uint64_t real_to_uint(struct json_reader *reader, const struct json_piece *piece) {
+	double value = real(reader, piece);
+	if (!(value >= 0))
+		fail(reader);
+	if (reader->failed)
 		return 0;
-	}
 	return value < 18446744073709551615.0 ? (uint64_t)value : UINT64_MAX;
 }
 
@@ -224,4 +230,34 @@ void json_read_text(struct json_reader *reader, struct buffer *out) {
 	}
 	if (out->size && memchr(out->data, 0, out->size))
 		fail(reader);
+}
+
+// ---- values of any kind ----
+
+char *json_read_if_text(struct json_reader *reader) {
+	struct buffer text = {0};
+	if (json_peek(reader) != '"') {
+		json_skip(reader);
+		return NULL;
+	}
+	json_read_text(reader, &text);
+	buffer_append(&text, "", 1);
+	return (char *)text.data;
+}
+
+double json_read_if_number(struct json_reader *reader) {
+	char first = json_peek(reader);
+	if (first == '-' || (first >= '0' && first <= '9')) {
+		struct json_piece piece = take_plain(reader);
+		return real(reader, &piece);
+	}
+	json_skip(reader);
+	return 0;
+}
+
+bool json_read_if_true(struct json_reader *reader) {
+	if (json_peek(reader) == 't')
+		return json_read_bool(reader);
+	json_skip(reader);
+	return false;
 }

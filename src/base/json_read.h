@@ -29,10 +29,16 @@ bool json_enter(struct json_reader *reader, char bracket); // into { or [
 bool json_member(struct json_reader *reader, struct json_piece *key);
 bool json_item(struct json_reader *reader); // the same for an array
 
-void json_skip(struct json_reader *reader);          // a value of any kind
+char json_peek(struct json_reader *reader); // how the next value begins, which stays; 0: there is none
+void json_skip(struct json_reader *reader); // a value of any kind
 uint64_t json_read_uint(struct json_reader *reader); // what is larger than it can be is the largest
 bool json_read_bool(struct json_reader *reader);
 // A string without its escapes, behind what is in `out`; with no NUL in it.
 void json_read_text(struct json_reader *reader, struct buffer *out);
+
+// For files that others may have written: the value may be of any kind.
+char *json_read_if_text(struct json_reader *reader);    // to be freed; NULL: it is none
+double json_read_if_number(struct json_reader *reader); // 0: it is none
+bool json_read_if_true(struct json_reader *reader);
 
 bool json_is(const struct json_piece *piece, const char *text);

@@ -20,11 +20,16 @@
 #define O_NOFOLLOW 0
 #define O_NOCTTY   0
 
+#define system_utc_seconds _mkgmtime
+#define SYSTEM_TEMPORARY   "TMP" // where temporary files are
+
 int system_open(const char *path, int flags, ...);           // the mode of a new file is the folder's matter
 int system_stat(const char *path, struct stat *status);      // kind, size and time
 int system_link_stat(const char *path, struct stat *status); // of a link itself
 int system_unlink(const char *path);
 int system_make_dir(const char *path);
+int system_remove_dir(const char *path);                // an empty one
+char *system_make_temporary_dir(const char *beginning); // of its name; to be freed, NULL: it cannot be made
 int system_rename(const char *from, const char *to, bool replace); // EEXIST, if it must not replace
 int system_lock(int fd);                                           // the whole file, until it is closed
 int system_truncate(int fd, uint64_t size);
@@ -35,9 +40,13 @@ const char *system_variable(const char *name); // of the environment; lives on
 bool system_is_terminal(int fd);
 bool system_is_open(int fd);
 uint64_t system_memory(void); // bytes of it that the machine has
+char *system_host_name(void); // to be freed
 bool system_process_exists(int pid);
 bool system_is_absolute(const char *path);
 const char *system_base_name(const char *path); // its last component; all of it, if that is empty
+char *system_command_name(const char *path);    // the same without the extension of a program; to be freed
+char *system_program(void);                     // the path of this one; to be freed
+void *system_find(const void *bytes, size_t size, const void *wanted, size_t length); // as memmem()
 ssize_t system_write(int fd, const void *bytes, size_t size); // UTF-8, also to a console
 
 // The arguments as they were given, in UTF-8, and a console that shows UTF-8.
@@ -50,6 +59,10 @@ void system_give_back_console(void);
 wchar_t *system_wide(const char *text);      // to be freed, as all of these
 wchar_t *system_wide_path(const char *path); // the same, fit for a long name
 char *system_utf8(const wchar_t *text);
+
+struct buffer;
+// A further word of a command line, as system_next_word() takes it apart again.
+void system_add_word(struct buffer *line, const char *word);
 
 // What the system says of itself; GetVersionEx() says what the program was made for.
 struct system_version {
@@ -76,9 +89,22 @@ const wchar_t *system_next_word(const wchar_t *at, bool first, wchar_t *word);
 #define system_variable    getenv
 #define system_is_terminal isatty
 #define system_write       write
+#define system_utc_seconds timegm
+#define system_remove_dir  rmdir
+#define SYSTEM_TEMPORARY   "TMPDIR"
+#define system_find        memmem
 
 static inline int system_make_dir(const char *path) {
 	return mkdir(path, 0777);
+}
+
+static inline char *system_make_temporary_dir(const char *beginning) {
+	const char *folder = getenv("TMPDIR");
+	char *path = memory_format("%s/%s.XXXXXX", folder && *folder ? folder : "/tmp", beginning);
+	if (mkdtemp(path))
+		return path;
+	free(path);
+	return NULL;
 }
 
 static inline int system_lock(int fd) {
@@ -116,6 +142,13 @@ static inline uint64_t system_memory(void) {
 	return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+static inline char *system_host_name(void) {
+	enum { LONGEST = 256 };
+	char *name = memory_alloc(LONGEST); // it may lack an end of its own
+	gethostname(name, LONGEST - 1);
+	return name;
+}
+
 static inline bool system_process_exists(int pid) {
 	return kill(pid, 0) == 0 || errno == EPERM;
 }
@@ -127,6 +160,14 @@ static inline bool system_is_absolute(const char *path) {
 static inline const char *system_base_name(const char *path) {
 	const char *slash = strrchr(path, '/');
 	return slash && slash[1] ? slash + 1 : path;
+}
+
+static inline char *system_command_name(const char *path) {
+	return memory_string(system_base_name(path));
+}
+
+static inline char *system_program(void) {
+	return realpath("/proc/self/exe", NULL);
 }
 
 static inline void system_begin(int *argc, char ***argv) {

@@ -2,6 +2,7 @@
 // variables in the code page of the machine, which cannot hold most names. So the
 // wide functions are called, and everything above sees UTF-8.
 #include "base/system.h"
+#include "base/buffer.h"
 
 #include <errno.h>
 #include <io.h>
@@ -78,6 +79,17 @@ static int fail(DWORD error) {
 	return -1;
 }
 
+void *system_find(const void *bytes, size_t size, const void *wanted, size_t length) {
+	const char *at = bytes, *end = at + size;
+	while (length && (size_t)(end - at) >= length &&
+	       (at = memchr(at, *(const char *)wanted, (size_t)(end - at) - length + 1))) {
+		if (memcmp(at, wanted, length) == 0)
+			return (void *)(uintptr_t)at;
+		at++;
+	}
+	return length ? NULL : (void *)(uintptr_t)bytes;
+}
+
 // ---- files ----
 
 int system_open(const char *path, int flags, ...) {
@@ -145,6 +157,40 @@ int system_unlink(const char *path) {
 int system_make_dir(const char *path) {
 	CLEANUP_FREE wchar_t *wide = system_wide_path(path);
 	return CreateDirectoryW(wide, NULL) ? 0 : fail(GetLastError());
+}
+
+// A file that was deleted is in its folder until the last one closes it, who may be a virus scanner.
+int system_remove_dir(const char *path) {
+	enum { ATTEMPTS = 20, PAUSE = 50 };
+	CLEANUP_FREE wchar_t *wide = system_wide_path(path);
+	for (int i = 0; i < ATTEMPTS; i++) {
+		if (RemoveDirectoryW(wide))
+			return 0;
+		if (GetLastError() != ERROR_DIR_NOT_EMPTY)
+			break;
+		Sleep(PAUSE);
+	}
+	return fail(GetLastError());
+}
+
+char *system_make_temporary_dir(const char *beginning) {
+	enum { ATTEMPTS = 100 };
+	wchar_t folder[MAX_PATH + 1];
+	if (!GetTempPathW(MAX_PATH, folder)) {
+		fail(GetLastError());
+		return NULL;
+	}
+	CLEANUP_FREE char *utf8 = system_utf8(folder);
+	for (int i = 0; i < ATTEMPTS; i++) {
+		char *path = memory_format("%s%s.%lu.%llu", utf8, beginning, GetCurrentProcessId(),
+					   GetTickCount64() + (unsigned)i);
+		if (system_make_dir(path) == 0)
+			return path;
+		free(path);
+		if (errno != EEXIST)
+			break;
+	}
+	return NULL;
 }
 
 int system_rename(const char *from, const char *to, bool replace) {
@@ -224,6 +270,22 @@ const char *system_base_name(const char *path) {
 	return base;
 }
 
+char *system_command_name(const char *path) {
+	static const char *const extensions[] = {".exe", ".bat", ".cmd", ".com"};
+	const char *base = system_base_name(path);
+	size_t length = strlen(base), cut = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(extensions); i++)
+		if (length > 4 && _stricmp(base + length - 4, extensions[i]) == 0)
+			cut = 4;
+	return memory_format("%.*s", (int)(length - cut), base);
+}
+
+char *system_program(void) {
+	enum { LONGEST = 32768 };
+	CLEANUP_FREE wchar_t *path = memory_alloc(LONGEST * sizeof(*path));
+	return GetModuleFileNameW(NULL, path, LONGEST) ? system_utf8(path) : NULL;
+}
+
 bool system_is_open(int fd) {
 	return _get_osfhandle(fd) != -1;
 }
@@ -231,6 +293,13 @@ bool system_is_open(int fd) {
 uint64_t system_memory(void) {
 	MEMORYSTATUSEX status = {.dwLength = sizeof(status)};
 	return GlobalMemoryStatusEx(&status) ? status.ullTotalPhys : 0;
+}
+
+char *system_host_name(void) {
+	wchar_t name[256] = L"";
+	DWORD size = ARRAY_SIZE(name);
+	GetComputerNameExW(ComputerNameDnsHostname, name, &size);
+	return system_utf8(name);
 }
 
 bool system_process_exists(int pid) {
@@ -299,6 +368,27 @@ const wchar_t *system_next_word(const wchar_t *at, bool first, wchar_t *word) {
 	while (*at == ' ' || *at == '\t')
 		at++;
 	return at;
+}
+
+// In quotation marks: those inside it have a backslash, and backslashes before one are doubled.
+void system_add_word(struct buffer *line, const char *word) {
+	if (line->size)
+		buffer_append(line, " ", 1);
+	if (*word && !strpbrk(word, " \t\"&^()")) {
+		buffer_append(line, word, strlen(word));
+		return;
+	}
+	buffer_append(line, "\"", 1);
+	for (;; word++) {
+		size_t backslashes = strspn(word, "\\");
+		word += backslashes;
+		for (size_t i = 0; i < (*word && *word != '"' ? backslashes : 2 * backslashes); i++)
+			buffer_append(line, "\\", 1);
+		if (!*word)
+			break;
+		buffer_append(line, *word == '"' ? "\\\"" : word, *word == '"' ? 2 : 1);
+	}
+	buffer_append(line, "\"", 1);
 }
 
 static void take_arguments(int *argc, char ***argv) {

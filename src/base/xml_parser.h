@@ -19,6 +19,7 @@ void XML_SetUserData(XML_Parser parser, void *context);
 void XML_SetElementHandler(XML_Parser parser,
 			   void (*begin)(void *context, const char *name, const char **attributes),
 			   void (*end)(void *context, const char *name));
+void XML_SetCharacterDataHandler(XML_Parser parser, void (*text)(void *context, const char *text, int size));
 // A DOCTYPE is refused whether or not there is a handler.
 void XML_SetStartDoctypeDeclHandler(XML_Parser parser,
 				    void (*doctype)(void *context, const char *name, const char *system,
@@ -27,6 +28,9 @@ enum XML_Status XML_Parse(XML_Parser parser, const char *bytes, int size, int la
 enum XML_Status XML_StopParser(XML_Parser parser, int resumable);
 unsigned long XML_GetCurrentLineNumber(XML_Parser parser);   // from 1
 unsigned long XML_GetCurrentColumnNumber(XML_Parser parser); // from 0
+// Of a tag; -1 in an encoding in which tags are not those bytes that they are in ASCII.
+long long XML_GetCurrentByteIndex(XML_Parser parser);
+int XML_GetCurrentByteCount(XML_Parser parser);
 long XML_GetErrorCode(XML_Parser parser);
 const char *XML_ErrorString(long code);
 

@@ -1,11 +1,15 @@
 // XmlLite pulls: it reads from a stream and is asked for one node after the other.
 // It is loaded when the first file is read; most runs of the program read none.
+//
+// It does not tell at which byte something is. So for each tag that it finds the next one is
+// looked up in the text (xml_tag.h): the same one, as both go from the front to the end.
 #define COBJMACROS
 #define INITGUID
 #include "base/array.h"
 #include "base/memory.h"
 #include "base/system.h"
 #include "base/xml_parser.h"
+#include "base/xml_tag.h"
 
 #include <string.h>
 #include <windows.h>
@@ -19,11 +23,15 @@ struct xml_parser {
 	void *context;
 	void (*begin)(void *context, const char *name, const char **attributes);
 	void (*finish)(void *context, const char *name);
+	void (*text)(void *context, const char *text, int size);
 	void (*doctype)(void *context, const char *name, const char *system, const char *public_id,
 			int internal);
 	ARRAY(char *) attributes; // name, value, …, NULL
 	unsigned long line, column;
 	unsigned long last_line, last_column; // of the element before
+	const char *begin_of_all;
+	struct xml_tag tag; // where we are
+	bool lost;          // that is not known
 	size_t elements, open;
 	HRESULT error;
 	bool stopped;
@@ -92,6 +100,10 @@ void XML_SetElementHandler(XML_Parser parser,
 	parser->finish = end;
 }
 
+void XML_SetCharacterDataHandler(XML_Parser parser, void (*text)(void *context, const char *text, int size)) {
+	parser->text = text;
+}
+
 void XML_SetStartDoctypeDeclHandler(XML_Parser parser,
 				    void (*doctype)(void *context, const char *name, const char *system,
 						    const char *public_id, int internal)) {
@@ -109,6 +121,14 @@ unsigned long XML_GetCurrentLineNumber(XML_Parser parser) {
 
 unsigned long XML_GetCurrentColumnNumber(XML_Parser parser) {
 	return parser->column;
+}
+
+long long XML_GetCurrentByteIndex(XML_Parser parser) {
+	return parser->lost ? -1 : (long long)parser->tag.begin;
+}
+
+int XML_GetCurrentByteCount(XML_Parser parser) {
+	return parser->lost ? 0 : (int)(parser->tag.end - parser->tag.begin);
 }
 
 long XML_GetErrorCode(XML_Parser parser) {
@@ -168,6 +188,13 @@ static void take_attributes(XML_Parser parser) {
 	IXmlReader_MoveToElement(reader);
 }
 
+static void find_tag(XML_Parser parser, const char *name, enum xml_tag_kind kind) {
+	struct xml_tag *tag = &parser->tag;
+	size_t length = strlen(name), size = (size_t)(parser->end - parser->begin_of_all);
+	parser->lost = parser->lost || !xml_tag_next(parser->begin_of_all, size, tag->end, tag) ||
+		       tag->kind != kind || tag->name_size != length || memcmp(tag->name, name, length) != 0;
+}
+
 static void take_element(XML_Parser parser) {
 	BOOL empty = IXmlReader_IsEmptyElement(parser->reader);
 	CLEANUP_FREE char *name = name_of(parser->reader);
@@ -183,6 +210,7 @@ static void take_element(XML_Parser parser) {
 	parser->last_line = parser->line;
 	parser->last_column = parser->column;
 	parser->open += !empty;
+	find_tag(parser, name, empty ? XML_TAG_EMPTY : XML_TAG_START);
 	take_attributes(parser);
 	parser->begin(parser->context, name, (const char **)parser->attributes.items);
 	if (empty && !parser->stopped)
@@ -196,7 +224,14 @@ static void take_node(XML_Parser parser, XmlNodeType type) {
 		CLEANUP_FREE char *name = name_of(parser->reader);
 		note_place(parser);
 		parser->open--;
+		find_tag(parser, name, XML_TAG_END);
 		parser->finish(parser->context, name);
+	} else if (parser->text && (type == XmlNodeType_Text || type == XmlNodeType_CDATA ||
+				    type == XmlNodeType_Whitespace)) {
+		const wchar_t *value = NULL;
+		IXmlReader_GetValue(parser->reader, &value, NULL);
+		CLEANUP_FREE char *text = system_utf8(value ? value : L"");
+		parser->text(parser->context, text, (int)strlen(text));
 	}
 }
 
@@ -215,7 +250,7 @@ static HRESULT open_reader(XML_Parser parser) {
 
 enum XML_Status XML_Parse(XML_Parser parser, const char *bytes, int size, int last) {
 	XmlNodeType type;
-	parser->at = bytes;
+	parser->at = parser->begin_of_all = bytes;
 	parser->end = bytes + size;
 	parser->line = 1;
 	HRESULT error = open_reader(parser);

@@ -61,13 +61,11 @@ static int run(int argc, char **argv, const struct verb *verb) {
 }
 
 #ifdef _WIN32
-#define KINDS        "etl, dump"
-#define VARIANT_HELP ""
-#define EXAMPLE      "tracelet artifact --output-dir C:\\traces parser dump\n"
+#define KINDS   "etl, dump"
+#define EXAMPLE "tracelet artifact --output-dir C:\\traces parser dump\n"
 #else
-#define KINDS        "perfetto, flame, off-cpu,\nheap, stacks, core, output, console, spool, etl"
-#define VARIANT_HELP "  --variant KEY=VALUE  which variant of the test; may be repeated\n"
-#define EXAMPLE      "tracelet flame \"$(tracelet artifact parser)\" -o parser.svg\n"
+#define KINDS   "perfetto, flame, off-cpu,\nheap, stacks, core, output, console, spool, etl"
+#define EXAMPLE "tracelet flame \"$(tracelet artifact parser)\" -o parser.svg\n"
 #endif
 
 const struct verb verb_artifact = {
@@ -77,7 +75,8 @@ const struct verb verb_artifact = {
 		"Prints the path of an artifact of the newest session of test NAME: its trace, or KIND,\n"
 		"which is one of those that manifest.jsonl has for it: " KINDS ".\n"
 		"Of a session that is recording now, where its trace will be.\n\n"
-		"  --output-dir DIR     the folder (default: ./tracelet-out)\n" VARIANT_HELP
+		"  --output-dir DIR     the folder (default: ./tracelet-out)\n"
+		"  --variant KEY=VALUE  which variant of the test; may be repeated\n"
 		"  --repro              of the run after a failed one\n"
 		"  --help               this text\n\n"
 		"Exit status: 0; 1 there is none; 2 bad options.\n\nExample: " EXAMPLE,

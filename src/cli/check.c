@@ -191,12 +191,6 @@ static int run_check(int argc, char **argv, const struct verb *verb) {
 	return status;
 }
 
-#ifdef _WIN32
-#define VARIANT_HELP ""
-#else
-#define VARIANT_HELP "      --variant KEY=VALUE  and which variant of it; may be repeated\n"
-#endif
-
 const struct verb verb_check = {
 	.name = "check",
 	.summary = "is this file a Perfetto trace that importers will take whole?",
@@ -208,7 +202,8 @@ const struct verb verb_check = {
 		"      --json           one JSON object per file, a line each\n"
 		"      --min-size BYTES a smaller file is a defect\n"
 		"      --landed DIR     has the newest session of a test left a good trace in this folder?\n"
-		"      --name NAME      of that test\n" VARIANT_HELP
+		"      --name NAME      of that test\n"
+		"      --variant KEY=VALUE  and which variant of it; may be repeated\n"
 		"      --repro          the run after a failed one\n"
 		"  -h, --help           this text\n\n"
 		"Exit status: 0 all good, 1 a defect, 2 a file cannot be read or bad options, 3 the virtual\n"

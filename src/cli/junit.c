@@ -2,15 +2,15 @@
 // written, so that a CI shows them beside each case.
 #include "base/file.h"
 #include "base/log.h"
+#include "base/system.h"
 #include "cli/verb.h"
 #include "session/junit.h"
+#include "session/manifest.h"
 #include "session/manifest_line.h"
 
 #include <errno.h>
 #include <getopt.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 struct manifest {
 	struct manifest_line *items;
@@ -20,12 +20,12 @@ struct manifest {
 // A path in the manifest is meant from where tracelet was run; if that is elsewhere, the file is
 // beside the manifest. NULL: it is not there any more.
 static char *find_artifact(const char *path, const char *manifest) {
-	const char *slash = strrchr(manifest, '/'), *name = strrchr(path, '/');
-	CLEANUP_FREE char *beside = memory_format("%.*s%s", slash ? (int)(slash + 1 - manifest) : 0, manifest,
-						  name ? name + 1 : path);
-	return access(path, F_OK) == 0     ? ci_artifact_path(path)
-	       : access(beside, F_OK) == 0 ? ci_artifact_path(beside)
-					   : NULL;
+	struct stat status;
+	int folder = (int)(manifest_file_name(manifest) - manifest);
+	CLEANUP_FREE char *beside = memory_format("%.*s%s", folder, manifest, manifest_file_name(path));
+	return system_stat(path, &status) == 0     ? ci_artifact_path(path)
+	       : system_stat(beside, &status) == 0 ? ci_artifact_path(beside)
+						   : NULL;
 }
 
 static void locate_artifacts(struct manifest_line *record, const char *manifest) {

@@ -11,25 +11,21 @@
 #ifdef _WIN32
 // The others are about what only Linux has.
 static const struct verb *const verbs[] = {
-	&verb_run,     &verb_run_test,      &verb_start,   &verb_stop, &verb_cancel, &verb_status,
-	&verb_current, &verb_mark,          &verb_convert, &verb_info, &verb_dump,   &verb_table,
-	&verb_fold,    &verb_flame,         &verb_top,     &verb_diff, &verb_check,  &verb_artifact,
-	&verb_profile, &verb_settings_show, &verb_doctor,
+	&verb_run,    &verb_each,    &verb_run_test, &verb_start,         &verb_stop,   &verb_cancel,
+	&verb_status, &verb_current, &verb_snapshot, &verb_convert,       &verb_info,   &verb_dump,
+	&verb_table,  &verb_fold,    &verb_flame,    &verb_top,           &verb_diff,   &verb_check,
+	&verb_mark,   &verb_junit,   &verb_profile,  &verb_settings_show, &verb_doctor, &verb_artifact,
 };
 
 static const struct elsewhere {
 	const char *name, *instead;
 } elsewhere[] = {
-	{"each", "'tracelet run' traces one case, as the test program's own filter chooses it"},
 	{"stat", "'tracelet info' and 'tracelet table' count what a recording has"},
-	{"snapshot",
-	 "'tracelet run --type memory' keeps the end of a test that fails, 'tracelet stop' ends a "
-	 "recording and saves it"},
 	{"heap",
 	 "the profile 'memory' ('tracelet run --profile memory') records virtual memory and page faults"},
-	{"junit", "'tracelet artifact TEST' prints a path, 'tracelet run --attachments' tells a CI of it"},
-	{"vm", "run it on the Linux host"},
-	{"guest", "run it on the Linux host"},
+	{"vm", "it boots Linux: run it on a Linux host; 'tracelet run' traces a test on this machine"},
+	{"guest", "it speaks with a guest of Linux: run it on that one's Linux host; in a guest with Windows "
+		  "'tracelet run' traces by itself"},
 	{"agent", "in a guest with Windows 'tracelet run' traces by itself"},
 };
 #else

@@ -82,6 +82,8 @@ static int run(int argc, char **argv, const struct verb *verb) {
 	"needs an elevated prompt; without one COMMAND is run all the same, and a line says so.\n\n"         \
 	"  --enabled WHEN      yes (default), no: only run COMMAND; auto: if the environment says so\n"      \
 	"  --name NAME         name of the test, and of the artifacts (default: COMMAND's)\n"                \
+	"  --variant KEY=VALUE which variant of the test this is, may be repeated: their hash is\n"          \
+	"                      part of the artifacts' names\n"                                               \
 	"  --output-dir DIR    where artifacts go (default: .\\tracelet-out)\n"                              \
 	"  --profile NAME      what to record: see 'tracelet profile list' (default: embedded), or\n"        \
 	"                      FILE.wprp[!PROFILE]; may be repeated\n"                                       \

@@ -51,6 +51,7 @@ static int run(int argc, char **argv, const struct verb *verb) {
 	"Begins to record the machine with Windows Performance Recorder, until 'tracelet stop\n"             \
 	"NAME'. No process of ours is there in between. A recording of that name is stopped and\n"           \
 	"saved first.\n\n"                                                                                   \
+	"  --variant KEY=VALUE which variant of the operation this is; may be repeated\n"                    \
 	"  --output-dir DIR    where artifacts go (default: .\\tracelet-out)\n"                              \
 	"  --profile NAME      what to record: see 'tracelet profile list' (default: embedded), or\n"        \
 	"                      FILE.wprp[!PROFILE]; may be repeated\n"                                       \

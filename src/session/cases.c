@@ -3,18 +3,12 @@
 // that does not know "--list" might take it for "run everything".
 #include "session/cases.h"
 #include "base/file.h"
+#include "base/system.h"
+#include "session/child.h"
 #include "session/preload.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <fnmatch.h>
-#include <spawn.h>
-#include <stdio.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-extern char **environ;
 
 // ---- the table ----
 
@@ -28,7 +22,7 @@ static bool resolve_meson(char **command, struct cases *cases);
 
 static const struct framework frameworks[] = {
 	{.name = "pytest",
-	 .commands = TEXTS("pytest", "pytest-3", "py.test", "python* -m pytest"),
+	 .commands = TEXTS("pytest", "pytest-3", "py.test", "python* -m pytest", "py -m pytest"),
 	 .list = TEXTS("--collect-only", "--verbosity=-1"),
 	 .parse = cases_from_pytest,
 	 .select = TEXTS("{}"),
@@ -81,7 +75,7 @@ static const struct framework frameworks[] = {
 	 .missing = "testing: warning: no tests to run",
 	 .failed_status = 1},
 	{.name = "gtest",
-	 .marks = TEXTS("gtest_list_tests", "libgtest.so"),
+	 .marks = TEXTS("gtest_list_tests", "libgtest.so", "gtest.dll"),
 	 .list = TEXTS("--gtest_list_tests"),
 	 .parse = cases_from_gtest,
 	 .select = TEXTS("--gtest_filter={}"),
@@ -98,7 +92,7 @@ static const struct framework frameworks[] = {
 	 .missing = "No test cases matched",
 	 .status = STATUS_SUM},
 	{.name = "catch2-3",
-	 .marks = TEXTS(" is a Catch2 v", "libCatch2.so"),
+	 .marks = TEXTS(" is a Catch2 v", "libCatch2.so", "Catch2.dll"),
 	 .list = TEXTS("--list-tests", "--verbosity", "quiet"),
 	 .parse = cases_from_catch2,
 	 .select = TEXTS("{}"),
@@ -115,6 +109,7 @@ static const struct framework frameworks[] = {
 	 .escape = ESCAPE_COMMA,
 	 .missing = "[doctest] test cases: 0 |",
 	 .failed_status = 1},
+#ifndef _WIN32 // nothing can be put into a program there
 	{.name = "cmocka",
 	 .marks = TEXTS("libcmocka.so"),
 	 .list = TEXTS("TRACELET_CASES=list"),
@@ -123,6 +118,7 @@ static const struct framework frameworks[] = {
 	 .preload = "libtracelet-cmocka.so",
 	 .skipped = "[  SKIPPED ] 1 test",
 	 .status = STATUS_COUNT},
+#endif
 	{.name = "tap", .parse = cases_from_tap, .status = STATUS_FIXED, .failed_status = 1},
 };
 
@@ -143,8 +139,9 @@ const struct framework *framework_by_name(const char *name) {
 int cases_exit_status(const struct framework *framework, const int *failed, size_t count) {
 	size_t sum = 0, largest = 0;
 	for (size_t i = 0; i < count; i++) {
-		sum += (size_t)failed[i];
-		largest = MAX(largest, (size_t)failed[i]);
+		size_t status = (unsigned)failed[i]; // of Windows they have 32 bits
+		sum += status;
+		largest = MAX(largest, status);
 	}
 	const size_t statuses[] = {[STATUS_FIXED] = (size_t)framework->failed_status,
 				   [STATUS_SUM] = sum,
@@ -155,18 +152,25 @@ int cases_exit_status(const struct framework *framework, const int *failed, size
 
 // ---- recognising ----
 
-static const char *base_name(const char *path) {
-	const char *slash = strrchr(path, '/');
-	return slash && slash[1] ? slash + 1 : path;
+#ifdef _WIN32
+#define EXECUTABLE "MZ"
+#else
+#define EXECUTABLE "\177ELF"
+#endif
+
+// A star at the end of the pattern stands for anything.
+static bool is_word(const char *word, const char *pattern) {
+	size_t length = strcspn(pattern, "*");
+	return strncmp(word, pattern, length) == 0 && (pattern[length] || !word[length]);
 }
 
 // How many words of the command are the ones in `pattern` ("python* -m pytest"); 0: it is another.
 static size_t words_matched(char **command, const char *pattern) {
-	CLEANUP_FREE char *copy = memory_string(pattern);
-	char *rest = copy;
+	CLEANUP_FREE char *copy = memory_string(pattern), *program = system_command_name(command[0]);
+	char *rest = NULL;
 	size_t count = 0;
-	for (char *word; (word = strsep(&rest, " ")); count++)
-		if (!command[count] || fnmatch(word, count ? command[count] : base_name(command[0]), 0) != 0)
+	for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest), count++)
+		if (!command[count] || !is_word(count ? command[count] : program, word))
 			return 0;
 	return count;
 }
@@ -181,81 +185,27 @@ static size_t head_words(const struct framework *framework, char **command) {
 	return 1;
 }
 
-// As execvp() would find it.
-static char *find_program(const char *name) {
-	if (strchr(name, '/'))
-		return memory_string(name);
-	const char *path = getenv("PATH");
-	CLEANUP_FREE char *copy = memory_string(path ? path : "/bin:/usr/bin");
-	char *rest = copy;
-	for (char *folder; (folder = strsep(&rest, ":"));) {
-		char *program = memory_format("%s/%s", *folder ? folder : ".", name);
-		if (access(program, X_OK) == 0)
-			return program;
-		free(program);
-	}
-	return memory_string(name);
-}
-
 const struct framework *framework_of(char **command) {
 	for (size_t i = 0; i < ARRAY_SIZE(frameworks); i++)
 		for (const char *const *name = frameworks[i].commands; name && *name; name++)
 			if (words_matched(command, *name))
 				return &frameworks[i];
-	CLEANUP_FREE char *program = find_program(command[0]);
+	CLEANUP_FREE char *program = child_find_program(command[0]);
 	struct input input;
 	if (input_open(&input, program))
 		return NULL;
 	const struct framework *found = NULL;
-	bool executable = input.size > 4 && memcmp(input.data, "\177ELF", 4) == 0;
+	bool executable = input.size > strlen(EXECUTABLE) &&
+			  memcmp(input.data, EXECUTABLE, strlen(EXECUTABLE)) == 0;
 	for (size_t i = 0; executable && !found && i < ARRAY_SIZE(frameworks); i++)
 		for (const char *const *mark = frameworks[i].marks; mark && *mark && !found; mark++)
-			if (memmem(input.data, input.size, *mark, strlen(*mark)))
+			if (system_find(input.data, input.size, *mark, strlen(*mark)))
 				found = &frameworks[i];
 	input_close(&input);
 	return found;
 }
 
 // ---- listing ----
-
-enum { LONGEST_LIST = 64 << 20 };
-
-static int read_all(int fd, struct buffer *text) {
-	ssize_t got = 0;
-	while (text->size < LONGEST_LIST &&
-	       ((got = read(fd, buffer_room(text, 1 << 16), 1 << 16)) > 0 || (got < 0 && errno == EINTR)))
-		text->size += got > 0 ? (size_t)got : 0;
-	return got < 0 ? -errno : text->size >= LONGEST_LIST ? -EFBIG : 0;
-}
-
-// What the command writes to standard output. It has no input, and what it says beside that is
-// said again, and seen, when its cases are run.
-static int output_of(char **command, struct buffer *text) {
-	int ends[2];
-	pid_t pid;
-	posix_spawn_file_actions_t actions;
-	if (pipe2(ends, O_CLOEXEC))
-		return -errno;
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	int error = -posix_spawnp(&pid, command[0], &actions, NULL, command, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	close(ends[1]);
-	if (!error) {
-		int status;
-		error = read_all(ends[0], text);
-		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-			;
-		if (!error)
-			error = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-	}
-	close(ends[0]);
-	buffer_append(text, "", 1); // never NULL
-	text->size--;
-	return error;
-}
 
 static void words_of_list(const struct framework *framework, char **command, struct words *words) {
 	if (framework->preload)
@@ -271,7 +221,7 @@ int cases_list(const struct framework *framework, char **command, struct cases *
 	struct words words = {0};
 	struct buffer text = {0};
 	words_of_list(framework, command, &words);
-	int status = output_of(words.items, &text);
+	int status = child_output(words.items, &text);
 	bool parsed = status >= 0 && framework->parse((char *)text.data, text.size, cases);
 	// Catch2 2 exits with the number of cases; who lists by running may have cases that fail.
 	if (parsed && cases->count && (framework->status == STATUS_SUM || !framework->list))
@@ -306,7 +256,8 @@ static bool mark_ignored(char **command, struct cases *cases) {
 	words_add_all(&words, command);
 	words_add_all(&words, (char *[]){(char *)"--list", (char *)"--format", (char *)"terse",
 					 (char *)"--ignored", NULL});
-	if (output_of(words.items, &text) == 0 && cases_from_libtest((char *)text.data, text.size, &ignored))
+	if (child_output(words.items, &text) == 0 &&
+	    cases_from_libtest((char *)text.data, text.size, &ignored))
 		qsort(ignored.items, ignored.count, sizeof(*ignored.items), compare_cases);
 	for (size_t i = 0; ignored.count && i < cases->count; i++)
 		cases->items[i].disabled = bsearch(&cases->items[i], ignored.items, ignored.count,
@@ -325,13 +276,18 @@ static bool resolve_meson(char **command, struct cases *cases) {
 	struct buffer text = {0};
 	char *words[] = {command[0], (char *)"introspect", (char *)"--tests", (char *)(uintptr_t)folder,
 			 NULL};
-	int status = output_of(words, &text);
+	int status = child_output(words, &text);
 	bool resolved = cases_resolve_meson((char *)text.data, text.size, cases);
 	buffer_free(&text);
 	return status == 0 && resolved;
 }
 
 // ---- running one ----
+
+static bool exists(const char *path) {
+	struct stat status;
+	return system_stat(path, &status) == 0;
+}
 
 static void escape(const char *name, enum case_escape how, struct buffer *text) {
 	static const char *const special[] = {[ESCAPE_NOTHING] = "",
@@ -354,7 +310,7 @@ static const char *way_up(const struct framework *framework, const char *name, c
 		return prefix;
 	for (int up = 0; up < 16; up++) {
 		CLEANUP_FREE char *path = memory_format("%s%.*s", prefix, (int)(colons - name), name);
-		if (access(path, F_OK) == 0)
+		if (exists(path))
 			return prefix;
 		strcat(prefix, "../");
 	}
@@ -388,7 +344,7 @@ static void add_without_selection(const struct framework *framework, char **comm
 		CLEANUP_FREE char *path = memory_format(
 			"%.*s", colons ? (int)(colons - command[i]) : (int)strlen(command[i]), command[i]);
 		// A word that is no file may be the value of some plugin's option.
-		if (plain && (framework->wrapper || access(path, F_OK) == 0))
+		if (plain && (framework->wrapper || exists(path)))
 			continue;
 		words_add(words, "%s", command[i]);
 	}
@@ -415,10 +371,9 @@ void case_command(const struct framework *framework, char **command, const char 
 		words_add_all(words, command);
 	if (select) {
 		CLEANUP_FREE char *copy = memory_string(select);
-		char *rest = copy;
-		for (char *word; (word = strsep(&rest, " "));)
-			if (*word)
-				words_take(words, replace(word, "{}", (char *)escaped.data));
+		char *rest = NULL;
+		for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+			words_take(words, replace(word, "{}", (char *)escaped.data));
 	} else if (!framework->preload) {
 		add_selection(framework->select, (char *)escaped.data, words);
 	}

@@ -1,10 +1,10 @@
 // What frameworks print when asked for their cases. All of it is input that any program
 // can have written: lines of any length, bytes of any value, nothing trusted.
 #include "session/cases.h"
-#include "base/memory.h"
+#include "base/json_read.h"
+#include "base/system.h"
 
 #include <ctype.h>
-#include <json-c/json.h>
 #include <limits.h>
 
 enum { MOST_CASES = 1000000 };
@@ -81,7 +81,7 @@ static struct line without_front(struct line line, size_t count) {
 bool cases_from_gtest(const char *text, size_t size, struct cases *cases) {
 	struct line line, suite = {0};
 	FOR_EACH_LINE(line, text, size) {
-		const char *comment = memmem(line.text, line.size, "  # ", 4);
+		const char *comment = system_find(line.text, line.size, "  # ", 4);
 		struct line word = trimmed(
 			(struct line){line.text, comment ? (size_t)(comment - line.text) : line.size});
 		if (!begins_with(line, "  ")) {
@@ -164,7 +164,7 @@ bool cases_from_pytest(const char *text, size_t size, struct cases *cases) {
 	FOR_EACH_LINE(line, text, size) {
 		if (!trimmed(line).size)
 			break;
-		if (memmem(line.text, line.size, "::", 2))
+		if (system_find(line.text, line.size, "::", 2))
 			cases_add(cases, line.text, line.size);
 	}
 	return cases->count > 0;
@@ -193,58 +193,128 @@ bool cases_from_tap(const char *text, size_t size, struct cases *cases) {
 
 // ---- JSON ----
 
-static struct json_object *member(struct json_object *object, const char *name, enum json_type type) {
-	struct json_object *value = NULL;
-	if (!json_object_is_type(object, json_type_object) ||
-	    !json_object_object_get_ex(object, name, &value))
-		return NULL;
-	return json_object_is_type(value, type) ? value : NULL;
+// The JSON that begins with `opening`: some programs say something else first.
+static struct json_reader find_json(const char *text, size_t size, char opening) {
+	const char *begin = memchr(text, opening, size);
+	return json_from(begin ? begin : text, begin ? size - (size_t)(begin - text) : 0);
 }
 
 // What of a test's properties matters to who runs it beside others.
-static void take_ctest_properties(struct json_object *properties, struct test_case *test) {
-	for (size_t i = 0; properties && i < json_object_array_length(properties); i++) {
-		struct json_object *property = json_object_array_get_idx(properties, i), *value = NULL;
-		struct json_object *name = member(property, "name", json_type_string);
-		if (!name || !json_object_object_get_ex(property, "value", &value))
-			continue;
-		const char *word = json_object_get_string(name);
-		if (strcmp(word, "DISABLED") == 0)
-			test->disabled = json_object_get_boolean(value);
-		else if (strcmp(word, "RUN_SERIAL") == 0)
-			test->alone |= json_object_get_boolean(value);
-		// Who holds it is not known to the other processes.
-		else if (strcmp(word, "RESOURCE_LOCK") == 0 || strncmp(word, "FIXTURES_", 9) == 0)
-			test->alone = true;
-	}
+static void judge_ctest_property(const char *name, struct json_reader value, struct test_case *test) {
+	if (strcmp(name, "DISABLED") == 0)
+		test->disabled = json_read_if_true(&value);
+	else if (strcmp(name, "RUN_SERIAL") == 0)
+		test->alone |= json_read_if_true(&value);
+	// Who holds it is not known to the other processes.
+	else if (strcmp(name, "RESOURCE_LOCK") == 0 || strncmp(name, "FIXTURES_", 9) == 0)
+		test->alone = true;
 }
 
-// The JSON that begins with `opening`: some programs say something else first.
-static struct json_object *parse_json(const char *text, size_t size, char opening) {
-	const char *begin = memchr(text, opening, size);
-	size_t left = begin ? size - (size_t)(begin - text) : 0;
-	if (!left || left >= INT_MAX)
-		return NULL;
-	struct json_tokener *tokener = json_tokener_new_ex(64);
-	struct json_object *root = json_tokener_parse_ex(tokener, begin, (int)left);
-	json_tokener_free(tokener);
-	return root;
+static void take_ctest_property(struct json_reader *reader, struct test_case *test) {
+	struct json_piece key;
+	struct json_reader value = {0};
+	char *name = NULL;
+	json_enter(reader, '{');
+	while (json_member(reader, &key)) {
+		if (json_is(&key, "name")) {
+			free(name);
+			name = json_read_if_text(reader);
+			continue;
+		}
+		if (json_is(&key, "value"))
+			value = *reader;
+		json_skip(reader);
+	}
+	if (name && value.at)
+		judge_ctest_property(name, value, test);
+	free(name);
+}
+
+// Enters an array; false: it is another value, and was passed over.
+static bool enter_list(struct json_reader *reader) {
+	if (json_peek(reader) == '[')
+		return json_enter(reader, '[');
+	json_skip(reader);
+	return false;
+}
+
+// The next object of an array.
+static bool next_object(struct json_reader *reader) {
+	while (json_item(reader)) {
+		if (json_peek(reader) == '{')
+			return true;
+		json_skip(reader);
+	}
+	return false;
+}
+
+static void take_ctest_test(struct json_reader *reader, struct cases *cases) {
+	struct json_piece key;
+	struct test_case test = {0};
+	json_enter(reader, '{');
+	while (json_member(reader, &key)) {
+		if (json_is(&key, "name")) {
+			free(test.name);
+			test.name = json_read_if_text(reader);
+		} else if (!json_is(&key, "properties")) {
+			json_skip(reader);
+		} else if (enter_list(reader)) {
+			while (next_object(reader))
+				take_ctest_property(reader, &test);
+		}
+	}
+	struct test_case *added = test.name && !reader->failed
+					  ? cases_add(cases, test.name, strlen(test.name))
+					  : NULL;
+	if (added) {
+		added->disabled = test.disabled;
+		added->alone = test.alone;
+	}
+	free(test.name);
 }
 
 bool cases_from_ctest(const char *text, size_t size, struct cases *cases) {
-	struct json_object *root = parse_json(text, size, '{');
-	struct json_object *tests = root ? member(root, "tests", json_type_array) : NULL;
-	for (size_t i = 0; tests && i < json_object_array_length(tests); i++) {
-		struct json_object *test = json_object_array_get_idx(tests, i);
-		struct json_object *name = member(test, "name", json_type_string);
-		struct test_case *added = name ? cases_add(cases, json_object_get_string(name),
-							   (size_t)json_object_get_string_len(name))
-					       : NULL;
-		if (added)
-			take_ctest_properties(member(test, "properties", json_type_array), added);
+	struct json_reader reader = find_json(text, size, '{');
+	struct json_piece key;
+	bool tests = false;
+	json_enter(&reader, '{');
+	while (json_member(&reader, &key)) {
+		if (!json_is(&key, "tests")) {
+			json_skip(&reader);
+		} else if (enter_list(&reader)) {
+			tests = true;
+			while (next_object(&reader))
+				take_ctest_test(&reader, cases);
+		}
 	}
-	json_object_put(root);
-	return tests;
+	return tests && !reader.failed;
+}
+
+// ---- meson ----
+
+struct meson_test {
+	char *name;
+	bool alone;
+};
+
+typedef ARRAY(struct meson_test) meson_tests;
+
+static void take_meson_test(struct json_reader *reader, meson_tests *tests) {
+	struct json_piece key;
+	struct meson_test test = {0};
+	json_enter(reader, '{');
+	while (json_member(reader, &key)) {
+		if (json_is(&key, "name")) {
+			free(test.name);
+			test.name = json_read_if_text(reader);
+		} else if (json_is(&key, "is_parallel") && json_peek(reader) == 'f') {
+			test.alone = !json_read_bool(reader);
+		} else {
+			json_skip(reader);
+		}
+	}
+	if (test.name)
+		array_push(tests, test);
 }
 
 // Whether the line is that test: its name, or its suite and its name.
@@ -255,37 +325,33 @@ static bool is_meson_test(const char *line, const char *name) {
 }
 
 // The test of that line with the longest name, or NULL.
-static struct json_object *find_meson_test(struct json_object *tests, const char *line) {
-	struct json_object *best = NULL;
-	int longest = 0;
-	for (size_t i = 0; i < json_object_array_length(tests); i++) {
-		struct json_object *test = json_object_array_get_idx(tests, i);
-		struct json_object *name = member(test, "name", json_type_string);
-		if (name && json_object_get_string_len(name) > longest &&
-		    is_meson_test(line, json_object_get_string(name))) {
+static const struct meson_test *find_meson_test(const meson_tests *tests, const char *line) {
+	const struct meson_test *best = NULL;
+	for (size_t i = 0; i < tests->count; i++) {
+		const struct meson_test *test = &tests->items[i];
+		if (strlen(test->name) > (best ? strlen(best->name) : 0) && is_meson_test(line, test->name))
 			best = test;
-			longest = json_object_get_string_len(name);
-		}
 	}
 	return best;
 }
 
 bool cases_resolve_meson(const char *text, size_t size, struct cases *cases) {
-	struct json_object *root = parse_json(text, size, '[');
-	bool array = json_object_is_type(root, json_type_array);
+	struct json_reader reader = find_json(text, size, '[');
+	meson_tests tests = {0};
 	size_t kept = 0;
+	json_enter(&reader, '[');
+	while (next_object(&reader))
+		take_meson_test(&reader, &tests);
 	for (size_t i = 0; i < cases->count; i++) {
 		CLEANUP_FREE char *line = cases->items[i].name;
-		struct json_object *test = array ? find_meson_test(root, line) : NULL;
-		if (!test)
-			continue; // what ninja says
-		struct json_object *parallel = member(test, "is_parallel", json_type_boolean);
-		cases->items[kept++] = (struct test_case){
-			.name = memory_string(json_object_get_string(member(test, "name", json_type_string))),
-			.alone = parallel && !json_object_get_boolean(parallel),
-		};
+		const struct meson_test *test = reader.failed ? NULL : find_meson_test(&tests, line);
+		if (test) // else it is what ninja says
+			cases->items[kept++] = (struct test_case){.name = memory_string(test->name),
+								  .alone = test->alone};
 	}
 	cases->count = kept;
-	json_object_put(root);
-	return array;
+	for (size_t i = 0; i < tests.count; i++)
+		free(tests.items[i].name);
+	array_free(&tests);
+	return !reader.failed;
 }

@@ -1,28 +1,17 @@
-// One process waits for all. Each case is a child, `tracelet run` under the case's name, in a
-// process group of its own and with its output in a file, so that nothing has to be pumped and
-// nobody who keeps a pipe open can hold us up. Signals are blocked and taken one by one.
+// One process waits for all. Each case is a child (session/child.h), `tracelet run` under the case's name.
 //
 // The files are in a temporary folder: N.out what the case printed, N.json its summary.
 #include "session/each.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "session/artifact.h"
+#include "base/system.h"
 #include "session/cases.h"
-#include "session/choose_profile.h"
 #include "session/each_report.h"
+#include "session/name_filter.h"
 #include "session/run.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <regex.h>
-#include <signal.h>
-#include <stdio.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { TICK_MS = 100, GRACE_SECONDS = 5 };
 
@@ -31,15 +20,14 @@ struct runner {
 	const struct each_options *options;
 	const struct framework *framework;
 	struct each_results results;
-	char *folder;           // for temporary files
-	char program[PATH_MAX]; // this one
-	sigset_t signals, mask_before;
-	struct sigaction pipe_before;
+	struct children *children;
+	char *folder;  // for temporary files
+	char *program; // this one
 	unsigned jobs, running;
 	size_t next; // case to start
 	size_t done;
 	bool alone;     // the one that runs wants no company
-	int stopped_by; // the signal that ended it all
+	int stopped_by; // the status of who ends it all
 	double kill_at; // then: no more patience
 	off_t shown;    // live: of the output of the running case
 };
@@ -68,8 +56,8 @@ static void add_flags(const struct runner *runner, struct words *words) {
 	const enum setting_origin *origins = runner->settings->origins;
 	bool elsewhere = runner->framework && runner->framework->wrapper;
 	struct buffer value = {0};
-	if (elsewhere && runner->settings->output_dir[0] != '/') {
-		CLEANUP_FREE char *here = getcwd(NULL, 0);
+	if (elsewhere && !system_is_absolute(runner->settings->output_dir)) {
+		CLEANUP_FREE char *here = system_folder();
 		words_add(words, "--output-dir=%s/%s", here ? here : ".", runner->settings->output_dir);
 	} else if (elsewhere || origins[SETTING_OUTPUT_DIR] == FROM_FLAG) {
 		words_add(words, "--output-dir=%s", runner->settings->output_dir);
@@ -90,7 +78,7 @@ static void add_flags(const struct runner *runner, struct words *words) {
 static void words_of_run(const struct runner *runner, size_t index, const char *name, struct words *words) {
 	const char *prefix = runner->settings->name;
 	CLEANUP_FREE char *json = case_file(runner, index, "json");
-	words_add(words, "%s", runner->program);
+	words_add(words, "%s", runner->program ? runner->program : "tracelet");
 	words_add(words, "run");
 	words_add(words, "--name=%s%s%s", prefix ? prefix : "", prefix ? "::" : "", name);
 	words_add(words, "--quiet=yes");
@@ -98,16 +86,6 @@ static void words_of_run(const struct runner *runner, size_t index, const char *
 	words_add(words, "--json=%s", json);
 	add_flags(runner, words);
 	words_add(words, "--");
-}
-
-// In a form that shells and Python's shlex give back as it was.
-static void add_quoted(struct buffer *text, const char *word) {
-	buffer_printf(text, "%s'", text->size ? " " : "");
-	for (; *word; word++) {
-		const char *part = *word == '\'' ? "'\\''" : word;
-		buffer_append(text, part, part == word ? 1 : 4);
-	}
-	buffer_printf(text, "'");
 }
 
 static void words_of_case(const struct runner *runner, size_t index, struct words *words) {
@@ -124,7 +102,7 @@ static void words_of_case(const struct runner *runner, size_t index, struct word
 		struct buffer line = {0};
 		words_of_run(runner, index, name, &wrapper);
 		for (size_t i = 0; i < wrapper.count; i++)
-			add_quoted(&line, wrapper.items[i]);
+			child_quote(&line, wrapper.items[i]);
 		case_command(runner->framework, runner->settings->command, runner->options->select, name,
 			     words);
 		words_add(words, "--wrapper=%.*s", (int)line.size, (char *)line.data);
@@ -133,40 +111,21 @@ static void words_of_case(const struct runner *runner, size_t index, struct word
 	}
 }
 
-static void become_case(const struct runner *runner, char **words, const char *output) {
-	setpgid(0, 0);
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	int in = open("/dev/null", O_RDONLY);
-	int out = open(output, O_WRONLY | O_CREAT | O_APPEND, 0600);
-	if (in < 0 || out < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
-	    dup2(out, STDERR_FILENO) < 0)
-		_exit(126);
-	close_range(3, ~0u, 0);
-	sigaction(SIGPIPE, &runner->pipe_before, NULL);
-	sigprocmask(SIG_SETMASK, &runner->mask_before, NULL);
-	setenv(CHOICE_TOLD, "1", 1); // we have said it once for all
-	execvp(words[0], words);
-	_exit(127);
-}
-
 static void start_case(struct runner *runner, size_t index) {
 	struct case_result *result = &runner->results.items[index];
 	struct words words = {0};
 	CLEANUP_FREE char *output = case_file(runner, index, "out");
 	words_of_case(runner, index, &words);
 	result->began = seconds_now();
-	result->pid = fork();
-	if (result->pid == 0)
-		become_case(runner, words.items, output);
+	int error = child_start(runner->children, &result->child, words.items, output);
 	words_free(&words);
-	if (result->pid < 0) {
+	if (error) {
 		result->outcome = CASE_FAILED;
 		result->status = 126;
-		snprintf(result->words, sizeof(result->words), "cannot be started: %s", strerror(errno));
+		snprintf(result->words, sizeof(result->words), "cannot be started: %s", strerror(-error));
 		runner->done++;
 		return;
 	}
-	setpgid(result->pid, result->pid);
 	result->outcome = CASE_RUNNING;
 	runner->running++;
 	runner->alone = result->test->alone;
@@ -180,7 +139,7 @@ static bool output_has(const struct runner *runner, size_t index, const char *te
 	CLEANUP_FREE char *path = case_file(runner, index, "out");
 	if (!text || input_open(&input, path))
 		return false;
-	bool found = memmem(input.data, input.size, text, strlen(text));
+	bool found = system_find(input.data, input.size, text, strlen(text));
 	input_close(&input);
 	return found;
 }
@@ -199,9 +158,10 @@ static void take_record(struct runner *runner, size_t index) {
 static void judge(struct runner *runner, size_t index, int status) {
 	struct case_result *result = &runner->results.items[index];
 	const struct framework *framework = runner->framework;
-	result->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	result->status = status;
 	result->outcome = result->status ? CASE_FAILED : CASE_PASSED;
-	const char *words = result->status > 128 ? "crashed" : "failed";
+	// Of Windows the codes of exceptions are below 0.
+	const char *words = result->status > 128 || result->status < 0 ? "crashed" : "failed";
 	if (framework && result->status == 0 && output_has(runner, index, framework->missing)) {
 		result->outcome = CASE_FAILED;
 		result->status = 1;
@@ -224,14 +184,16 @@ static void show_new_output(struct runner *runner, size_t index) {
 	CLEANUP_FREE char *path = case_file(runner, index, "out");
 	char piece[1 << 14];
 	ssize_t got;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = system_open(path, O_RDONLY | O_CLOEXEC);
 	fflush(stdout);
-	while (fd >= 0 && (got = pread(fd, piece, sizeof(piece), runner->shown)) > 0) {
+	if (fd < 0)
+		return;
+	lseek(fd, runner->shown, SEEK_SET);
+	while ((got = read(fd, piece, sizeof(piece))) > 0) {
 		runner->shown += got;
 		file_write_all(STDOUT_FILENO, piece, (size_t)got);
 	}
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 }
 
 static void publish(struct runner *runner, const struct case_result *result) {
@@ -266,7 +228,7 @@ static void reap(struct runner *runner) {
 	int status;
 	for (size_t i = 0; i < runner->next; i++)
 		if (runner->results.items[i].outcome == CASE_RUNNING &&
-		    waitpid(runner->results.items[i].pid, &status, WNOHANG) == runner->results.items[i].pid)
+		    child_ended(&runner->results.items[i].child, &status))
 			end_case(runner, i, status);
 }
 
@@ -289,22 +251,19 @@ static void start_what_can(struct runner *runner) {
 	}
 }
 
-static void signal_cases(struct runner *runner, int signal) {
-	for (size_t i = 0; i < runner->next; i++) {
-		const struct case_result *result = &runner->results.items[i];
-		// The waiter of each passes it on to its test.
-		if (result->outcome == CASE_RUNNING)
-			kill(signal == SIGKILL ? -result->pid : result->pid, signal);
-	}
+static void stop_cases(struct runner *runner, bool at_once) {
+	for (size_t i = 0; i < runner->next; i++)
+		if (runner->results.items[i].outcome == CASE_RUNNING)
+			child_stop(runner->children, &runner->results.items[i].child, at_once);
 }
 
-static void stop(struct runner *runner, int signal) {
+static void stop(struct runner *runner, int status) {
 	if (runner->stopped_by)
 		runner->kill_at = 0; // asked twice
 	else
 		runner->kill_at = seconds_now() + GRACE_SECONDS;
-	runner->stopped_by = runner->stopped_by ? runner->stopped_by : signal;
-	signal_cases(runner, signal);
+	runner->stopped_by = runner->stopped_by ? runner->stopped_by : status;
+	stop_cases(runner, false);
 }
 
 static void show_progress(struct runner *runner) {
@@ -322,17 +281,14 @@ static void show_progress(struct runner *runner) {
 }
 
 static void run_all(struct runner *runner) {
-	bool ticking = isatty(STDERR_FILENO) || is_live(runner);
+	bool ticking = system_is_terminal(STDERR_FILENO) || is_live(runner);
 	for (start_what_can(runner); runner->running; start_what_can(runner)) {
-		struct timespec tick = {.tv_nsec = TICK_MS * 1000000};
-		siginfo_t signal;
-		int got = ticking || runner->stopped_by ? sigtimedwait(&runner->signals, &signal, &tick)
-							: sigwaitinfo(&runner->signals, &signal);
-		if (got > 0 && got != SIGCHLD)
-			stop(runner, got);
+		int wanted = children_wait(runner->children, ticking || runner->stopped_by ? TICK_MS : -1);
+		if (wanted)
+			stop(runner, wanted);
 		reap(runner);
 		if (runner->stopped_by && seconds_now() >= runner->kill_at)
-			signal_cases(runner, SIGKILL);
+			stop_cases(runner, true);
 		if (ticking && runner->running)
 			show_progress(runner);
 	}
@@ -340,13 +296,11 @@ static void run_all(struct runner *runner) {
 }
 
 static bool make_folder(struct runner *runner) {
-	const char *temporary = getenv("TMPDIR");
-	runner->folder = memory_format("%s/tracelet-each.XXXXXX",
-				       temporary && *temporary ? temporary : "/tmp");
-	if (mkdtemp(runner->folder))
-		return true;
-	log_error("cannot make a temporary folder %s: %s", runner->folder, strerror(errno));
-	return false;
+	runner->folder = system_make_temporary_dir("tracelet-each");
+	if (!runner->folder)
+		log_error("cannot make a temporary folder: %s (" SYSTEM_TEMPORARY " says where)",
+			  strerror(errno));
+	return runner->folder;
 }
 
 static void remove_folder(struct runner *runner) {
@@ -354,9 +308,9 @@ static void remove_folder(struct runner *runner) {
 	for (size_t i = 0; i < runner->results.count; i++)
 		for (size_t k = 0; k < ARRAY_SIZE(extensions); k++) {
 			CLEANUP_FREE char *path = case_file(runner, i, extensions[k]);
-			unlink(path);
+			system_unlink(path);
 		}
-	rmdir(runner->folder);
+	system_remove_dir(runner->folder);
 	free(runner->folder);
 }
 
@@ -366,7 +320,7 @@ static int exit_status(const struct runner *runner) {
 	for (size_t i = 0; i < runner->results.count; i++)
 		if (runner->results.items[i].outcome == CASE_FAILED)
 			failed[count++] = runner->results.items[i].status;
-	status = runner->stopped_by   ? 128 + runner->stopped_by
+	status = runner->stopped_by   ? runner->stopped_by
 		 : !runner->framework ? failed[0]
 				      : cases_exit_status(runner->framework, failed, count);
 	free(failed);
@@ -385,12 +339,10 @@ static bool can_write(const char *path) {
 }
 
 static int run_cases(struct runner *runner, const struct cases *cases) {
-	static const int handled[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 	double began = seconds_now();
-	ssize_t length = readlink("/proc/self/exe", runner->program, sizeof(runner->program) - 1);
-	runner->program[MAX(length, 0)] = 0;
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	runner->jobs = runner->options->jobs ? runner->options->jobs : (unsigned)MAX(processors, 1);
+	CLEANUP_FREE char *program = system_program();
+	runner->program = program;
+	runner->jobs = runner->options->jobs ? runner->options->jobs : children_usual();
 	for (size_t i = 0; i < cases->count; i++)
 		array_push(&runner->results,
 			   (struct case_result){.test = &cases->items[i], .words = "not run"});
@@ -398,13 +350,7 @@ static int run_cases(struct runner *runner, const struct cases *cases) {
 		each_results_free(&runner->results);
 		return 2;
 	}
-	sigemptyset(&runner->signals);
-	for (size_t i = 0; i < ARRAY_SIZE(handled); i++)
-		sigaddset(&runner->signals, handled[i]);
-	sigprocmask(SIG_BLOCK, &runner->signals, &runner->mask_before);
-	signal(SIGCHLD, SIG_DFL);
-	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN},
-		  &runner->pipe_before); // nobody reads what we say: the cases still end as they should
+	runner->children = children_begin();
 	run_all(runner);
 	double seconds = seconds_now() - began;
 	if (!runner->settings->quiet)
@@ -416,38 +362,31 @@ static int run_cases(struct runner *runner, const struct cases *cases) {
 		status = status ? status : 2;
 	remove_folder(runner);
 	each_results_free(&runner->results);
-	sigprocmask(SIG_SETMASK, &runner->mask_before, NULL);
+	children_end(runner->children);
 	return status;
 }
 
 // ---- which cases ----
 
 static int filter_cases(struct cases *cases, const char *filter) {
-	regex_t expression;
-	char why[128];
-	int error = regcomp(&expression, filter, REG_EXTENDED | REG_NOSUB);
-	if (error) {
-		regerror(error, &expression, why, sizeof(why));
+	char why[NAME_FILTER_WHY_SIZE];
+	struct name_filter *expression = name_filter_new(filter, why);
+	if (!expression) {
 		log_error("--filter: '%s': %s", filter, why);
 		return 2;
 	}
 	size_t kept = 0;
 	for (size_t i = 0; i < cases->count; i++)
-		if (regexec(&expression, cases->items[i].name, 0, NULL, 0) == 0)
+		if (name_filter_fits(expression, cases->items[i].name))
 			cases->items[kept++] = cases->items[i];
 		else
 			free(cases->items[i].name);
 	cases->count = kept;
-	regfree(&expression);
+	name_filter_free(expression);
 	if (kept)
 		return 0;
 	log_error("--filter: no case has '%s' in its name", filter);
 	return 2;
-}
-
-static const char *program_name(char **command) {
-	const char *slash = strrchr(command[0], '/');
-	return slash && slash[1] ? slash + 1 : command[0];
 }
 
 // With a report to write it is one case like others; else nothing of its own is taken from it.
@@ -457,8 +396,8 @@ static int run_whole(struct runner *runner) {
 	if (!runner->options->junit)
 		return session_run(runner->settings);
 	struct cases whole = {0};
-	const char *name = runner->settings->name ? runner->settings->name
-						  : program_name(runner->settings->command);
+	CLEANUP_FREE char *usual = system_command_name(runner->settings->command[0]);
+	const char *name = runner->settings->name ? runner->settings->name : usual;
 	runner->settings->name = NULL;
 	runner->framework = NULL;
 	cases_add(&whole, name, strlen(name));

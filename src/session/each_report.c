@@ -1,10 +1,8 @@
 #include "session/each_report.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/system.h"
 #include "session/junit.h"
-
-#include <stdio.h>
-#include <unistd.h>
 
 enum { MOST_OUTPUT = 1 << 20 }; // of one case; of more the end is shown, where the failure is
 
@@ -15,7 +13,7 @@ void each_results_free(struct each_results *results) {
 }
 
 static bool colours(void) {
-	return isatty(STDOUT_FILENO) && log_colours();
+	return system_is_terminal(STDOUT_FILENO) && log_colours();
 }
 
 static const char *colour_of(const struct case_result *result) {
@@ -145,7 +143,7 @@ static const char *split_name(const struct framework *framework, const char *nam
 
 bool each_write_junit(const struct each_results *results, const struct framework *framework, char **command,
 		      const char *path, const char *folder, double seconds) {
-	const char *slash = strrchr(command[0], '/'), *suite = slash && slash[1] ? slash + 1 : command[0];
+	CLEANUP_FREE char *suite = system_command_name(command[0]);
 	struct junit_case *cases = memory_alloc((results->count + 1) * sizeof(*cases));
 	struct input *outputs = memory_alloc((results->count + 1) * sizeof(*outputs));
 	for (size_t i = 0; i < results->count; i++) {

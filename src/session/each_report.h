@@ -2,16 +2,15 @@
 #pragma once
 
 #include "session/cases.h"
+#include "session/child.h"
 #include "session/manifest_line.h"
-
-#include <sys/types.h>
 
 enum case_outcome { CASE_NOT_RUN, CASE_RUNNING, CASE_PASSED, CASE_FAILED, CASE_SKIPPED };
 
 struct case_result {
 	const struct test_case *test;
 	enum case_outcome outcome;
-	pid_t pid;
+	struct child child;
 	int status;   // exit status, as a shell gives it
 	double began; // CLOCK_MONOTONIC
 	double seconds;

@@ -1,9 +1,8 @@
 #include "session/junit.h"
+#include "base/system.h"
 #include "base/utf8.h"
 
-#include <stdio.h>
 #include <time.h>
-#include <unistd.h>
 
 // Text for an element or attribute. XML has no way to say control characters.
 static void add_text(struct buffer *out, const char *text, size_t size) {
@@ -19,6 +18,9 @@ static void add_text(struct buffer *out, const char *text, size_t size) {
 			if (*at == entities[i].byte)
 				entity = entities[i].name;
 		bool control = *at < 0x20 && *at != '\n' && *at != '\t';
+		// The end of a line on Windows; to XML it is the same as ours.
+		if (*at == '\r' && size > 1 && at[1] == '\n')
+			continue;
 		// U+FFFE and U+FFFF are not characters of XML.
 		bool none = length == 3 && at[0] == 0xef && at[1] == 0xbf && at[2] >= 0xbe;
 		if (entity)
@@ -86,10 +88,9 @@ void junit_write(struct buffer *out, const char *suite, double seconds, const st
 	size_t counts[4] = {0};
 	for (size_t i = 0; i < count; i++)
 		counts[cases[i].result]++;
-	char totals[160], host[256] = "", now[32];
+	char totals[160], now[32];
 	struct tm utc;
 	time_t end = time(NULL) - (time_t)seconds;
-	gethostname(host, sizeof(host) - 1);
 	strftime(now, sizeof(now), "%Y-%m-%dT%H:%M:%S", gmtime_r(&end, &utc));
 	snprintf(totals, sizeof(totals),
 		 " tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\" time=\"%.6f\"", count,
@@ -98,6 +99,7 @@ void junit_write(struct buffer *out, const char *suite, double seconds, const st
 		      totals);
 	add_attribute(out, "name", suite);
 	buffer_printf(out, "%s timestamp=\"%s\"", totals, now);
+	CLEANUP_FREE char *host = system_host_name();
 	add_attribute(out, "hostname", host);
 	buffer_printf(out, ">\n");
 	for (size_t i = 0; i < count; i++)

@@ -1,15 +1,15 @@
-// Artifacts into a JUnit file. expat tells where in the file each test case begins and ends
+// Artifacts into a JUnit file. The parser tells where in the file each test case begins and ends
 // and whether it has a <system-out>; the lines are put in at those bytes, and all others are
 // copied as they are: comments, order of attributes, line ends. A document with a DOCTYPE is
 // refused, because text from an entity has no place of its own in the file; so is UTF-16,
 // because what is put in is ASCII.
 #include "base/array.h"
+#include "base/xml_parser.h"
 #include "session/artifact.h"
 #include "session/junit.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <expat.h>
 #include <limits.h>
 #include <stdio.h>
 
@@ -40,6 +40,7 @@ struct reading {
 	unsigned depth;      // of elements
 	unsigned case_depth; // that of the <testcase> we are in, 0: in none
 	bool in_out, doctype;
+	bool lost; // the parser does not know where it is
 };
 
 // ---- names ----
@@ -68,7 +69,7 @@ static char *match_key(const char *text) {
 	return (char *)key.data;
 }
 
-// ---- what expat finds ----
+// ---- what the parser finds ----
 
 static const char *attribute(const char **attributes, const char *name) {
 	for (; *attributes; attributes += 2)
@@ -77,8 +78,14 @@ static const char *attribute(const char **attributes, const char *name) {
 	return "";
 }
 
+static size_t current_place(struct reading *reading) {
+	long long place = XML_GetCurrentByteIndex(reading->parser);
+	reading->lost |= place < 0;
+	return place < 0 ? 0 : (size_t)place;
+}
+
 static struct place place_of_tag(struct reading *reading) {
-	struct place place = {.there = true, .begin = (size_t)XML_GetCurrentByteIndex(reading->parser)};
+	struct place place = {.there = true, .begin = current_place(reading)};
 	place.end = place.begin + (size_t)XML_GetCurrentByteCount(reading->parser);
 	place.empty = place.end - place.begin > 2 && reading->text[place.end - 2] == '/';
 	return place;
@@ -114,7 +121,7 @@ static void begin_element(void *context, const char *name, const char **attribut
 			in->out = place_of_tag(reading);
 			reading->in_out = true;
 		} else if (strcmp(name, "system-err") == 0 && !in->error) {
-			in->error = (size_t)XML_GetCurrentByteIndex(reading->parser);
+			in->error = current_place(reading);
 		}
 	}
 }
@@ -122,7 +129,7 @@ static void begin_element(void *context, const char *name, const char **attribut
 static void end_element(void *context, const char *name) {
 	struct reading *reading = context;
 	struct found_case *in = current_case(reading);
-	size_t at = (size_t)XML_GetCurrentByteIndex(reading->parser);
+	size_t at = current_place(reading);
 	if (in && reading->depth == reading->case_depth) {
 		in->close = at;
 		reading->case_depth = 0;
@@ -170,8 +177,10 @@ static int read_cases(struct reading *reading, size_t size, char why[256]) {
 	else if (!good)
 		snprintf(why, 256, "line %lu: %s", XML_GetCurrentLineNumber(reading->parser),
 			 XML_ErrorString(XML_GetErrorCode(reading->parser)));
+	else if (reading->lost)
+		snprintf(why, 256, "its tags are not found again in its encoding");
 	XML_ParserFree(reading->parser);
-	return good ? 0 : -EINVAL;
+	return good && !reading->lost ? 0 : -EINVAL;
 }
 
 // ---- which record belongs to which case ----

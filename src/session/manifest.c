@@ -29,6 +29,13 @@ int manifest_append_locked(int fd, const struct buffer *line) {
 	return error;
 }
 
+const char *manifest_file_name(const char *path) {
+	const char *name = path;
+	for (const char *at = path; (at = strpbrk(at, "/\\")); at++)
+		name = at + 1;
+	return name;
+}
+
 int manifest_append(const char *dir, const struct buffer *line) {
 	int fd = manifest_lock(dir);
 	if (fd < 0)

@@ -10,3 +10,6 @@ int manifest_append(const char *dir, const struct buffer *line);
 // meanwhile. The descriptor, to be closed, or -errno.
 int manifest_lock(const char *dir);
 int manifest_append_locked(int fd, const struct buffer *line);
+
+// The last component of a path in it, whichever system has written that: no name of ours has a backslash.
+const char *manifest_file_name(const char *path);

@@ -1,51 +1,75 @@
 #include "session/manifest_line.h"
+#include "base/array.h"
+#include "base/json_read.h"
 
-#include <json-c/json.h>
-#include <limits.h>
+struct artifacts {
+	struct ci_artifact *items;
+	size_t count, capacity;
+};
 
-static const char *text_of(struct json_object *object, const char *name) {
-	struct json_object *value = NULL;
-	bool there = json_object_object_get_ex(object, name, &value) &&
-		     json_object_is_type(value, json_type_string);
-	return there ? json_object_get_string(value) : NULL;
+static void replace(char **text, char *by) {
+	free(*text);
+	*text = by;
 }
 
-static void take_artifacts(struct json_object *list, struct manifest_line *record) {
-	size_t count = json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
-	record->artifacts = memory_alloc((count + 1) * sizeof(*record->artifacts));
-	for (size_t i = 0; i < count; i++) {
-		struct json_object *item = json_object_array_get_idx(list, i), *size = NULL;
-		const char *path = json_object_is_type(item, json_type_object) ? text_of(item, "path") : NULL;
-		if (!path)
-			continue;
-		json_object_object_get_ex(item, "size", &size);
-		record->artifacts[record->artifact_count++] = (struct ci_artifact){
-			memory_string(path), json_object_get_uint64(size)};
+static void take_artifact(struct json_reader *reader, struct artifacts *artifacts) {
+	struct json_piece key;
+	char *path = NULL;
+	double size = 0;
+	json_enter(reader, '{');
+	while (json_member(reader, &key)) {
+		if (json_is(&key, "path"))
+			replace(&path, json_read_if_text(reader));
+		else if (json_is(&key, "size"))
+			size = json_read_if_number(reader);
+		else
+			json_skip(reader);
 	}
+	if (path)
+		array_push(artifacts, (struct ci_artifact){path, (uint64_t)MIN(MAX(size, 0), 1e18)});
+}
+
+static void take_artifacts(struct json_reader *reader, struct artifacts *artifacts) {
+	if (json_peek(reader) != '[') {
+		json_skip(reader);
+		return;
+	}
+	json_enter(reader, '[');
+	while (json_item(reader))
+		if (json_peek(reader) == '{')
+			take_artifact(reader, artifacts);
+		else
+			json_skip(reader);
 }
 
 bool manifest_line_parse(const char *line, size_t size, struct manifest_line *record) {
+	struct json_reader reader = json_from(line, size);
+	struct artifacts artifacts = {0};
+	struct json_piece key;
 	*record = (struct manifest_line){0};
-	struct json_tokener *tokener = json_tokener_new_ex(32);
-	struct json_object *root = size && size < INT_MAX ? json_tokener_parse_ex(tokener, line, (int)size)
-							  : NULL;
-	struct json_object *value = NULL;
-	const char *test = json_object_is_type(root, json_type_object) ? text_of(root, "test") : NULL;
-	if (test) {
-		const char *result = text_of(root, "result");
-		record->test = memory_string(test);
-		record->result = memory_string(result ? result : "");
-		if (json_object_object_get_ex(root, "wall_seconds", &value))
-			record->seconds = json_object_get_double(value);
-		record->repro = json_object_object_get_ex(root, "repro", &value) &&
-				json_object_get_boolean(value);
-		value = NULL;
-		json_object_object_get_ex(root, "artifacts", &value);
-		take_artifacts(value, record);
+	json_enter(&reader, '{');
+	while (json_member(&reader, &key)) {
+		if (json_is(&key, "test"))
+			replace(&record->test, json_read_if_text(&reader));
+		else if (json_is(&key, "result"))
+			replace(&record->result, json_read_if_text(&reader));
+		else if (json_is(&key, "wall_seconds"))
+			record->seconds = json_read_if_number(&reader);
+		else if (json_is(&key, "repro"))
+			record->repro = json_read_if_true(&reader);
+		else if (json_is(&key, "artifacts"))
+			take_artifacts(&reader, &artifacts);
+		else
+			json_skip(&reader);
 	}
-	json_object_put(root);
-	json_tokener_free(tokener);
-	return test;
+	record->artifacts = artifacts.items;
+	record->artifact_count = artifacts.count;
+	bool good = record->test && !reader.failed;
+	if (!good)
+		manifest_line_free(record);
+	else if (!record->result)
+		record->result = memory_string("");
+	return good;
 }
 
 void manifest_line_free(struct manifest_line *record) {

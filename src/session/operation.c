@@ -246,6 +246,10 @@ int operation_start(const struct settings *settings, const char *name, pid_t pid
 
 // ---- stopping ----
 
+int operation_snapshot(const struct state *session, struct control_answer *answer) {
+	return control_ask(session, CONTROL_SNAPSHOT, answer);
+}
+
 int operation_stop(const struct state *session, enum control_request how, struct control_answer *answer) {
 	// The tracer removes its log with its state: it is read before it is asked.
 	int log = *session->log ? open(session->log, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;

@@ -16,6 +16,10 @@ int operation_start(const struct settings *settings, const char *name, pid_t pid
 // tracer was gone; what is left of the recording has been said.
 int operation_stop(const struct state *session, enum control_request how, struct control_answer *answer);
 
+// Saves what there is so far, and recording goes on. As operation_stop(); -ENOENT and the like: it has just
+// ended.
+int operation_snapshot(const struct state *session, struct control_answer *answer);
+
 // The sessions whose tracer is there. Those whose tracer is gone are cleaned up: what they
 // had recorded is made an artifact, and one line tells.
 int operation_list(state_array *sessions);

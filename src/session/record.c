@@ -5,6 +5,7 @@
 #include "session/descriptors.h"
 #include "session/manifest.h"
 #include "session/retention.h"
+#include "session/variant.h"
 
 void record_started(struct json *json, const struct timespec *started) {
 	char text[64];
@@ -13,6 +14,17 @@ void record_started(struct json *json, const struct timespec *started) {
 	size_t length = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &utc);
 	snprintf(text + length, sizeof(text) - length, ".%03ldZ", started->tv_nsec / 1000000);
 	json_string(json, "started", text);
+}
+
+void record_variant(struct json *json, const struct settings *settings) {
+	char digits[VARIANT_HASH_SIZE];
+	if (settings->variant) {
+		variant_hash(settings->variant, digits);
+		json_raw(json, "variant", settings->variant);
+		json_string(json, "variant_hash", digits);
+	}
+	if (settings->is_repro)
+		json_bool(json, "repro", true);
 }
 
 void record_file(struct json *json, const char *kind, const char *path, uint64_t size, const char *sha256) {

@@ -8,6 +8,8 @@
 #include <time.h>
 
 void record_started(struct json *json, const struct timespec *started);
+// Which variant of the test it was, if any, and whether it was run once more.
+void record_variant(struct json *json, const struct settings *settings);
 void record_file(struct json *json, const char *kind, const char *path, uint64_t size, const char *sha256);
 
 // One line of the folder's manifest. A failure is a warning, if `warn`.

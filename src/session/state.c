@@ -40,10 +40,11 @@ int state_register(struct state *state) {
 	buffer_printf(
 		&text,
 		"name = %s\noperation = %d\npid = %d\nstarted = %llu\nsince = %lld\nboot = %s\nsocket = %s\n"
-		"artifact = %s\nspool = %s\nlog = %s\nmarks = %s\ninstance = %s\nprofile = %s\n",
+		"artifact = %s\nspool = %s\nlog = %s\nmarks = %s\n"
+		"instance = %s\nprofile = %s\nvariant = %s\nmemory = %d\n",
 		state->name, state->operation, (int)state->pid, state->started, state->since, state->boot,
 		state->socket, state->artifact, state->spool, state->log, state->marks, state->instance,
-		state->profile);
+		state->profile, state->variant, state->memory);
 	output_write(&output, text.data, text.size);
 	buffer_free(&text);
 	return output_commit(&output);
@@ -77,12 +78,15 @@ static void take_line(struct state *state, const char *key, const char *value) {
 		{"marks", state->marks, sizeof(state->marks)},
 		{"instance", state->instance, sizeof(state->instance)},
 		{"profile", state->profile, sizeof(state->profile)},
+		{"variant", state->variant, sizeof(state->variant)},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		if (strcmp(key, texts[i].key) == 0)
 			snprintf(texts[i].text, texts[i].size, "%s", value);
 	if (strcmp(key, "operation") == 0)
 		state->operation = atoi(value);
+	else if (strcmp(key, "memory") == 0)
+		state->memory = atoi(value);
 	else if (strcmp(key, "pid") == 0)
 		state->pid = atoi(value);
 	else if (strcmp(key, "started") == 0)

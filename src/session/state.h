@@ -23,6 +23,8 @@ struct state {
 	char log[4096];     // what the tracer of an operation had to say
 	char instance[96];  // of WPR, on Windows
 	char profile[4096]; // the same
+	char variant[4096]; // the same; "": none
+	bool memory;        // the same: a flight recorder
 	char marks[96];     // what TRACELET_MARKS is to be for marks in its trace; "": none
 	bool stale;         // the tracer is gone
 };

@@ -431,17 +431,6 @@ static void json_result(struct json *json, const struct summary *summary) {
 		json_int(json, "exit", WEXITSTATUS(summary->wait_status));
 }
 
-static void json_variant(struct json *json, const struct settings *settings) {
-	char digits[VARIANT_HASH_SIZE];
-	if (settings->variant) {
-		variant_hash(settings->variant, digits);
-		json_raw(json, "variant", settings->variant);
-		json_string(json, "variant_hash", digits);
-	}
-	if (settings->is_repro)
-		json_bool(json, "repro", true);
-}
-
 void summary_json(const struct summary *summary, struct buffer *line) {
 	struct json json = json_into(line);
 	struct utsname system;
@@ -453,7 +442,7 @@ void summary_json(const struct summary *summary, struct buffer *line) {
 		json_string(&json, NULL, *word);
 	json_close_array(&json);
 	json_result(&json, summary);
-	json_variant(&json, summary->settings);
+	record_variant(&json, summary->settings);
 	json_times(&json, summary);
 	json_string(&json, "host", system.nodename);
 	json_string(&json, "kernel", system.release);

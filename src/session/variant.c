@@ -1,108 +1,247 @@
-// With json-c, which keeps the order in which members were added: an object is put in
-// order by adding them to another one.
+// The canonical form is made while a text is read: each value becomes its own canonical
+// text, and whoever holds several puts them in order.
 #include "session/variant.h"
 #include "base/array.h"
+#include "base/json_read.h"
 #include "base/siphash.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
-#include <json-c/json.h>
-#include <limits.h>
 #include <stdio.h>
-#include <string.h>
 
-enum { TEXT_STYLE = JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, DEEPEST = 16 };
+enum { DEEPEST = 16 };
 
-static int compare_names(const void *left, const void *right) {
-	return strcmp(*(const char *const *)left, *(const char *const *)right);
-}
+struct part {
+	char *name; // of a member; of an item that is a text: this text, else NULL
+	char *value;
+};
 
-static int compare_items(const void *left, const void *right) {
-	return strcmp(json_object_get_string(*(struct json_object *const *)left),
-		      json_object_get_string(*(struct json_object *const *)right));
-}
+typedef ARRAY(struct part) part_array;
 
-static struct json_object *ordered(struct json_object *value);
-
-static struct json_object *ordered_object(struct json_object *value) {
-	ARRAY(const char *) names = {0};
-	struct json_object *result = json_object_new_object();
-	json_object_object_foreach(value, name, member) {
-		(void)member;
-		array_push(&names, name);
+static void parts_free(part_array *parts) {
+	for (size_t i = 0; i < parts->count; i++) {
+		free(parts->items[i].name);
+		free(parts->items[i].value);
 	}
-	if (names.count)
-		qsort(names.items, names.count, sizeof(*names.items), compare_names);
-	for (size_t i = 0; i < names.count; i++)
-		json_object_object_add(result, names.items[i],
-				       ordered(json_object_object_get(value, names.items[i])));
-	array_free(&names);
-	return result;
+	array_free(parts);
+}
+
+static int compare_parts(const void *left, const void *right) {
+	return strcmp(((const struct part *)left)->name, ((const struct part *)right)->name);
+}
+
+static void sort_parts(part_array *parts) {
+	if (parts->count)
+		qsort(parts->items, parts->count, sizeof(*parts->items), compare_parts);
+}
+
+// Takes both; the same name again replaces the value.
+static void set_member(part_array *members, char *name, char *value) {
+	for (size_t i = 0; i < members->count; i++)
+		if (strcmp(members->items[i].name, name) == 0) {
+			free(members->items[i].value);
+			members->items[i].value = value;
+			free(name);
+			return;
+		}
+	array_push(members, (struct part){name, value});
+}
+
+// ---- writing ----
+
+static char *text_of(struct buffer *buffer) {
+	buffer_append(buffer, "", 1);
+	return (char *)buffer->data;
+}
+
+// As short as JSON allows.
+static void add_quoted(struct buffer *out, const char *text) {
+	static const char special[] = "\"\"\\\\\bb\ff\nn\rr\tt"; // pairs: the byte, how it is written
+	buffer_append(out, "\"", 1);
+	for (; *text; text++) {
+		const char *pair = special;
+		while (*pair && *pair != *text)
+			pair += 2;
+		if (*pair)
+			buffer_printf(out, "\\%c", pair[1]);
+		else if ((unsigned char)*text < 0x20)
+			buffer_printf(out, "\\u%04x", (unsigned char)*text);
+		else
+			buffer_append(out, text, 1);
+	}
+	buffer_append(out, "\"", 1);
+}
+
+static char *quoted(const char *text) {
+	struct buffer out = {0};
+	add_quoted(&out, text);
+	return text_of(&out);
+}
+
+static char *write_object(part_array *members) {
+	struct buffer out = {0};
+	sort_parts(members);
+	buffer_append(&out, "{", 1);
+	for (size_t i = 0; i < members->count; i++) {
+		buffer_append(&out, ",", i > 0);
+		add_quoted(&out, members->items[i].name);
+		buffer_append(&out, ":", 1);
+		buffer_text(&out, members->items[i].value);
+	}
+	buffer_append(&out, "}", 1);
+	return text_of(&out);
 }
 
 // Only a list of texts is a set; others may mean their order.
-static struct json_object *ordered_array(struct json_object *value) {
-	struct json_object *result = json_object_new_array();
+static char *write_array(part_array *items) {
+	struct buffer out = {0};
 	bool texts = true;
-	for (size_t i = 0; i < json_object_array_length(value); i++) {
-		struct json_object *item = json_object_array_get_idx(value, i);
-		texts &= json_object_is_type(item, json_type_string);
-		json_object_array_add(result, ordered(item));
-	}
+	for (size_t i = 0; i < items->count; i++)
+		texts &= items->items[i].name != NULL;
 	if (texts)
-		json_object_array_sort(result, compare_items);
-	return result;
-}
-
-static struct json_object *ordered(struct json_object *value) {
-	if (json_object_is_type(value, json_type_object))
-		return ordered_object(value);
-	if (json_object_is_type(value, json_type_array))
-		return ordered_array(value);
-	return json_object_get(value);
-}
-
-// One whole object and nothing behind it; NULL: it is something else.
-static struct json_object *parse_object(const char *text) {
-	size_t size = strlen(text);
-	struct json_tokener *tokener = json_tokener_new_ex(DEEPEST);
-	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
-	struct json_object *value = size < INT_MAX ? json_tokener_parse_ex(tokener, text, (int)size + 1)
-						   : NULL;
-	if (json_tokener_get_error(tokener) != json_tokener_success ||
-	    !json_object_is_type(value, json_type_object)) {
-		json_object_put(value);
-		value = NULL;
+		sort_parts(items);
+	buffer_append(&out, "[", 1);
+	for (size_t i = 0; i < items->count; i++) {
+		buffer_append(&out, ",", i > 0);
+		buffer_text(&out, items->items[i].value);
 	}
-	json_tokener_free(tokener);
-	return value;
+	buffer_append(&out, "]", 1);
+	return text_of(&out);
 }
 
-static struct json_object *parse_addition(const char *text) {
-	const char *equals = strchr(text, '=');
-	if (*text == '{')
-		return parse_object(text);
-	if (!equals || equals == text)
+// ---- reading ----
+
+static char *take_value(struct json_reader *reader, unsigned depth);
+
+static char *take_text(struct json_reader *reader) {
+	CLEANUP_FREE char *text = json_read_if_text(reader);
+	return text ? quoted(text) : NULL;
+}
+
+static void take_members(struct json_reader *reader, part_array *members, unsigned depth) {
+	struct json_piece key;
+	json_enter(reader, '{');
+	while (json_member(reader, &key)) {
+		struct json_reader name = json_from(key.text - 1, key.size + 2); // with its quotation marks
+		char *plain = json_read_if_text(&name);
+		reader->failed |= name.failed;
+		set_member(members, plain, take_value(reader, depth));
+	}
+}
+
+static char *take_object(struct json_reader *reader, unsigned depth) {
+	part_array members = {0};
+	take_members(reader, &members, depth);
+	char *text = reader->failed ? NULL : write_object(&members);
+	parts_free(&members);
+	return text;
+}
+
+static char *take_array(struct json_reader *reader, unsigned depth) {
+	part_array items = {0};
+	json_enter(reader, '[');
+	while (json_item(reader)) {
+		struct json_reader again = *reader;
+		bool is_text = json_peek(&again) == '"';
+		char *value = take_value(reader, depth);
+		array_push(&items, (struct part){is_text ? json_read_if_text(&again) : NULL, value});
+	}
+	char *text = reader->failed ? NULL : write_array(&items);
+	parts_free(&items);
+	return text;
+}
+
+static size_t count_digits(const char *text) {
+	return strspn(text, "0123456789");
+}
+
+// As JSON has them, not as strtod() does.
+static bool is_number(const char *text) {
+	text += *text == '-';
+	size_t digits = count_digits(text);
+	if (!digits || (*text == '0' && digits > 1))
+		return false;
+	text += digits;
+	if (*text == '.') {
+		digits = count_digits(++text);
+		if (!digits)
+			return false;
+		text += digits;
+	}
+	if (*text == 'e' || *text == 'E') {
+		text += 1 + (text[1] == '+' || text[1] == '-');
+		digits = count_digits(text);
+		if (!digits)
+			return false;
+		text += digits;
+	}
+	return !*text;
+}
+
+// A number or a word, as it stands there, but for a zero that has a sign.
+static char *take_plain(struct json_reader *reader) {
+	json_peek(reader);
+	const char *begin = reader->at;
+	json_skip(reader);
+	if (reader->failed)
 		return NULL;
-	CLEANUP_FREE char *name = memory_format("%.*s", (int)(equals - text), text);
-	struct json_object *object = json_object_new_object();
-	json_object_object_add(object, name, json_object_new_string(equals + 1));
-	return object;
+	begin += reader->at - begin == 2 && memcmp(begin, "-0", 2) == 0;
+	char *text = memory_format("%.*s", (int)(reader->at - begin), begin);
+	reader->failed |= strcmp(text, "true") != 0 && strcmp(text, "false") != 0 &&
+			  strcmp(text, "null") != 0 && !is_number(text);
+	return text;
+}
+
+// NULL, or something, where the reader has failed.
+static char *take_value(struct json_reader *reader, unsigned depth) {
+	char first = json_peek(reader);
+	if (depth == DEEPEST) {
+		reader->failed = true;
+		return NULL;
+	}
+	return first == '{'   ? take_object(reader, depth + 1)
+	       : first == '[' ? take_array(reader, depth + 1)
+	       : first == '"' ? take_text(reader)
+			      : take_plain(reader);
+}
+
+static bool is_utf8(const char *text) {
+	size_t left = strlen(text), length = 1;
+	for (; left && length; text += length, left -= length)
+		length = utf8_length((const uint8_t *)text, left);
+	return length;
+}
+
+// One whole object and nothing behind it; false: it is something else, and nothing was taken.
+static bool take_whole(const char *text, part_array *members) {
+	struct json_reader reader = json_from(text, strlen(text));
+	part_array found = {0};
+	take_members(&reader, &found, 1);
+	bool good = !reader.failed && !json_peek(&reader) && is_utf8(text);
+	for (size_t i = 0; good && i < found.count; i++)
+		set_member(members, found.items[i].name, found.items[i].value);
+	if (good)
+		array_free(&found);
+	else
+		parts_free(&found);
+	return good;
 }
 
 char *variant_add(const char *variant, const char *addition) {
-	struct json_object *more = parse_addition(addition);
-	if (!more)
-		return NULL;
-	struct json_object *whole = variant ? parse_object(variant) : NULL;
-	whole = whole ? whole : json_object_new_object();
-	json_object_object_foreach(more, name, value) {
-		json_object_object_add(whole, name, json_object_get(value));
-	}
-	struct json_object *canonical = ordered(whole);
-	char *text = memory_string(json_object_to_json_string_ext(canonical, TEXT_STYLE));
-	json_object_put(canonical);
-	json_object_put(whole);
-	json_object_put(more);
+	part_array members = {0};
+	const char *equals = strchr(addition, '=');
+	bool good = true;
+	if (variant)
+		take_whole(variant, &members);
+	if (*addition == '{')
+		good = take_whole(addition, &members);
+	else if (equals && equals > addition)
+		set_member(&members, memory_format("%.*s", (int)(equals - addition), addition),
+			   quoted(equals + 1));
+	else
+		good = false;
+	char *text = good ? write_object(&members) : NULL;
+	parts_free(&members);
 	return text;
 }
 

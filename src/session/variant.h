@@ -8,11 +8,7 @@
 enum { VARIANT_HASH_SIZE = 17 }; // 16 hexadecimal digits and NUL
 
 // What is said of an addition that is not taken: that it is not this.
-#ifdef _WIN32
-#define VARIANT_WANTED "taken: variants of tests are for Linux"
-#else
 #define VARIANT_WANTED "KEY=VALUE or a JSON object"
-#endif
 
 // Adds KEY=VALUE, a text, or all of a JSON object to a variant (NULL: there is none yet). The
 // same key again replaces the value. Returns the new canonical text, the caller's to free, or

@@ -1,5 +1,6 @@
 #include "fuzz.h"
 
+#include "../unit/xml_walk.h"
 #include "session/junit.h"
 
 static const struct ci_artifact artifacts[] = {{"/t/a.pb", 1}, {"/t/b<&\xc3\xbc.pb", 1}};
@@ -15,6 +16,8 @@ static int attach(const void *text, size_t size, struct buffer *out) {
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 	struct buffer once = {0}, twice = {0};
 	if (size && attach(bytes, size, &once) == 0) {
+		if (xml_walk((const char *)bytes, size) == SIZE_MAX)
+			abort();
 		if (attach(once.data, once.size, &twice) || once.size < size || once.size != twice.size ||
 		    memcmp(once.data, twice.data, once.size) != 0)
 			abort();

@@ -101,6 +101,34 @@ static void test_nesting_has_an_end(void **state) {
 	assert_true(reader.failed);
 }
 
+static void test_values_of_another_kind_are_none(void **state) {
+	static const char text[] = "[\"a\\u00e9\", 5, -1.5e2, null, true, {\"b\":[1]}, \"1\", 1]";
+	struct json_reader reader = reader_of(text);
+	CLEANUP_FREE char *one = (json_enter(&reader, '['), json_item(&reader), json_read_if_text(&reader));
+	CLEANUP_FREE char *none = (json_item(&reader), json_read_if_text(&reader));
+	assert_string_equal(one, "a\xc3\xa9");
+	assert_null(none);
+	assert_true(json_item(&reader) && json_read_if_number(&reader) == -150);
+	assert_true(json_item(&reader) && json_read_if_number(&reader) == 0);
+	assert_true(json_item(&reader) && json_read_if_true(&reader));
+	assert_true(json_item(&reader) && !json_read_if_true(&reader));
+	assert_true(json_item(&reader) && json_read_if_number(&reader) == 0);
+	assert_true(json_item(&reader) && !json_read_if_true(&reader));
+	assert_false(json_item(&reader));
+	assert_false(reader.failed);
+}
+
+static void test_damaged_values_fail_whatever_their_kind(void **state) {
+	static const char *const texts[] = {"\"open", "\"\\q\"", "1x", "-", "truth", "{\"a\"}", ""};
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct json_reader text = reader_of(texts[i]), number = text, truth = text;
+		free(json_read_if_text(&text));
+		json_read_if_number(&number);
+		json_read_if_true(&truth);
+		assert_true(text.failed || number.failed || truth.failed);
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_members_and_items_are_read_in_turn),
@@ -108,6 +136,8 @@ int main(void) {
 		cmocka_unit_test(test_texts_lose_their_escapes),
 		cmocka_unit_test(test_what_is_damaged_ends_everything),
 		cmocka_unit_test(test_nesting_has_an_end),
+		cmocka_unit_test(test_values_of_another_kind_are_none),
+		cmocka_unit_test(test_damaged_values_fail_whatever_their_kind),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

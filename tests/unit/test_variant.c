@@ -4,6 +4,8 @@
 #include "session/variant.h"
 #include "unit.h"
 
+#include <string.h>
+
 static void test_hash_of_the_two_known_variants(void **state) {
 	char digits[VARIANT_HASH_SIZE];
 	variant_hash("{\"kargs\":[],\"payload\":null,\"scheduler\":\"eevdf\",\"sysctls\":[],"
@@ -68,8 +70,42 @@ static void test_object_is_put_into_canonical_form(void **state) {
 		      "{\"k\":[\"a\",\"b\"],\"n\":[2,1],\"o\":{\"y\":true,\"z\":1}}");
 }
 
+static void test_texts_and_numbers_have_one_form(void **state) {
+	check_variant((const char *[]){"{\"a\":\"\\u00e9\\/\\u000d\\b\\u0001\\\"\\\\\"}", NULL},
+		      "{\"a\":\"\xc3\xa9/\\r\\b\\u0001\\\"\\\\\"}");
+	check_variant((const char *[]){"{\"\\u0061\":[-0, 1.50,1e5 ,-12],\"a\":[true,false, null]}", NULL},
+		      "{\"a\":[true,false,null]}");
+	check_variant((const char *[]){"{\"b\":[-0, 1.50,1e5 ,-12]}", NULL}, "{\"b\":[0,1.50,1e5,-12]}");
+}
+
+static void test_nesting_has_an_end(void **state) {
+	char text[128] = "{\"a\":";
+	memset(text + 5, '[', 15);
+	memset(text + 20, ']', 15);
+	strcpy(text + 35, "}");
+	CLEANUP_FREE char *deep = variant_add(NULL, text);
+	assert_string_equal(deep, text);
+	memset(text + 5, '[', 50);
+	strcpy(text + 55, "]}");
+	assert_null(variant_add(NULL, text));
+}
+
 static void test_what_is_no_variant_is_refused(void **state) {
-	static const char *const bad[] = {"", "a", "=b", "{", "{\"a\":1} x", "{\"a\":}", "{a=b"};
+	static const char *const bad[] = {"",
+					  "a",
+					  "=b",
+					  "{",
+					  "{\"a\":1} x",
+					  "{\"a\":}",
+					  "{a=b",
+					  "{\"a\":01}",
+					  "{\"a\":1.}",
+					  "{\"a\":NaN}",
+					  "{\"a\":+1}",
+					  "{\"a\":tru}",
+					  "{\"a\":\"\xff\"}",
+					  "{\"a\":1,}",
+					  "{\"\\q\":1}"};
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_null(variant_add(NULL, bad[i]));
 }
@@ -82,6 +118,8 @@ int main(void) {
 		cmocka_unit_test(test_value_is_all_behind_the_first_equals_sign),
 		cmocka_unit_test(test_the_same_key_again_replaces),
 		cmocka_unit_test(test_object_is_put_into_canonical_form),
+		cmocka_unit_test(test_texts_and_numbers_have_one_form),
+		cmocka_unit_test(test_nesting_has_an_end),
 		cmocka_unit_test(test_what_is_no_variant_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

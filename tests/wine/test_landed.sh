@@ -62,7 +62,9 @@ check_run "a trace that nobody wanted" 1 landed kept
 check_says "not kept" "look at --keep"
 WPR_START_CODE=c5585011 tracelet run --quiet --name denied -- "$child" exit 0 2>/dev/null
 check_run "a test without a trace" 1 landed denied
-check_says "nothing was recorded" "found none; look at how the test was started"
+check_says "nothing was recorded" "that nothing was recorded; look at the rights of the tracer"
+check_equal "as its line in the manifest tells" 'passed 0 null 0' \
+	"$(jq -r 'select(.test == "denied") | "\(.result) \(.exit) \(.backend) \(.artifacts | length)"' tracelet-out/manifest.jsonl)"
 tracelet start running 2>/dev/null
 check_run "artifact of what is recording" 0 tracelet artifact running
 check_match "is where it will be" '^Z:.*\\running_[0-9_]*\.etl' "$stdout"
@@ -89,9 +91,24 @@ check_equal "is another" copied/again.pb "$(tr -d '\r' <"$stdout")"
 check_run "no path leads out of the folder" 1 tracelet artifact --output-dir copied out
 check_run "what a dead tracer has left" 1 tracelet check --landed copied --name left
 check_says "left over" "but copied/left_20260102_030405.spool; look at the tracer"
-check_run "variants" 2 tracelet check --landed copied --name one --variant a=b
-check_match "are not there" "^tracelet: --variant: 'a=b' is not taken: variants of tests are for Linux" "$stderr"
+check_run "a variant of Linux" 0 tracelet artifact --output-dir copied --variant '{"topology":"1n1l1c1t","work_type":"","sysctls":[],"scheduler":"eevdf","payload":null,"kargs":[]}' one
+check_equal "has the same hash here" copied/variant.pb "$(tr -d '\r' <"$stdout")"
+check_run "another one" 1 tracelet check --landed copied --name one --variant a=b
+check_says "another variant" "2 of other variants; look at the --variant of both"
+check_run "what is no variant" 2 tracelet check --landed copied --name one --variant nothing
+check_match "is told" "^tracelet: --variant: 'nothing' is not KEY=VALUE or a JSON object" "$stderr"
 check_lines "in one line" 1 "$stderr"
+check_run "a test of a variant" 0 tracelet run --quiet --name sibling --variant 'scheduler=größer "1"' --variant cpus=2 -- "$child" exit 0
+line=$(jq -c 'select(.test == "sibling")' tracelet-out/manifest.jsonl)
+check_equal "is told by the manifest" '{"cpus":"2","scheduler":"größer \"1\""}' "$(jq -c .variant <<<"$line")"
+check_match "its hash is in the name of its trace" "^sibling-$(jq -r .variant_hash <<<"$line")_[0-9_]*\.etl$" <(ls tracelet-out)
+check_run "it is found by it" 0 tracelet artifact --variant cpus=2 --variant 'scheduler=größer "1"' sibling
+check_run "and by nothing else" 1 tracelet artifact sibling
+"$native/tracelet" run --quiet --output-dir there --name sibling --variant 'scheduler=größer "1"' --variant cpus=2 -- true 2>/dev/null
+check_equal "Linux calls it the same" "$(jq -r .variant_hash <<<"$line")" "$(jq -r .variant_hash there/manifest.jsonl)"
+tracelet start --quiet --variant a=b operated
+check_run "an operation of a variant" 0 tracelet stop operated
+check_equal "keeps it to its end" '{"a":"b"}' "$(jq -c 'select(.test == "operated").variant' tracelet-out/manifest.jsonl)"
 if [ -e sample.etl ]; then
 	"$native/tracelet" convert sample.etl copied/one.pb
 	check_run "a Perfetto trace" 0 tracelet check --landed copied --name one
@@ -107,7 +124,7 @@ fi
 check_run "a name is needed" 2 tracelet check --landed copied
 
 # Verbs that are only there on Linux.
-for verb in each stat snapshot junit agent; do
+for verb in stat heap vm guest agent; do
 	check_run "$verb is told" 2 tracelet "$verb" --help
 	check_match "$verb: as not there" "there is no verb '$verb' on Windows; .*(tracelet|Linux)" "$stderr"
 	check_lines "$verb: in one line" 1 "$stderr"

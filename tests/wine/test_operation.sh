@@ -65,3 +65,39 @@ check_run "when its tracelet.exe was killed" 1 tracelet status
 check_match "it is cleaned up" 'killed is not being recorded any more' "$stderr"
 check_equal "and does not record any more" 0 "$(recording)"
 while read -r number; do timeout 60 wine taskkill /f /pid "$number" >/dev/null 2>&1; done <family
+
+# ---- snapshot ----
+
+begin
+check_run "nothing to take a snapshot of" 1 tracelet snapshot
+check_match "is told" 'no session is recording' "$stderr"
+tracelet start --quiet --type memory --variant a=b --profile light flight
+old=$(tracelet current flight | tr -d '\r')
+mkdir elsewhere
+cd elsewhere || exit 1
+check_run "a snapshot, from another folder" 0 tracelet snapshot flight
+cd .. || exit 1
+check "prints the path and the size" grep -qF "$old (" "$stdout"
+check "the trace is there" test -s "tracelet-out/${old##*\\}"
+check_equal "another recording began before the first ended, as the first did" "-start -start -stop" \
+	"$(sed 's/^\[\([^]]*\)\].*/\1/' wpr/log | xargs)"
+check_equal "with the same profile, in memory" 2 "$(grep -c '^\[-start\] \[[^]]*\] \[-instancename\]' wpr/log)"
+check_match "that profile" '<Profile Id="light\.' wpr/profile.wprp
+check_run "it goes on" 0 tracelet status
+check_lines "as one" 1 "$stdout"
+check_run "a mark" 0 tracelet mark half
+check_equal "is the new one's" "$(grep '^\[-start\]' wpr/log | tail -n 1 | sed 's/.*-instancename\] //')" "$(grep '^\[-marker\]' wpr/log | sed 's/.*-instancename\] //')"
+WPR_START_CODE=800705aa TRACELET_WPR_WAIT_SECONDS=0 run tracelet snapshot
+check_equal "one for which there is no collector" 1 "$status"
+check_match "is told" 'flight: no snapshot, it is recorded as before: another recording cannot take over: all event collectors' "$stderr"
+check_equal "and nothing has changed" "1 1" "$(recording) $(find tracelet-out -name '*.etl' | wc -l)"
+WPR_STOP_CODE=80071069 run tracelet snapshot
+check_equal "one that cannot be saved" 1 "$status"
+check_match "is told, too" 'flight: .*80071069' "$stderr"
+check_equal "it goes on" 1 "$(recording)"
+check_run "stop" 0 tracelet stop
+check_equal "the manifest has both" '{"a":"b"} {"a":"b"}' "$(jq -c .variant tracelet-out/manifest.jsonl | sed 's/"/\\"/g' | xargs)"
+check_equal "nothing else is left" "2 0" "$(find tracelet-out -name 'flight*' | wc -l) $(recording)"
+printf '@"%s" snapshot\r\n' "$(win "$build/tracelet.exe")" >look.bat
+check_run "a snapshot of a test" 1 tracelet run --quiet --name waiting -- ./look
+check_match "is none" 'waiting: no snapshot of a test, whose recording is saved when it ends' "$stderr"

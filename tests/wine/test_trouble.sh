@@ -4,7 +4,8 @@ trouble() { # CODE WORDS
 	WPR_START_CODE=$1 run tracelet run -- "$child" exit 3
 	check_equal "$1 at the start: the test is run" 3 "$status"
 	check_match "$1 in words, with advice" "warning: no trace: $2" "$stderr"
-	check_equal "$1 leaves nothing" "" "$(find tracelet-out -type f)"
+	check_equal "$1 leaves a line of the manifest" "tracelet-out/manifest.jsonl null" \
+		"$(find tracelet-out -type f) $(jq -r .backend tracelet-out/manifest.jsonl)"
 }
 trouble c5585011 'not allowed: recording needs administrator rights \(c5585011\); .*elevated'
 trouble c5583001 'a recording of this name is running already'

@@ -30,27 +30,6 @@ static wchar_t *find_program(void) {
 	return path;
 }
 
-// A word in quotation marks: those inside it have a backslash, and backslashes before one are doubled.
-static void add_word(struct buffer *line, const char *word) {
-	if (line->size)
-		buffer_append(line, " ", 1);
-	if (*word && !strpbrk(word, " \t\"&^()")) {
-		buffer_append(line, word, strlen(word));
-		return;
-	}
-	buffer_append(line, "\"", 1);
-	for (;; word++) {
-		size_t backslashes = strspn(word, "\\");
-		word += backslashes;
-		for (size_t i = 0; i < (*word && *word != '"' ? backslashes : 2 * backslashes); i++)
-			buffer_append(line, "\\", 1);
-		if (!*word)
-			break;
-		buffer_append(line, *word == '"' ? "\\\"" : word, *word == '"' ? 2 : 1);
-	}
-	buffer_append(line, "\"", 1);
-}
-
 char *wpr_path(void) {
 	CLEANUP_FREE wchar_t *program = find_program();
 	return system_utf8(program);
@@ -204,8 +183,8 @@ static void close_handle(HANDLE handle) {
 
 static bool run(struct buffer *words, const char *instance, double limit, struct wpr_answer *answer) {
 	*answer = (struct wpr_answer){.limit = limit};
-	add_word(words, "-instancename"); // it must be the last
-	add_word(words, instance);
+	system_add_word(words, "-instancename"); // it must be the last
+	system_add_word(words, instance);
 	buffer_append(words, "", 1);
 	CLEANUP_FREE wchar_t *program = find_program();
 	CLEANUP_FREE wchar_t *line = system_wide((char *)words->data);
@@ -232,8 +211,8 @@ static bool run(struct buffer *words, const char *instance, double limit, struct
 
 static struct buffer command(const char *verb) {
 	struct buffer words = {0};
-	add_word(&words, "wpr");
-	add_word(&words, verb);
+	system_add_word(&words, "wpr");
+	system_add_word(&words, verb);
 	return words;
 }
 
@@ -244,13 +223,13 @@ static double start_seconds(void) {
 bool wpr_start(char *const *profiles, size_t count, bool to_file, const char *instance,
 	       struct wpr_answer *answer) {
 	struct buffer words = {0};
-	add_word(&words, "wpr");
+	system_add_word(&words, "wpr");
 	for (size_t i = 0; i < count; i++) {
-		add_word(&words, "-start");
-		add_word(&words, profiles[i]);
+		system_add_word(&words, "-start");
+		system_add_word(&words, profiles[i]);
 	}
 	if (to_file)
-		add_word(&words, "-filemode");
+		system_add_word(&words, "-filemode");
 	return run(&words, instance, start_seconds(), answer);
 }
 
@@ -262,9 +241,9 @@ static bool knows_skip(void) {
 
 bool wpr_stop(const char *path, const char *instance, struct wpr_answer *answer) {
 	struct buffer words = command("-stop");
-	add_word(&words, path);
+	system_add_word(&words, path);
 	if (knows_skip())
-		add_word(&words, "-skipPdbGen");
+		system_add_word(&words, "-skipPdbGen");
 	return run(&words, instance, wpr_seconds("TRACELET_WPR_STOP_SECONDS", 600), answer);
 }
 
@@ -275,7 +254,7 @@ bool wpr_cancel(const char *instance, struct wpr_answer *answer) {
 
 bool wpr_marker(const char *text, const char *instance, struct wpr_answer *answer) {
 	struct buffer words = command("-marker");
-	add_word(&words, text);
+	system_add_word(&words, text);
 	return run(&words, instance, start_seconds(), answer);
 }
 

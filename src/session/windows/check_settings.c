@@ -1,8 +1,9 @@
 // WPR knows its profiles by itself; what else can be asked for is for Linux, and is said here.
 #include "session/check_settings.h"
 #include "base/log.h"
-
+#include "base/system.h"
 #include "capture/sources.h"
+#include "session/choose_profile.h"
 
 // All others mean nothing to WPR.
 static const enum setting_id here[] = {
@@ -27,7 +28,7 @@ bool check_settings(const struct settings *settings) {
 			buffer_printf(&names, "%s--%s", names.size ? ", " : "", setting_name(id));
 	if (settings->origins[SETTING_SCOPE] == FROM_FLAG && settings->scope == SCOPE_TREE)
 		buffer_printf(&names, "%s--scope tree", names.size ? ", " : "");
-	if (names.size)
+	if (names.size && !system_variable(CHOICE_TOLD))
 		log_warning("not on Windows, where the profile decides: %.*s", (int)names.size,
 			    (char *)names.data);
 	buffer_free(&names);

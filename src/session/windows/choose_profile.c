@@ -17,6 +17,7 @@ struct choosing {
 	struct buffer names; // of those that are there
 	ARRAY(char *) files;
 	bool several, missing;
+	bool told; // of what is a warning
 };
 
 // WPR takes one profile of a file.
@@ -35,9 +36,10 @@ static bool is_second_of_file(struct choosing *choosing, const char *path) {
 static void say_second(struct choosing *choosing, const struct profile_found *found) {
 	static const char words[] = "profile %s: WPR takes one profile of a file at a time; %s";
 	choosing->missing = true;
-	(choosing->settings->strict ? log_error : log_warning)(
-		words, found->text,
-		choosing->settings->strict ? "--strict: nothing is run" : "recording without this one");
+	if (choosing->settings->strict)
+		log_error(words, found->text, "--strict: nothing is run");
+	else if (!choosing->told)
+		log_warning(words, found->text, "recording without this one");
 }
 
 static void take_found(void *context, const struct profile_found *found) {
@@ -55,7 +57,7 @@ static void take_found(void *context, const struct profile_found *found) {
 					       found->path ? found->path : found->text);
 	if (!found->plan && choosing->settings->strict)
 		log_error("profile %s; --strict: nothing is run", line);
-	else
+	else if (!choosing->told)
 		log_warning("profile %s%s%s", line,
 			    found->plan         ? ""
 			    : choosing->several ? "; recording without it"
@@ -68,7 +70,9 @@ bool choose_profile(struct settings *settings) {
 	if (settings->origins[SETTING_PROFILE] == FROM_DEFAULT)
 		settings->profile = whole_one();
 	struct choosing choosing = {.settings = settings,
-				    .several = settings->profile[profile_first(settings->profile)]};
+				    .several = settings->profile[profile_first(settings->profile)],
+				    .told = system_variable(CHOICE_TOLD)};
+	_putenv(CHOICE_TOLD "="); // that is no matter of the test's
 	enum plan_mode mode = settings->type == RECORD_TO_MEMORY ? MODE_MEMORY : MODE_FILE;
 	bool found = profiles_find(settings->profile, mode, &plan, take_found, &choosing);
 	// WPR would find no variant for files of one that is for memory only.
@@ -78,7 +82,7 @@ bool choose_profile(struct settings *settings) {
 		plan_free(&plan);
 	else
 		buffer_printf(&choosing.names, "%s", whole_one());
-	if (!found && choosing.several && !settings->strict)
+	if (!found && choosing.several && !settings->strict && !choosing.told)
 		log_warning("recording with %s", whole_one());
 	for (size_t i = 0; i < choosing.files.count; i++)
 		free(choosing.files.items[i]);

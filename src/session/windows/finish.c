@@ -88,10 +88,7 @@ static void print(const struct finish *finish) {
 
 static void add_system(struct json *json) {
 	struct system_version version = system_version();
-	wchar_t name[256] = L"";
-	DWORD size = ARRAY_SIZE(name);
-	GetComputerNameExW(ComputerNameDnsHostname, name, &size);
-	CLEANUP_FREE char *host = system_utf8(name);
+	CLEANUP_FREE char *host = system_host_name();
 	CLEANUP_FREE char *kernel = memory_format("Windows %u.%u.%u", version.major, version.minor,
 						  version.build);
 	json_string(json, "host", host);
@@ -119,6 +116,7 @@ static void make_record(const struct finish *finish, struct buffer *line) {
 		json_string(&json, NULL, *word);
 	json_close_array(&json);
 	add_result(&json, finish);
+	record_variant(&json, finish->settings);
 	record_started(&json, &finish->started);
 	json_double(&json, "wall_seconds", finish->wall_seconds);
 	json_double(&json, "cpu_seconds", finish->cpu_seconds);
@@ -159,7 +157,7 @@ static void publish(const struct finish *finish) {
 
 void finish_record(struct finish *finish) {
 	struct buffer line = {0};
-	if (!finish->traced && !finish->files.count)
+	if (!settings_enabled(finish->settings) && !finish->files.count)
 		return;
 	make_record(finish, &line);
 	record_append(finish->settings->output_dir, &line, finish->files.count > 0);

@@ -49,17 +49,30 @@ int operation_start(const struct settings *settings, const char *name, pid_t pid
 	return error;
 }
 
-// The manifest is beside the artifact, wherever we are now.
-static void record(const struct state *session, struct control_answer *answer) {
-	CLEANUP_FREE char *folder = memory_string(session->artifact);
-	size_t length = (size_t)(system_base_name(folder) - folder);
-	folder[length ? length - 1 : 0] = 0;
-	struct settings settings;
-	if (!settings_load(&settings)) {
-		settings_free(&settings);
-		return;
+// ---- the end ----
+
+// As it was started: the manifest is beside the artifact, wherever we are now. `folder` is the
+// caller's to free.
+static bool settings_of(const struct state *session, struct settings *settings, char **folder) {
+	*folder = memory_string(session->artifact);
+	size_t length = (size_t)(system_base_name(*folder) - *folder);
+	(*folder)[length ? length - 1 : 0] = 0;
+	if (!settings_load(settings)) {
+		settings_free(settings);
+		return false;
 	}
-	settings.output_dir = folder;
+	settings->output_dir = *folder;
+	settings->profile = session->profile;
+	settings->variant = *session->variant ? session->variant : NULL;
+	settings->type = session->memory ? RECORD_TO_MEMORY : RECORD_TO_FILE;
+	return true;
+}
+
+static void record(const struct state *session, struct control_answer *answer) {
+	CLEANUP_FREE char *folder = NULL;
+	struct settings settings;
+	if (!settings_of(session, &settings, &folder))
+		return;
 	struct finish finish = {.settings = &settings,
 				.test = session->name,
 				.profile = session->profile,
@@ -74,28 +87,80 @@ static void record(const struct state *session, struct control_answer *answer) {
 	settings_free(&settings);
 }
 
-int operation_stop(const struct state *session, enum control_request how, struct control_answer *answer) {
-	*answer = (struct control_answer){0};
-	interrupt_event(); // from here on it has to be done
-	if (!state_remove(session))
-		return -ENOENT; // someone else does it
-	if (how == CONTROL_CANCEL) {
-		wpr_session_cancel(session);
-		return 0;
-	}
+static void save(const struct state *session, struct control_answer *answer) {
 	char why[2048];
-	bool saved = wpr_session_save(session, why);
-	if (!saved) {
+	if (!wpr_session_save(session, why)) {
 		answer->error = -EIO;
 		snprintf(answer->said, sizeof(answer->said), "%s", why);
-		return 0;
+		return;
 	}
 	if (*why)
 		log_warning("%s: %s", session->name, why);
 	snprintf(answer->path, sizeof(answer->path), "%s", session->artifact);
 	record(session, answer);
+}
+
+int operation_stop(const struct state *session, enum control_request how, struct control_answer *answer) {
+	*answer = (struct control_answer){0};
+	interrupt_event(); // from here on it has to be done
+	if (!state_remove(session))
+		return -ENOENT; // someone else does it
+	if (how == CONTROL_CANCEL)
+		wpr_session_cancel(session);
+	else
+		save(session, answer);
 	return 0;
 }
+
+// ---- a look in between ----
+
+// WPR cannot save and go on. So another recording takes over: it begins before this one ends.
+static int take_over(const struct state *session, struct wpr_session *next, struct control_answer *answer) {
+	char why[2048];
+	if (!wpr_session_begin(next, true, why)) {
+		answer->error = -EIO;
+		snprintf(answer->said, sizeof(answer->said),
+			 "no snapshot, it is recorded as before: another recording cannot take over: %s",
+			 why);
+		return 0;
+	}
+	int error = state_remove(session) ? state_register(&next->state) : -ENOENT;
+	if (error)
+		wpr_session_cancel(&next->state);
+	if (error == -ENOENT)
+		return error; // someone else has ended it meanwhile
+	if (error)
+		log_warning("%s is not being recorded any more: it cannot be registered: %s", session->name,
+			    strerror(-error));
+	save(session, answer);
+	return 0;
+}
+
+int operation_snapshot(const struct state *session, struct control_answer *answer) {
+	CLEANUP_FREE char *folder = NULL;
+	struct settings settings;
+	*answer = (struct control_answer){.error = -EINVAL};
+	if (!session->operation) {
+		snprintf(answer->said, sizeof(answer->said),
+			 "no snapshot of a test, whose recording is saved when it ends");
+		return 0;
+	}
+	if (!settings_of(session, &settings, &folder)) {
+		snprintf(answer->said, sizeof(answer->said), "no snapshot: settings cannot be read");
+		return 0;
+	}
+	answer->error = 0;
+	struct wpr_session *next = memory_alloc(sizeof(*next));
+	*next = (struct wpr_session){
+		.settings = &settings, .name = session->name, .give_up = interrupt_event()};
+	wpr_session_name(next);
+	int error = take_over(session, next, answer);
+	free(next);
+	settings_free(&settings);
+	return error;
+}
+
+// ---- who is gone ----
 
 // A test knows by itself what becomes of its recording. An answer that says neither is no reason to forget
 // it.

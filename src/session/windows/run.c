@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/system.h"
 #include "session/artifact.h"
+#include "session/stem.h"
 #include "session/windows/dump.h"
 #include "session/windows/finish.h"
 #include "session/windows/interrupt.h"
@@ -11,7 +12,6 @@
 #include "session/windows/wpr_session.h"
 
 #include <stdio.h>
-#include <strings.h>
 
 #ifndef ERROR_ELEVATION_REQUIRED
 #define ERROR_ELEVATION_REQUIRED 740
@@ -23,13 +23,7 @@ enum { STATUS_NO_TRACE = 125, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 12
 
 // The program's name without folder and extension.
 static void choose_name(const struct settings *settings, char name[ARTIFACT_NAME_SIZE]) {
-	static const char *const extensions[] = {".exe", ".bat", ".cmd", ".com"};
-	const char *base = system_base_name(settings->command[0]);
-	size_t length = strlen(base), cut = 0;
-	for (size_t i = 0; i < ARRAY_SIZE(extensions); i++)
-		if (length > 4 && strcasecmp(base + length - 4, extensions[i]) == 0)
-			cut = 4;
-	CLEANUP_FREE char *plain = memory_format("%.*s", (int)(length - cut), base);
+	CLEANUP_FREE char *plain = system_command_name(settings->command[0]);
 	artifact_safe_name(settings->name ? settings->name : plain, name);
 }
 
@@ -57,7 +51,7 @@ static char *find_stem(const struct settings *settings, const struct wpr_session
 	char *stem = NULL;
 	int fd = artifact_make_dir(settings->output_dir);
 	if (!fd)
-		fd = artifact_reserve(settings->output_dir, session->name, &stem);
+		fd = stem_reserve(settings, session->name, &stem);
 	if (fd < 0) {
 		log_warning("no dump: cannot write to %s: %s", settings->output_dir, strerror(-fd));
 		return NULL;

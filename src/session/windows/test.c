@@ -25,7 +25,7 @@ static bool ends_with(const wchar_t *path, const wchar_t *extension) {
 	return length > more && _wcsicmp(path + length - more, extension) == 0;
 }
 
-static bool is_script(const wchar_t *path) {
+bool test_is_script(const wchar_t *path) {
 	return ends_with(path, L".bat") || ends_with(path, L".cmd");
 }
 
@@ -42,7 +42,7 @@ static wchar_t *search(const wchar_t *name) {
 }
 
 // As a prompt would find it: by its name, or that with an extension, also if it seems to have one.
-static wchar_t *find_program(const char *name) {
+wchar_t *test_find_program(const char *name) {
 	static const char *const extensions[] = {"", ".com", ".exe", ".bat", ".cmd"};
 	const char *dot = strchr(system_base_name(name), '.');
 	wchar_t *path = NULL;
@@ -57,7 +57,7 @@ static wchar_t *find_program(const char *name) {
 // A script is named in full: Windows adds no .bat by itself.
 static wchar_t *command_line(const wchar_t *program, size_t count) {
 	const wchar_t *words = find_words(count);
-	if (!is_script(program))
+	if (!test_is_script(program))
 		return wcsdup(words);
 	const wchar_t *rest = system_next_word(words, false, NULL);
 	wchar_t *line = memory_alloc((wcslen(program) + wcslen(rest) + 8) * sizeof(*line));
@@ -71,15 +71,21 @@ static wchar_t *command_line(const wchar_t *program, size_t count) {
 // ---- the job ----
 
 // Nothing but a look: processes may break away as they may without us, and none ends with us.
-static void make_job(struct test *test) {
+HANDLE test_make_job(void) {
 	JOBOBJECT_EXTENDED_LIMIT_INFORMATION limits = {
 		.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_BREAKAWAY_OK};
-	test->job = CreateJobObjectW(NULL, NULL);
+	HANDLE job = CreateJobObjectW(NULL, NULL);
+	if (job)
+		SetInformationJobObject(job, JobObjectExtendedLimitInformation, &limits, sizeof(limits));
+	return job;
+}
+
+static void make_job(struct test *test) {
+	test->job = test_make_job();
 	test->port = CreateIoCompletionPort(INVALID_HANDLE_VALUE, NULL, 0, 1);
 	JOBOBJECT_ASSOCIATE_COMPLETION_PORT association = {test->job, test->port};
 	if (!test->job)
 		return;
-	SetInformationJobObject(test->job, JobObjectExtendedLimitInformation, &limits, sizeof(limits));
 	SetInformationJobObject(test->job, JobObjectAssociateCompletionPortInformation, &association,
 				sizeof(association));
 }
@@ -90,7 +96,7 @@ DWORD test_prepare(struct test *test, char **command, size_t count) {
 	PROCESS_INFORMATION process;
 	STARTUPINFOW startup;
 	*test = (struct test){0};
-	CLEANUP_FREE wchar_t *program = find_program(command[0]);
+	CLEANUP_FREE wchar_t *program = test_find_program(command[0]);
 	if (!program)
 		return ERROR_FILE_NOT_FOUND;
 	CLEANUP_FREE wchar_t *line = command_line(program, count);
@@ -102,8 +108,8 @@ DWORD test_prepare(struct test *test, char **command, size_t count) {
 	startup.hStdInput = GetStdHandle(STD_INPUT_HANDLE);
 	startup.hStdOutput = GetStdHandle(STD_OUTPUT_HANDLE);
 	startup.hStdError = GetStdHandle(STD_ERROR_HANDLE);
-	if (!CreateProcessW(is_script(program) ? NULL : program, line, NULL, NULL, TRUE, CREATE_SUSPENDED,
-			    NULL, NULL, &startup, &process)) {
+	if (!CreateProcessW(test_is_script(program) ? NULL : program, line, NULL, NULL, TRUE,
+			    CREATE_SUSPENDED, NULL, NULL, &startup, &process)) {
 		DWORD error = GetLastError();
 		test_close(test);
 		return error;

@@ -29,3 +29,9 @@ void test_end_tree(struct test *test, UINT code);
 double test_cpu_seconds(const struct test *test);
 DWORD test_exit_code(const struct test *test);
 void test_close(struct test *test);
+
+// ---- for other commands ----
+
+wchar_t *test_find_program(const char *name); // as a prompt would find it; to be freed, NULL: there is none
+bool test_is_script(const wchar_t *path);     // which cmd.exe runs
+HANDLE test_make_job(void);                   // NULL: there is none

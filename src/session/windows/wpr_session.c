@@ -6,6 +6,7 @@
 #include "profile/builtin.h"
 #include "profile/find.h"
 #include "session/artifact.h"
+#include "session/stem.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -33,14 +34,15 @@ static void free_name(const struct state *state) {
 }
 
 static int reserve_name(struct wpr_session *session) {
-	const char *folder = session->settings->output_dir;
+	struct settings settings = *session->settings;
 	char *stem = NULL;
-	int fd = artifact_make_dir(folder);
+	int fd = artifact_make_dir(settings.output_dir);
 	// The session may be ended from another folder.
-	CLEANUP_FREE char *absolute = fd ? NULL : system_absolute(folder);
+	CLEANUP_FREE char *absolute = fd ? NULL : system_absolute(settings.output_dir);
+	if (session->state.operation && absolute)
+		settings.output_dir = absolute;
 	if (!fd)
-		fd = artifact_reserve(session->state.operation && absolute ? absolute : folder, session->name,
-				      &stem);
+		fd = stem_reserve(&settings, session->name, &stem);
 	if (fd < 0)
 		return fd;
 	close(fd);
@@ -211,8 +213,14 @@ bool wpr_session_begin(struct wpr_session *session, bool operation, char why[204
 	struct state *state = &session->state;
 	struct wpr_answer answer;
 	state->operation = operation;
+	state->memory = settings->type == RECORD_TO_MEMORY;
 	snprintf(state->name, sizeof(state->name), "%s", session->name);
 	snprintf(state->profile, sizeof(state->profile), "%s", settings->profile);
+	if (operation && settings->variant && strlen(settings->variant) >= sizeof(state->variant)) {
+		snprintf(why, 2048, "its --variant is longer than %zu bytes", sizeof(state->variant) - 1);
+		return false;
+	}
+	snprintf(state->variant, sizeof(state->variant), "%s", settings->variant ? settings->variant : "");
 	snprintf(state->marks, sizeof(state->marks), MARKS_OF_WPR "%.90s", state->instance);
 	int error = reserve_name(session);
 	if (error) {
