@@ -256,8 +256,8 @@ struct event {
 			uint32_t text; // a line for each frame
 		} crash_stack;
 		struct {
-			double value; // of a counter; of a case's end its result: 0 passed, 77 skipped, else
-				      // failed
+			double value;  // of a counter; of a case's end its result: 0 passed, 77 skipped, else
+				       // failed
 			uint32_t name; // or text
 			uint16_t type; // enum mark_type
 			bool no_task;  // is about the test as a whole

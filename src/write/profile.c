@@ -272,9 +272,7 @@ static void take_fact(struct profile *profile, const struct event *event) {
 
 static int push(struct sink *sink, const struct event *event) {
 	struct profile *profile = CONTAINER_OF(sink, struct profile, sink);
-	if (!profile_takes(event))
-		return 0;
-	switch (event->kind) {
+	switch (event->kind) { // as profile_takes() has them
 	case EVENT_SAMPLE:
 		take_sample(profile, event);
 		break;

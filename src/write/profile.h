@@ -67,7 +67,7 @@ struct profile {
 		base_divisor; // of all weights of lines that stand for many samples; 0: there are none
 };
 
-// Does a profile look at this one at all? Most events are switches, and there may be several profiles.
+// Does a profile look at this one at all? For who has several: most events are switches.
 static inline bool profile_takes(const struct event *event) {
 	enum {
 		KINDS = 1 << EVENT_SAMPLE | 1 << EVENT_META | 1 << EVENT_TASK | 1 << EVENT_RENAME |
