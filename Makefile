@@ -1,46 +1,51 @@
-# The short way to everything; the build itself is meson's. Each target first
-# sees to its packages (packages.txt), which is quick when they are there.
+# Shortcuts for everything; meson does the build. `make` and `make install` only name
+# missing packages; the targets for fresh machines install them (packages.txt is the list).
 
 PREFIX ?= /usr/local
 TIME   ?= 60
 
-# Debian keeps bpftool where ordinary users do not look.
+# On Debian, bpftool is in a directory that is not in an ordinary user's PATH.
 export PATH := $(PATH):/usr/sbin:/sbin
 
-.PHONY: all run test test-guest bench fuzz agent-arm64 install format format-check clean help packages-build
+BUILD := { [ -e build/build.ninja ] || meson setup build; } && ninja -C build
 
-all: packages-build build/build.ninja
-	@ninja -C build
+.PHONY: all run test test-long test-guest bench fuzz agent-arm64 install format format-check clean help
 
-packages-build:
-	@tools/packages build
+all:
+	@tools/packages check build
+	@$(BUILD)
 
-build/build.ninja: | packages-build
-	@meson setup build
-
-run: all
+run:
+	@tools/packages install build
+	@$(BUILD)
 	@demo/run
 
 test:
-	@tools/packages build test guest
+	@tools/packages install build test guest
 	@tools/test native sanitize windows wine fuzz guest
 
-test-guest: all
-	@tools/packages guest
+test-long:
+	@tools/packages install build test guest
+	@tools/test long
+
+test-guest:
+	@tools/packages install build guest
+	@$(BUILD)
 	@tools/test guest
 
-# Every executable bench/*.sh, one after another: a quiet machine gives better numbers.
-bench: all
-	@tools/packages bench
+# Runs every executable bench/*.sh in turn; a quiet machine gives better numbers.
+bench:
+	@tools/packages install build bench
+	@$(BUILD)
 	@tools/bench
 
-# For guests of another kind than this machine; its parts are downloaded.
+# For guests of another architecture; downloads the libraries it needs.
 agent-arm64:
-	@tools/packages build guest
+	@tools/packages install build guest
 	@tools/agent-arm64 build-arm64
 
 fuzz:
-	@tools/packages build test
+	@tools/packages install build test
 	@CC=clang tests/fuzz/run $(TIME) build-fuzz
 
 install: all
@@ -49,24 +54,28 @@ install: all
 	@meson install -C build --no-rebuild
 
 format:
-	@tools/packages format
+	@tools/packages check format
 	@git ls-files -z '*.c' '*.h' | xargs -0 clang-format -i
 
 format-check:
-	@tools/packages format
+	@tools/packages check format
 	@git ls-files -z '*.c' '*.h' | xargs -0 clang-format --dry-run -Werror
 
 clean:
 	@rm -rf build build-sanitize build-windows build-fuzz build-arm64
 
 help:
-	@echo 'make               builds build/tracelet'
-	@echo 'make run           traces the demo tests and says where the traces are'
-	@echo 'make test          all tests: native, sanitizers, Windows build and wine, fuzzers, guest'
-	@echo 'make test-guest    only those inside a virtual machine (LONG=1: also a gigabyte out of one)'
-	@echo 'make bench         measures what is claimed, against peers'
-	@echo 'make agent-arm64   tracelet-agent for arm64 guests, in build-arm64'
-	@echo 'make fuzz          fuzzes each reader (TIME=60 seconds each)'
-	@echo 'make install       installs under PREFIX=/usr/local, or DESTDIR and that'
-	@echo 'make format        clang-format over all C files (format-check: only looks)'
+	@echo 'make               builds build/tracelet; names missing packages'
+	@echo 'make install       installs under PREFIX=/usr/local; honours DESTDIR'
+	@echo 'make format        runs clang-format on all C files (format-check: only checks)'
 	@echo 'make clean         removes the build directories'
+	@echo
+	@echo 'For fresh machines; these install missing Debian packages (packages.txt lists them):'
+	@echo
+	@echo 'make run           traces the demo tests and prints where the traces are'
+	@echo 'make test          runs all tests: native, sanitizers, Windows build and wine, fuzzers, guest'
+	@echo 'make test-long     runs what takes longer: suites of others, 500 runs for false contexts, each test ten times under load, more kernels, gigabytes, long fuzzing, 10,000 changed files'
+	@echo 'make test-guest    runs only the tests in a virtual machine (LONG=1: also copies a gigabyte from one)'
+	@echo 'make bench         measures the claims about speed and size, against peers'
+	@echo 'make agent-arm64   builds tracelet-agent for arm64 guests, in build-arm64'
+	@echo 'make fuzz          fuzzes each reader (TIME=60 seconds each)'

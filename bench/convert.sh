@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # From spool to trace: events per second on one core, memory, and whether the
-# time grows as the input does.
+# time grows in proportion to the input.
 . "$(dirname "$0")/lib.sh"
 need_root
 repeat=${REPEAT_SPOOL:-$(dirname "$TRACELET")/bench/repeat_spool}

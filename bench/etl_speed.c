@@ -1,17 +1,17 @@
-// etl_speed walk|decompress|decode FILE.etl: how fast the parts of the ETL reader
-// are, from memory, on one core. Prints MB/s of records, then events/s.
-//   walk        all records of all buffers, as they stand
-//   decompress  the compressed buffers, ten times over
-//   decode      every record with all its fields, in the order of time, to nothing
+// etl_speed walk|decompress|decode FILE.etl: the speed of the parts of the ETL reader, from memory,
+// on one core. Prints MB/s of records, then events/s.
+//   walk        all records of all buffers, in file order
+//   decompress  the compressed buffers, ten times
+//   decode      every record with all its fields, in time order, without output
 #include "base/buffer.h"
 #include "base/file.h"
-#include "read/etl.h"
+#include "read/etl/etl.h"
 #include "read/reader.h"
 
 #include <string.h>
 #include <time.h>
 
-// Of this process: what else the machine does is not measured.
+// CPU time of this process: other load on the machine is not measured.
 static double seconds(void) {
 	struct timespec now;
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);

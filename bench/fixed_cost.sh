@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a trace costs that records nothing much: `tracelet run -- true` minus
-# `true`, beside perf's ways to record the machine for one command.
+# The cost of a trace that records almost nothing: `tracelet run -- true` minus
+# `true`, compared with perf's ways to record the machine for one command.
 . "$(dirname "$0")/lib.sh"
 need_root
 
@@ -8,7 +8,7 @@ plain=() ours=() record=() trace=()
 median() {
 	jq -r '.results[0].median' "$scratch/result.json"
 }
-# time_of COMMAND: seconds, the median of ten.
+# time_of COMMAND: seconds, the median of ten runs.
 time_of() {
 	hyperfine -N --warmup 1 --runs "${RUNS:-10}" --export-json result.json "$1" >/dev/null 2>&1
 	median
@@ -28,7 +28,7 @@ base=$(middle "${plain[@]}")
 mine=$(calculate "($(middle "${ours[@]}") - $base) * 1000")
 perf_record=$(calculate "($(middle "${record[@]}") - $base) * 1000")
 perf_trace=$(calculate "($(middle "${trace[@]}") - $base) * 1000")
-echo "over plain 'true': tracelet run $mine ms, perf record -a $perf_record ms, perf trace -a $perf_trace ms"
+echo "added to plain 'true': tracelet run $mine ms, perf record -a $perf_record ms, perf trace -a $perf_trace ms"
 echo "tracelet by round (ms):$(for value in "${ours[@]}"; do printf ' %s' "$(calculate "$value * 1000")"; done)"
 
 floor "fixed cost in ms" "$mine" "<=" 40

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Folded stacks to a flame graph: MB a second on one core, for 16 MB of stacks of
-# compilers at work, told apart by the process.
+# Folded stacks to a flame graph: MB per second on one core, for 16 MB of stacks of
+# running compilers, separate for each process.
 . "$(dirname "$0")/lib.sh"
 need_root
 
@@ -15,7 +15,7 @@ for peer in flamegraph.pl inferno-flamegraph; do
 	if command -v "$peer" >/dev/null; then
 		peers+=("$peer=taskset -c 0 sh -c '$peer stacks.folded >peer.svg'")
 	else
-		echo "$peer is not installed here"
+		echo "$peer is not installed"
 	fi
 done
 table=$("$bench/measure.py" 7 \
@@ -28,5 +28,5 @@ for peer in flamegraph.pl inferno-flamegraph; do
 	cpu=$(column "$peer" 3)
 	[ -z "$cpu" ] || echo "$peer: $(calculate "$bytes / 1e6 / $cpu") MB/s"
 done
-floor "MB a second" "$(calculate "$bytes / 1e6 / $(column ours 3)")" ">=" 200
+floor "MB per second" "$(calculate "$bytes / 1e6 / $(column ours 3)")" ">=" 200
 finish

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# perf script's text to folded stacks: MB a second on one core, and memory, for a
-# recording of compilers at work, repeated until it is large. Peers are measured
-# beside it where they are installed: stackcollapse-perf.pl and inferno are not
-# packages of Debian (facts on them: 18 and 136 MB/s).
+# perf script's text to folded stacks: MB per second on one core, and memory, for a
+# recording of running compilers, repeated until it is large. Peers are measured in
+# the same run if they are installed: stackcollapse-perf.pl and inferno are not
+# packaged by Debian (published numbers: 18 and 136 MB/s).
 . "$(dirname "$0")/lib.sh"
 need_root
 
@@ -19,7 +19,7 @@ for peer in stackcollapse-perf.pl inferno-collapse-perf; do
 	if command -v "$peer" >/dev/null; then
 		peers+=("$peer=taskset -c 0 sh -c '$peer 10.txt >/dev/null'")
 	else
-		echo "$peer is not installed here"
+		echo "$peer is not installed"
 	fi
 done
 table=$("$bench/measure.py" 5 \
@@ -32,6 +32,6 @@ for peer in stackcollapse-perf.pl inferno-collapse-perf; do
 	cpu=$(column "$peer" 3)
 	[ -z "$cpu" ] || echo "$peer: $(calculate "$(stat -c %s 10.txt) / 1e6 / $cpu") MB/s"
 done
-floor "MB a second" "$(calculate "$bytes / 1e6 / $(column ours 3)")" ">=" 400
-floor "memory of 120 MB over that of 10" "$(calculate "$(column ours 4) / $(column small 4)")" "<=" 1.1
+floor "MB per second" "$(calculate "$bytes / 1e6 / $(column ours 3)")" ">=" 400
+floor "memory for 120 MB over memory for 10 MB" "$(calculate "$(column ours 4) / $(column small 4)")" "<=" 1.1
 finish

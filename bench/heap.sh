@@ -1,14 +1,19 @@
 #!/usr/bin/env bash
-# Heap profiles, exact and of samples: how much slower a program gets, and how much larger;
-# in the same run heaptrack, and valgrind's DHAT once. CPU time of the program alone, also
-# with the tracer but without a profile: what is measured is the library; and the wall time
-# of all that makes the profile.
+# Heap profiles, exact and sampled: how much slower and larger a program gets, compared with
+# heaptrack and, once, valgrind's DHAT in the same run. Measures the CPU time of the program
+# alone, also under the tracer without a profile, to see the cost of the library; and the wall
+# time of everything that makes the profile.
 #
-# What samples cost is less than what others do to a machine, so their floor is about the least times; what the
-# medians say is printed, too. Any library that stands before malloc and free takes some of that: what one
-# takes that only passes them on is printed for comparison.
+# Sampling costs less than the noise of the machine, so its floor uses the minimum times; the medians are
+# printed, too. Part of the cost is that of any library in front of malloc and free: for comparison, the cost
+# of one that only forwards them is printed.
 #
-# `heap.sh PROGRAM...` measures only these: allocate, python, sqlite.
+# The limit of sampling, measured on two CPUs at a load of 40 (minimum of 9): `allocate` makes 5 million pairs of malloc and
+# free in 110 ms, 22 ns each. Forwarding both adds 0.65 ns to a pair (1.03 times as slow), our twelve instructions 1.1 ns
+# (1.05; by medians 1.03). The library's start takes 0.2 ms, a five-hundredth of the program. So a program that does nothing
+# else can reach 1.03 only if counting costs nothing; one that also uses its memory stays below it.
+#
+# `heap.sh PROGRAM...` measures only these programs: allocate, python, sqlite.
 . "$(dirname "$0")/lib.sh"
 
 cat >allocate.c <<-'END'
@@ -38,7 +43,7 @@ cat >allocate.c <<-'END'
 END
 gcc -O2 -o allocate allocate.c
 
-# What it costs to stand before the allocator and do nothing there.
+# The cost of being in front of the allocator and doing nothing.
 cat >between.c <<-'END'
 	#include <dlfcn.h>
 	#include <stddef.h>
@@ -82,7 +87,7 @@ cat >load.sql <<-'END'
 END
 
 programs=("allocate=./allocate")
-# Not a shim of a version manager: it would be what is measured.
+# Not a version manager's shim: the shim would be measured.
 python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null || true)
 [ -z "$python" ] || programs+=("python=$python load.py")
 [ -z "$(command -v sqlite3)" ] || programs+=("sqlite=sqlite3 :memory: '.read load.sql'")
@@ -100,7 +105,7 @@ for program in "${programs[@]}"; do
 done
 [[ $wanted != *" allocate "* ]] || commands+=("allocate.between=env LD_PRELOAD=$PWD/between.so ./allocate")
 table=$("$bench/measure.py" "$ROUNDS" "${commands[@]}")
-echo "medians of $ROUNDS: wall s, CPU s (of all)"
+echo "medians of $ROUNDS: wall s, CPU s (all processes)"
 cut -d' ' -f1-3 <<<"$table" | sed 's/^/  /'
 if command -v valgrind >/dev/null && [[ $wanted == *" allocate "* ]]; then
 	begin=$(date +%s.%N)
@@ -108,7 +113,7 @@ if command -v valgrind >/dev/null && [[ $wanted == *" allocate "* ]]; then
 	echo "  allocate, valgrind's DHAT, once: $(calculate "$(date +%s.%N) - $begin") s"
 fi
 
-# of_test PROGRAM FIELD: the median of what the manifest tells of the test alone.
+# of_test PROGRAM FIELD: the median of the manifest's value for the test alone.
 of_test() {
 	jq -s "map(.$2) | sort | .[length / 2 | floor]" "out.$1/manifest.jsonl"
 }
@@ -132,16 +137,16 @@ floor_of() { # PROGRAM TIMES
 
 floor_of allocate 5
 [[ $wanted != *" allocate "* ]] ||
-	echo "      a library that only passes on malloc and free: $(calculate "$(column allocate.between 3) / $(column allocate 3)") times as slow"
+	echo "      a library that only forwards malloc and free: $(calculate "$(column allocate.between 3) / $(column allocate 3)") times as slow"
 floor_of sqlite 1.3
 floor_of python 1.6
-# The program's own largest size, in kB.
+# The largest size of the program itself, in kB.
 more() { # COMMAND...
 	plain=$("$@") with=$("$TRACELET" run --heap --quiet --output-dir out -- "$@" 2>/dev/null)
 }
 if [[ $wanted == *" allocate "* ]]; then
 	more ./allocate
-	floor "MB of memory more, allocate" "$(calculate "($with - $plain) / 1024")" "<=" 30
+	floor "MB of memory added, allocate" "$(calculate "($with - $plain) / 1024")" "<=" 30
 fi
 if [[ -n $python && $wanted == *" python "* ]]; then
 	more "$python" load.py

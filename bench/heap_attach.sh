@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# `tracelet heap -p`: what a call of the allocator costs while a process is watched, and how long the
-# process stands still when that begins and ends. The process tells both itself: CPU time of a call, and
-# the longest time between two turns of a thread that allocates and looks at the clock every 0.2 ms; it
-# comes before all others, so that a busy machine does not look like a pause. In turn with and without.
+# `tracelet heap -p`: the cost of an allocator call while a process is watched, and how long the process
+# pauses when watching starts and stops. The process measures both itself: the CPU time of a call, and
+# the longest time between two rounds of a thread that allocates and reads the clock every 0.2 ms. That
+# thread has the highest priority, so that a busy machine does not look like a pause. Rounds with and
+# without alternate.
 . "$(dirname "$0")/lib.sh"
 need_root
 
@@ -125,9 +126,9 @@ done
 exec 7>&- 8<&-
 wait "$server"
 
-echo "a call of the allocator: $(median <plain.ns) ns; watched, in 5 functions: $(median <watched.ns) ns; in 25: $(median <deep.ns) ns"
-echo "the longest pause: $(median <plain.ms) ms; while it begins and ends: $(median <watched.ms) ms"
-echo "to end and write the profile: $(grep . end.s | median) s"
-floor "a call of the allocator costs more, in us" "$(calculate "($(median <watched.ns) - $(median <plain.ns)) / 1000")" '<=' 3
-floor "stopped, in ms" "$(median <watched.ms)" '<=' 10
+echo "an allocator call: $(median <plain.ns) ns; watched, with 5 functions on the stack: $(median <watched.ns) ns; with 25: $(median <deep.ns) ns"
+echo "the longest pause: $(median <plain.ms) ms; while watching starts and stops: $(median <watched.ms) ms"
+echo "time to stop and write the profile: $(grep . end.s | median) s"
+floor "cost added to an allocator call, in us" "$(calculate "($(median <watched.ns) - $(median <plain.ns)) / 1000")" '<=' 3
+floor "longest pause, in ms" "$(median <watched.ms)" '<=' 10
 finish

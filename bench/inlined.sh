@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# perf's recording of a program with debug information to folded stacks: bare, with
-# inlined functions, and with the lines where all functions are declared. perf script
-# manages two samples a second there (the facts on peers), so it is not asked.
+# A perf recording of a program with debug information to folded stacks: plain, with
+# inlined functions, and with the lines where functions are declared. perf script
+# manages two samples per second here, so it is not measured.
 . "$(dirname "$0")/lib.sh"
 need_root
 
@@ -17,7 +17,7 @@ cat >work.sh <<-END
 		$TRACELET flame text -o x.svg
 	done
 END
-# perf 6.1 often aborts at its end; all samples are there then, and that has to do.
+# perf 6.1 often aborts at the end; all samples are in the file by then, which is enough.
 perf record -q -F 4999 --call-graph dwarf,4096 -o perf.data -- sh work.sh >/dev/null 2>&1 || true
 [ -s perf.data ] || { echo "perf cannot record here"; exit 77; }
 samples=$("$TRACELET" top --json --limit 1 perf.data 2>/dev/null | jq .samples)
@@ -28,7 +28,7 @@ table=$("$bench/measure.py" "$ROUNDS" \
 "$TRACELET" fold perf.data -o ours.folded 2>&1 | sed 's/^/  /'
 echo "$samples samples in $(stat -c %s perf.data) bytes, $(grep -c '_\[i\]' ours.folded) stacks with inlined functions: wall s, CPU s, largest kB"
 cut -d' ' -f1-4 <<<"$table" | sed 's/^/  /'
-floor "samples a second without inlined functions" "$(calculate "$samples / $(column bare 3)")" ">=" 300000
-floor "samples a second with inlined functions" "$(calculate "$samples / $(column inlined 3)")" ">=" 100000
-floor "samples a second with lines too" "$(calculate "$samples / $(column lines 3)")" ">=" 100000
+floor "samples per second without inlined functions" "$(calculate "$samples / $(column bare 3)")" ">=" 300000
+floor "samples per second with inlined functions" "$(calculate "$samples / $(column inlined 3)")" ">=" 100000
+floor "samples per second with lines too" "$(calculate "$samples / $(column lines 3)")" ">=" 100000
 finish

@@ -1,7 +1,7 @@
-# Sourced by the benches: a scratch folder, medians, and floors.
+# Sourced by the benches: a scratch directory, medians, and floors.
 #
-# A bench prints what it saw, then a line per floor: "ok" or "MISS". It fails if
-# a floor was missed. Peers are measured in the same run, in turn with us.
+# A bench prints its measurements, then one line per floor: "ok" or "MISS". It fails
+# if a floor was missed. Peers are measured in the same run, alternating with us.
 set -euo pipefail
 unset CI # passed or not, the traces are what is measured
 export LC_ALL=C
@@ -18,14 +18,14 @@ need_root() {
 	[ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
 }
 
-# calculate EXPRESSION: with three digits.
+# calculate EXPRESSION: prints the result with four digits.
 calculate() {
 	awk "BEGIN { printf \"%.4g\", $1 }"
 }
 
 # floor DESCRIPTION VALUE OPERATOR LIMIT
 floor() {
-	# Not a number is no result.
+	# Anything that is not a number is a miss.
 	if [[ $2 =~ ^-?[0-9] ]] && awk "BEGIN { exit !($2 $3 $4) }"; then
 		echo "ok    $1: $2 ($3 $4)"
 	else
@@ -34,7 +34,7 @@ floor() {
 	fi
 }
 
-# column NAME NUMBER: of measure.py's table in $table
+# column NAME NUMBER: a cell of measure.py's table in $table
 column() {
 	awk -v name="$1" -v number="$2" '$1 == name { print $number }' <<<"$table"
 }

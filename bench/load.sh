@@ -1,16 +1,22 @@
 #!/usr/bin/env bash
-# What tracing costs a program that does nothing but switch: the slowdown of
+# The cost of tracing a program that does nothing but switch: the slowdown of
 # `sched pipe` pinned to one CPU and of `sched messaging`, and the CPU time that
-# tracing adds (tracer included), beside `perf sched record`.
+# tracing adds (tracer included), compared with `perf sched record`.
+#
+# Where the CPU time goes in `sched messaging` (110,000 events in 4 s; two CPUs, load 20): without the stacks of long waits BPF
+# takes 0.05 to 0.09 s (300 ns a switch, 290 ns a wakeup) and the tracer 0.07 s, half of it for its start. The stacks add 0.13 s of
+# BPF and 0.11 s of the tracer: all 400 tasks wait for milliseconds, so both CPUs take as many as they may (10,000). Most of
+# a stack is the interrupt with which a CPU asks itself for it, 6 to 9 us in a virtual machine, and 7 to 12 us for the copy. perf
+# sched records no stacks.
 . "$(dirname "$0")/lib.sh"
 need_root
 
 last=$(($(nproc) - 1))
 pipe="taskset -c $last perf bench sched pipe -l 200000"
-# Not too long, and often: a long one wanders by more than tracing costs.
+# Many short rounds: the noise of a long one is larger than the cost of tracing.
 messaging="perf bench sched messaging -g 10 -l 500"
 
-# compare NAME COMMAND: leaves $table
+# compare NAME COMMAND: sets $table
 compare() {
 	table=$("$bench/measure.py" "$ROUNDS" \
 		"plain=$2" \
@@ -20,7 +26,7 @@ compare() {
 	sed 's/^/  /' <<<"$table"
 }
 
-# added NAME COLUMN: over plain
+# added NAME COLUMN: the difference to plain
 added() {
 	calculate "$(column "$1" "$2") - $(column plain "$2")"
 }
@@ -42,12 +48,12 @@ echo "  CPU in all, tracer included: ours $(calculate "$(column ours 3) / $(colu
 	"perf sched $(calculate "$(column perf 3) / $(column plain 3)")"
 floor "sched messaging, added CPU over perf sched's" "$(calculate "$(added ours 3) / $(added perf 3)")" "<=" 0.3333
 
-# The kernel's own statistics, measured all the time here.
+# From the kernel's own statistics, which are switched on throughout.
 sysctl -q kernel.bpf_stats_enabled=1
 "$TRACELET" run --verbose --output-dir out -- $pipe >/dev/null 2>verbose.txt || true
 sysctl -q kernel.bpf_stats_enabled=0
 each=$(sed -n 's/.*on_switch: .* measured, \([0-9]*\) ns each/\1/p' verbose.txt)
-echo "BPF time by the kernel's statistics: $each ns a switch," \
+echo "BPF time by the kernel's statistics: $each ns per switch," \
 	"$(sed -n 's/.*on_waking: .* measured, \([0-9]*\) ns each/\1/p' verbose.txt) ns a wakeup"
 floor "BPF time per switch in ns" "$each" "<=" 250
 finish

@@ -1,6 +1,6 @@
-// markers WAY [FILE]: what one mark costs the test that makes it, in nanoseconds: the median over rounds of a
-// burst each, with pauses in which whoever listens can keep up. WAY is ours, slices, counters, empty (the
-// loop alone), write (one write() a mark into FILE, as with ftrace's trace_marker) or lttng (a tracepoint of
+// markers WAY [FILE]: the cost of one mark for the test that makes it, in nanoseconds: the median over
+// bursts, with pauses in which the tracer can catch up. WAY is ours, slices, counters, empty (the loop
+// alone), write (one write() per mark to FILE, as with ftrace's trace_marker) or lttng (a tracepoint of
 // LTTng-UST with one string).
 #include <tracelet/mark.h>
 

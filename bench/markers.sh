@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What a mark costs the test: nanoseconds a call, traced and untraced, beside the
-# other ways to get a mark into a trace: write() to ftrace's trace_marker (to a file
-# where there is none), and LTTng-UST with a tracepoint of one string.
+# The cost of a mark for the test: nanoseconds per call, traced and untraced, compared
+# with other ways to get a mark into a trace: write() to ftrace's trace_marker (or to a
+# file where there is none), and LTTng-UST with a tracepoint of one string.
 . "$(dirname "$0")/lib.sh"
 
 lttng=
@@ -26,7 +26,7 @@ stop_lttng() {
 	kill "$(cat "$LTTNG_HOME/.lttng/lttng-sessiond.pid" /run/lttng/lttng-sessiond.pid 2>/dev/null | head -n 1)" 2>/dev/null || true
 }
 if [ "$lttng" ] && ! start_lttng >lttng.log 2>&1; then
-	echo "LTTng does not start here: $(tail -n 1 lttng.log)"
+	echo "LTTng does not start: $(tail -n 1 lttng.log)"
 	lttng=
 fi
 
@@ -56,8 +56,8 @@ traced ours >/dev/null
 
 ours=$(middle "${ours[@]}") written=$(middle "${written[@]}")
 untraced=$(calculate "$(middle "${untraced[@]}") - $(middle "${empty[@]}")")
-echo "ns a call, traced: mark $ours, slice begin or end $(middle "${slices[@]}"), counter $(middle "${counters[@]}"); untraced: $untraced"
-echo "ns a call, peers: write() to ${target##*/} $written${lttng:+, LTTng-UST $(middle "${peer[@]}")}"
+echo "ns per call, traced: mark $ours, slice begin or end $(middle "${slices[@]}"), counter $(middle "${counters[@]}"); untraced: $untraced"
+echo "ns per call, peers: write() to ${target##*/} $written${lttng:+, LTTng-UST $(middle "${peer[@]}")}"
 
 floor "a traced mark in ns" "$ours" "<=" 100
 floor "an untraced mark in ns" "$untraced" "<=" 2

@@ -1,4 +1,4 @@
-// The tracepoint that stands for LTTng-UST in bench/markers.c.
+// The tracepoint that represents LTTng-UST in bench/markers.c.
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER bench
 

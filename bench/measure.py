@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """measure.py ROUNDS NAME=COMMAND...: runs each command in turn, ROUNDS times over,
-and prints a line per name: NAME WALL CPU RSS NUMBER LEAST, the medians of the wall time
-and of the CPU time in seconds, the largest resident size in kB, and of the last number
-the command printed on a line with "usecs/op" (or 0) the median and the least: what others
-do to a machine makes times longer, never shorter.
+and prints a line per name: NAME WALL CPU RSS NUMBER LEAST. WALL and CPU are the median
+times in seconds, RSS is the largest resident size in kB. NUMBER and LEAST are the median
+and the minimum of the last number that the command printed on a line with "usecs/op" (or
+0); the minimum is useful because other load makes times longer, never shorter.
 
-The CPU time is that of all processes the command left behind too: orphans (a
-tracer that ends after its test) come to us and are waited for.
+The CPU time includes processes that the command leaves behind: orphans (a tracer that
+ends after its test) are adopted and waited for.
 """
 
 import ctypes

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# perf's recordings with copied stacks to folded stacks, against perf script on the
-# same file: samples a second of CPU time, unwinding and names of functions included.
+# perf recordings with copied stacks to folded stacks, compared with perf script on the
+# same file: samples per second of CPU time, including unwinding and function names.
 . "$(dirname "$0")/lib.sh"
 need_root
 
@@ -14,8 +14,8 @@ table=$("$bench/measure.py" 3 \
 "$TRACELET" fold --all-events --quiet perf.data -o ours.folded 2>&1 | sed 's/^/  /'
 echo "$samples samples in $(stat -c %s perf.data) bytes: wall s, CPU s, largest kB"
 cut -d' ' -f1-4 <<<"$table" | sed 's/^/  /'
-echo "perf script: $(calculate "$samples / $(column perf 3)") samples a second"
-floor "samples a second" "$(calculate "$samples / $(column ours 3)")" ">=" 300000
-floor "samples a second with inlined functions" "$(calculate "$samples / $(column inlined 3)")" ">=" 100000
+echo "perf script: $(calculate "$samples / $(column perf 3)") samples per second"
+floor "samples per second" "$(calculate "$samples / $(column ours 3)")" ">=" 300000
+floor "samples per second with inlined functions" "$(calculate "$samples / $(column inlined 3)")" ">=" 100000
 floor "times as fast as perf script" "$(calculate "$(column perf 3) / $(column ours 3)")" ">=" 10
 finish

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A trace as input: events per second on one core, memory, and whether the time
-# grows as the input does. Folding a trace without samples is reading and no more.
+# grows in proportion to the input. Folding a trace without samples only reads it.
 . "$(dirname "$0")/lib.sh"
 need_root
 repeat=${REPEAT_SPOOL:-$(dirname "$TRACELET")/bench/repeat_spool}
@@ -20,8 +20,8 @@ echo "$(stat -c %s 1000.pb) bytes: wall s, CPU s, largest kB"
 cut -d' ' -f1-4 <<<"$table" | sed 's/^/  /'
 "$TRACELET" check again.pb
 events=$(cat 1000.events)
-floor "million events a second, read" "$(calculate "$events / 1e6 / $(column read-1000 3)")" ">=" 3
-floor "million events a second, read and written" "$(calculate "$events / 1e6 / $(column again-1000 3)")" ">=" 2
+floor "million events per second, read" "$(calculate "$events / 1e6 / $(column read-1000 3)")" ">=" 3
+floor "million events per second, read and written" "$(calculate "$events / 1e6 / $(column again-1000 3)")" ">=" 2
 floor "resident MB for $((events / 1000000)) million events" "$(calculate "$(column read-1000 4) / 1000")" "<=" 64
 floor "time of ten times as much over ten times the time" "$(calculate "$(column read-1000 3) / $(column read-100 3) / 10")" "<=" 1.2
 finish

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What the profiles cost: `embedded` on nothing, on a compiler and on a program that does nothing but
-# switch, beside `perf record -a` with the same events; `system-calls` on a copy byte by byte, beside
-# `perf trace` and `strace -f`.
+# The cost of profiles: `embedded` on `true`, on a compiler and on a program that does nothing but
+# switch, compared with `perf record -a` with the same events; `system-calls` on a copy byte by byte,
+# compared with `perf trace` and `strace -f`.
 . "$(dirname "$0")/lib.sh"
 need_root
 
-# compare TITLE NAME=COMMAND...: leaves $table
+# compare TITLE NAME=COMMAND...: sets $table
 compare() {
 	local title=$1
 	shift
@@ -14,7 +14,7 @@ compare() {
 	sed 's/^/  /' <<<"$table"
 }
 
-# added NAME COLUMN: over plain
+# added NAME COLUMN: the difference to plain
 added() {
 	calculate "$(column "$1" "$2") - $(column plain "$2")"
 }
@@ -23,11 +23,11 @@ ours="$TRACELET run --quiet --output-dir out"
 compare "true" "plain=true" "default=$ours -- true" "embedded=$ours --profile embedded -- true" \
 	"verbose=$ours --profile verbose -- true"
 for name in default embedded verbose; do
-	echo "  $name: $(calculate "$(added $name 2) * 1000") ms, of CPU $(calculate "$(added $name 3) * 1000") ms"
+	echo "  $name: $(calculate "$(added $name 2) * 1000") ms, CPU $(calculate "$(added $name 3) * 1000") ms"
 done
 floor "embedded, fixed cost in ms" "$(calculate "$(added embedded 2) * 1000")" "<=" 80
 
-# Tests one after the other: a tracer begins while the one before it takes its programs out of the kernel.
+# Tests one after the other: a tracer starts while the previous one removes its programs from the kernel.
 row() {
 	echo "bash -c 'for i in 1 2 3 4 5 6 7 8; do $*; done'"
 }
@@ -37,20 +37,20 @@ for name in default embedded verbose; do
 	echo "  $name: $(calculate "$(added $name 2) * 1000 / 8") ms each"
 done
 
-# A real file: one process that compiles for two seconds. The whole time counts, until the trace is there.
+# A real file: one process that compiles for two seconds. The time counts until the trace is written.
 tests=/usr/src/googletest/googletest # libgtest-dev brings it
 compile="g++ -O2 -I$tests -c $tests/src/gtest-death-test.cc -o one.o"
 compare "gcc, one file" "plain=$compile" "default=$ours -- $compile" "embedded=$ours --profile embedded -- $compile"
 echo "  default over plain: $(calculate "$(column default 2) / $(column plain 2)")"
 floor "embedded, gcc over plain" "$(calculate "$(column embedded 2) / $(column plain 2)")" "<=" 1.05
 
-# A larger one, of which to start and to end is a smaller part: no floor, but it is told.
+# A larger file, with a smaller share of start and end: printed, without a floor.
 compile="g++ -O2 -I$tests -c $tests/src/gtest-all.cc -o one.o"
 compare "gcc, a larger file" "plain=$compile" "embedded=$ours --profile embedded -- $compile"
 echo "  embedded over plain: $(calculate "$(column embedded 2) / $(column plain 2)")"
 
-# And two dozen short processes, as a build has them: no floor, but what it costs is told.
-compile="gcc -O2 -std=gnu17 -I$bench/../src -DTRACELET_VERSION=\\\"0\\\" -c $bench/../src/read/perf_script.c $bench/../src/write/perfetto.c"
+# Two dozen short processes, as in a build: printed, without a floor.
+compile="gcc -O2 -std=gnu17 -I$bench/../src -DTRACELET_VERSION=\\\"0\\\" -c $bench/../src/read/perf/script.c $bench/../src/write/perfetto/perfetto.c"
 compile="bash -c 'cd $scratch && for i in 1 2 3 4; do $compile; done'"
 compare "gcc, many short processes" "plain=$compile" "default=$ours -- $compile" \
 	"embedded=$ours --profile embedded -- $compile"
@@ -62,7 +62,7 @@ events="sched:sched_switch,sched:sched_waking,irq:irq_handler_entry,irq:irq_hand
 events+=",irq:softirq_exit,task:task_newtask,task:task_rename,sched:sched_process_exec,sched:sched_process_exit"
 events+=",page-faults,syscalls:sys_enter_mmap,syscalls:sys_enter_munmap,syscalls:sys_enter_brk,syscalls:sys_enter_mprotect"
 pipe="taskset -c $(($(nproc) - 1)) perf bench sched pipe -l 200000"
-# "recording" makes no trace, as perf does not: told beside, without a floor.
+# "recording" makes no trace, like perf: printed, without a floor.
 compare "sched pipe" "plain=$pipe" "embedded=$ours --profile embedded -- $pipe" \
 	"recording=$ours --profile embedded --keep failed -- $pipe" \
 	"perf=perf record -q -a -c 1 -o perf.data -e $events -e cpu-clock/freq=249,call-graph=fp/ -- $pipe"
@@ -73,7 +73,7 @@ floor "embedded, sched pipe, added CPU over perf record -a" \
 copy="dd if=/dev/zero of=/dev/null bs=1 count=200000"
 compare "dd bs=1" "plain=$copy" "ours=$ours --profile system-calls -- $copy" \
 	"trace=perf trace -o perf.txt $copy" "strace=strace -f -o strace.txt $copy"
-[ -s perf.txt ] || echo "  perf trace has recorded nothing: it is no peer in this run"
+[ -s perf.txt ] || echo "  perf trace recorded nothing: not a peer in this run"
 floor "system-calls, added CPU over perf trace" "$(calculate "$(added ours 3) / $(added trace 3)")" "<=" 0.25
 floor "system-calls, added CPU over strace -f" "$(calculate "$(added ours 3) / $(added strace 3)")" "<=" 0.05
 finish

@@ -1,15 +1,15 @@
-// repeat_etl IN.etl OUT.etl BYTES: a large ETL file from a small one, for
-// benches. Buffers are written plain, as often as it takes, and the times in
-// them move on with each repetition, so that the result is a long recording and
-// not the same moment many times. Prints the number of events.
+// repeat_etl IN.etl OUT.etl BYTES: makes a large ETL file from a small one, for
+// benches. Buffers are written uncompressed and repeated; times advance with each
+// repetition, so that the result is one long recording and not the same moment
+// many times. Prints the number of events.
 #include "base/file.h"
 #include "base/log.h"
-#include "read/etl.h"
+#include "read/etl/etl.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-struct times { // where in the content times stand
+struct times { // offsets of the times in the content
 	ARRAY(uint32_t) places;
 	uint64_t events;
 };
@@ -18,7 +18,7 @@ static void add_place(struct times *times, const struct etl_records *records, co
 	array_push(&times->places, (uint32_t)(at - records->bytes));
 }
 
-// The time stands before the payload, at a place that depends on the kind of record.
+// The time comes before the payload, at an offset that depends on the kind of record.
 static void find_times(struct times *times, struct etl_records *records) {
 	struct etl_record record;
 	for (uint32_t begin = records->at; etl_records_next(records, &record); begin = records->at) {
@@ -26,7 +26,7 @@ static void find_times(struct times *times, struct etl_records *records) {
 		bool perfinfo = record.kind == ETL_PERFINFO32 || record.kind == ETL_PERFINFO64;
 		if (record.kind != ETL_WPP)
 			add_place(times, records, at + (perfinfo ? 8 : 16));
-		// The record of a stack names its event by the time.
+		// A stack's record refers to its event by time.
 		if (etl_is_kernel(&record) && record.group == 0x18 && record.opcode != 35 &&
 		    record.opcode != 36 && record.size >= 8)
 			add_place(times, records, record.payload);

@@ -1,8 +1,8 @@
-// repeat_spool IN OUT BYTES: a spool of about BYTES bytes with the batches of IN
-// over and over, each time later than the last. Prints the number of events.
+// repeat_spool IN OUT BYTES: writes a spool of about BYTES bytes that repeats the
+// batches of IN, each time later than before. Prints the number of events.
 #include "base/cursor.h"
 #include "base/file.h"
-#include "event/spool_format.h"
+#include "format/spool_format.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static uint64_t count_records(struct cursor records) {
 	return count;
 }
 
-// One block, with its times moved by `shift`. The last time seen comes back.
+// Copies one block, with its times moved by `shift`. Returns the last time seen.
 static uint64_t copy_block(struct output *out, struct spool_block block, const uint8_t *content,
 			   uint64_t shift, uint64_t *events) {
 	uint64_t time = 0;

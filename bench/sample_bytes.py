@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""sample_bytes.py SPOOL: how many samples a spool has, the bytes that they take in it,
-block and batch headers included, and how many of them are copied stacks."""
+"""sample_bytes.py SPOOL: prints the number of samples in a spool, their bytes including
+block and batch headers, and how many of them are copied stacks."""
 
 import struct
 import sys

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# What CPU samples with whole stacks cost and miss, 999 a second of the whole machine, beside
+# The cost and losses of CPU samples with full stacks, whole machine at 999 Hz, compared with
 # `perf record -F 999 -a --call-graph dwarf`: the slowdown of a compiler, samples lost under a
-# load of switches, bytes for a sample, stacks that are whole in programs without frame pointers,
-# and the time from the end of a recording to its flame graph.
+# load of switches, bytes per sample, complete stacks in programs without frame pointers, and
+# the time from the end of a recording to its flame graph.
 . "$(dirname "$0")/lib.sh"
 need_root
 
 ours="$TRACELET run --quiet --sample --scope system --output-dir out"
 perf="perf record -q -F 999 -a --call-graph dwarf -o perf.data"
-# perf 6.1 sometimes aborts at its end.
+# perf 6.1 sometimes aborts at the end.
 with_perf() {
 	local try
 	for try in 1 2 3; do
 		$perf -- "$@" >/dev/null 2>&1 && return
 	done
-	echo "  perf cannot record this: it aborts"
+	echo "  perf cannot record this: it aborted"
 }
 last_line() { # FILTER: of the manifest
 	jq -rs "last$1" out/manifest.jsonl
@@ -29,7 +29,7 @@ perf_samples() {
 # ---- slowdown ----
 
 . "$bench/compilers.sh"
-# By CPU time, in which the interrupts of sampling are: others may be at work on this machine.
+# By CPU time, which includes the sampling interrupts: other programs may be running on this machine.
 cat >compile <<-'END'
 	#!/usr/bin/env python3
 	import resource, subprocess
@@ -39,11 +39,11 @@ cat >compile <<-'END'
 END
 chmod +x compile
 table=$("$bench/measure.py" "$ROUNDS" "plain=./compile" "ours=$ours -- ./compile" "perf=$perf -- ./compile")
-echo "a compiler (of $ROUNDS rounds: wall s, CPU s, largest kB, us of CPU of the compiler itself, the least of these):"
+echo "a compiler (of $ROUNDS rounds: wall s, CPU s, largest kB, us of CPU of the compiler itself, minimum of that):"
 sed 's/^/  /' <<<"$table"
 slowdown=$(calculate "$(column ours 5) / $(column plain 5)")
 perf_slowdown=$(calculate "$(column perf 5) / $(column plain 5)")
-echo "  slowdown: ours $slowdown, perf $perf_slowdown; by the least $(calculate "$(column ours 6) / $(column plain 6)"), $(calculate "$(column perf 6) / $(column plain 6)")"
+echo "  slowdown: ours $slowdown, perf $perf_slowdown; by minimum $(calculate "$(column ours 6) / $(column plain 6)"), $(calculate "$(column perf 6) / $(column plain 6)")"
 floor "slowdown of a compiler" "$slowdown" "<=" 1.03
 floor "over perf's" "$(calculate "$slowdown / $perf_slowdown")" "<=" 1
 
@@ -55,8 +55,8 @@ rm -f out/*.spool
 with_perf ./compile
 perf_each=$(calculate "$(stat -c %s perf.data) / ($(perf_samples) + 0.001)")
 each=$(calculate "$bytes / $samples")
-echo "of the compiler: $samples samples, $copied with a copied stack, $each bytes each; perf $perf_each"
-floor "bytes for a sample" "$each" "<=" 300
+echo "the compiler: $samples samples, $copied with a copied stack, $each bytes each; perf $perf_each"
+floor "bytes per sample" "$each" "<=" 300
 floor "over perf's" "$(calculate "$each / $perf_each")" "<=" 0.1
 
 # ---- losses ----
@@ -79,12 +79,12 @@ floor "lost samples under sched messaging" "$lost" "<=" 0
 # whole NAME PROGRAM
 whole() {
 	"$TRACELET" run --quiet --sample --output-dir out --name "$1" -- "$2"
-	floor "share of whole stacks, $1" "$(calculate "1 - $(last_line .broken_stacks) / $(last_line .samples)")" ">=" 0.98
+	floor "share of complete stacks, $1" "$(calculate "1 - $(last_line .broken_stacks) / $(last_line .samples)")" ">=" 0.98
 	perf record -q -F 999 --call-graph dwarf -o perf.data -- "$2" 2>/dev/null || true
 	{ "$TRACELET" fold --quiet perf.data 2>/dev/null || true; } | awk '
 		{ split($0, frames, ";"); all += $NF }
 		frames[2] ~ /^(_start|clone3?|__clone3?|_dl_start.*)$/ { whole += $NF }
-		END { printf "  perf: %.4f by the name of the outermost function\n", all ? whole / all : 0 }'
+		END { printf "  perf: %.4f complete, by the name of the outermost function\n", all ? whole / all : 0 }'
 }
 gcc -O2 -fomit-frame-pointer -pthread "$bench/stacks/c.c" -o c
 g++ -std=c++17 -O2 -fomit-frame-pointer "$bench/stacks/cpp.cpp" -o cpp
@@ -94,7 +94,7 @@ if command -v rustc >/dev/null; then
 	rustc -O -C force-frame-pointers=no "$bench/stacks/rust.rs" -o rust
 	whole Rust ./rust
 else
-	echo "  there is no rustc here: no Rust"
+	echo "  rustc is not installed: no Rust"
 fi
 
 # ---- the end ----

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What sessions cost: the wrapper where nothing is to be recorded, `start` and `stop`,
-# and a flight recorder that is on for long (FLIGHT seconds, five minutes if not said)
-# beside perf's, which overwrites its rings (`perf record --overwrite`).
+# The cost of sessions: the wrapper when it is not enabled, `start` and `stop`, and a
+# flight recorder that runs for a long time (FLIGHT seconds, by default five minutes),
+# compared with perf's, which overwrites its rings (`perf record --overwrite`).
 . "$(dirname "$0")/lib.sh"
 need_root
 export TRACELET_STATE_DIR=$scratch/state
@@ -28,12 +28,12 @@ for ((round = 0; round < ROUNDS; round++)); do
 	wrapped+=("$(TRACELET_ENABLED=false time_of "$TRACELET run -- true")")
 done
 over=$(calculate "$(middle "${wrapped[@]}") - $(middle "${plain[@]}")")
-echo "true $(middle "${plain[@]}") ms, behind 'tracelet run' that is not enabled $(middle "${wrapped[@]}") ms"
+echo "true $(middle "${plain[@]}") ms, under 'tracelet run' when not enabled $(middle "${wrapped[@]}") ms"
 floor "opt-out wrapper over plain exec in ms" "$over" "<=" 1
 
 # ---- start, stop ----
 
-# perf's way: it says over a pipe that its events are on, and ends when told to.
+# perf's way: it reports through a pipe that its events are on, and ends on request.
 perf_start() {
 	mkfifo control acknowledged 2>/dev/null || true
 	perf record -q -a -e sched:sched_switch -e sched:sched_waking -o perf.data -D -1 --control fifo:control,acknowledged \
@@ -93,7 +93,7 @@ trace=$(jq -r '.artifacts[] | select(.kind == "perfetto") | .path' flight.json)
 echo "flight recorder, $FLIGHT s of sched messaging: $(jq .events flight.json) events and $(jq .samples flight.json) samples" \
 	"kept in $(stat -c %s "$trace") bytes; resident $resident MB (perf's: $perf_resident MB)"
 floor "resident MB" "$resident" "<=" 32
-floor "size over the ring's" "$(calculate "$(stat -c %s "$trace") / (16 * 1024 * 1024)")" "<=" 1
+floor "size over the size of the ring" "$(calculate "$(stat -c %s "$trace") / (16 * 1024 * 1024)")" "<=" 1
 floor "events lost" "$(jq '.lost | add' flight.json)" "<=" 0
 floor "broken stacks" "$(calculate "$(jq .broken_stacks flight.json) / $(jq .samples flight.json)")" "<=" 0.02
 floor "the last thing is there" "$(grep -ac 'the last thing' "$trace")" ">=" 1

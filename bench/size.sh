@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# How large a trace is: bytes per switch or wakeup of `sched messaging`, in the
-# .pb and for perf sched's file.
+# The size of a trace: bytes per switch or wakeup of `sched messaging`, in the .pb
+# and in perf sched's file.
 . "$(dirname "$0")/lib.sh"
 need_root
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What counting costs: `perf bench sched pipe` alone, under `tracelet stat` and under `perf stat`
-# with the same events; and what each costs for a command that does nothing.
+# The cost of counting: `perf bench sched pipe` alone, under `tracelet stat` and under `perf stat`
+# with the same events; and the cost of each for a command that does nothing.
 . "$(dirname "$0")/lib.sh"
 
 software=task-clock,context-switches,cpu-migrations,page-faults
@@ -11,20 +11,20 @@ if "$TRACELET" stat man instructions | grep -q 'available  yes'; then
 fi
 echo "events: $events"
 
-# On one CPU: left to the scheduler, the two tasks are sometimes on one and sometimes on two, which makes an operation take 6 us
-# or 40, whoever counts. "again" is perf once more: what differs between these two is no difference.
-# Many short rounds in turn: what else the machine does meets all of them alike.
+# On one CPU: the scheduler puts the two tasks sometimes on one CPU and sometimes on two, and an operation takes 6 or 40 us,
+# whichever tool counts. "again" is perf once more: the difference between the two perf runs is noise.
+# Many short alternating rounds: other load on the machine affects all of them alike.
 rounds=$((ROUNDS * 5))
 load="taskset -c $(($(nproc) - 1)) perf bench sched pipe -l 20000"
 table=$("$bench/measure.py" "$rounds" "plain=$load" "ours=$TRACELET stat -o /dev/null -e $events -- $load" \
 	"perf=perf stat -o /dev/null -e $events -- $load" "again=perf stat -o /dev/null -e $events -- $load")
-echo "sched pipe on one CPU ($rounds rounds: median of wall s, of CPU s, largest kB, us for an operation: median, least):"
+echo "sched pipe on one CPU ($rounds rounds: median wall s, median CPU s, largest kB, us per operation: median, minimum):"
 sed 's/^/  /' <<<"$table"
 for name in ours perf again; do
 	echo "  slowdown: $name $(calculate "$(column $name 5) / $(column plain 5)") by medians," \
 		"$(calculate "$(column $name 6) / $(column plain 6)") by the least"
 done
-floor "time of an operation over perf stat's, by the least" "$(calculate "$(column ours 6) / $(column perf 6)")" "<=" 1.02
+floor "minimum time of an operation over perf stat's" "$(calculate "$(column ours 6) / $(column perf 6)")" "<=" 1.02
 floor "CPU time over perf stat's" "$(calculate "$(column ours 3) / $(column perf 3)")" "<=" 1
 
 cat >empty <<END
@@ -38,7 +38,7 @@ END
 chmod +x empty
 table=$("$bench/measure.py" "$ROUNDS" "plain=./empty env" "ours=./empty $TRACELET stat -o /dev/null -e $events --" \
 	"perf=./empty perf stat -o /dev/null -e $events --")
-echo "a command that does nothing (wall s, CPU s, largest kB, us for each):"
+echo "a command that does nothing (wall s, CPU s, largest kB, us per run):"
 sed 's/^/  /' <<<"$table"
 floor "time of a command that does nothing over perf stat's" "$(calculate "$(column ours 5) / $(column perf 5)")" "<=" 1
 finish

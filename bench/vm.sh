@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a machine for one test costs: `tracelet vm run -- true` from a Debian bzImage, beside the same without a trace, and
-# without the kernel that was taken out of its image before. In emulation nearly all of it is the guest's boot.
+# The cost of a machine for one test: `tracelet vm run -- true` from a Debian bzImage, compared with the same without a trace,
+# and with a kernel that is not in the cache yet. Under emulation nearly all of it is the guest's boot.
 . "$(dirname "$0")/lib.sh"
 need_root
 kernel=$("$bench/../tests/guest/kernel" linux-image-cloud-amd64) || { echo 'skipped: no kernel' && exit 77; }
@@ -24,7 +24,7 @@ for ((round = 0; round < ROUNDS; round++)); do
 	rm -r "$XDG_CACHE_HOME/tracelet"
 	fresh+=("$(seconds)")
 done
-echo "seconds of 'vm run -- true': $(middle "${traced[@]}"); without a trace $(middle "${plain[@]}"); of a kernel not seen before $(middle "${fresh[@]}")"
-floor "a kernel that was unpacked before, over one that was not" "$(calculate "$(middle "${traced[@]}") / $(middle "${fresh[@]}")")" "<=" 1
-floor "traced over not traced" "$(calculate "$(middle "${traced[@]}") / $(middle "${plain[@]}")")" "<=" 2
+echo "seconds of 'vm run -- true': $(middle "${traced[@]}"); without a trace $(middle "${plain[@]}"); with a new kernel $(middle "${fresh[@]}")"
+floor "a kernel in the cache over a new one" "$(calculate "$(middle "${traced[@]}") / $(middle "${fresh[@]}")")" "<=" 1
+floor "traced over untraced" "$(calculate "$(middle "${traced[@]}") / $(middle "${plain[@]}")")" "<=" 2
 finish

@@ -1,6 +1,6 @@
-// Four threads count together under one mutex, each longer inside it than
-// outside. In the trace: threads that mostly wait for each other, and who wakes
-// whom.
+// Four threads count together under one mutex and spend more time inside it than
+// outside. In the trace: threads that mostly wait for each other, and which thread
+// wakes which.
 #include "demo.h"
 
 #include <pthread.h>
@@ -25,7 +25,7 @@ static void *count_together(void *unused) {
 int main(void) {
 	pthread_t threads[THREADS];
 	for (int i = 0; i < THREADS; i++) {
-		char name[16];
+		char name[24];
 		snprintf(name, sizeof name, "counter-%d", i);
 		require(pthread_create(&threads[i], NULL, count_together, NULL) == 0, "pthread_create");
 		pthread_setname_np(threads[i], name);

@@ -1,4 +1,4 @@
-// What the demo tests share: a clock, a piece of work, and the line at the end.
+// Shared by the demo tests: a clock, a piece of work, and the result line.
 #pragma once
 
 #include <stdarg.h>
@@ -43,7 +43,7 @@ __attribute__((format(printf, 2, 3))) static inline int result(bool good, const 
 	return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// For what has nothing to do with what is tested: no thread, no file, no memory.
+// For failures that are not the test's subject: no thread, no file, no memory.
 static inline void require(bool condition, const char *what) {
 	if (!condition) {
 		perror(what);

@@ -1,7 +1,7 @@
-// Fails, and its output does not say why: a worker has 50 ms for each order,
-// and the third takes over 100. The trace shows it: the worker is asleep for
-// nearly all of that time, and is woken by the thread "backup", which held the
-// lock of the order book while it slept itself, waiting for a slow disk.
+// Fails, and its output does not say why: a worker has 50 ms for each order, and
+// the third takes over 100. The trace shows why: the worker is asleep for nearly
+// all of that time, until the thread "backup" wakes it, which held the lock of the
+// order book while it waited for a slow disk.
 #include "demo.h"
 
 #include <pthread.h>
@@ -17,7 +17,7 @@ static void *back_up(void *unused) {
 	sem_wait(&backup_wanted);
 	pthread_mutex_lock(&order_book);
 	sem_post(&backup_runs);
-	sleep_ms(SLOW_DISK_MS); // the fault: nobody needs the lock for this part
+	sleep_ms(SLOW_DISK_MS); // the fault: this part does not need the lock
 	pthread_mutex_unlock(&order_book);
 	return unused;
 }

@@ -1,6 +1,6 @@
-// Starts children that run a small program each and checks what they return.
-// In the trace: a tree of processes, each with fork, exec, its command line,
-// and its exit code; one of them runs a pipeline and so has children of its own.
+// Starts children that each run a small program, and checks what they return.
+// In the trace: a tree of processes, each with fork, exec, command line and exit
+// code; one of them runs a pipeline and so has children itself.
 #include "demo.h"
 
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-// Writes a few files, asks the kernel to forget them, reads them back and
+// Writes a few files, drops them from the page cache, reads them back and
 // compares. In the trace: the waits for the disk, and its interrupts.
 #include "demo.h"
 
@@ -25,7 +25,7 @@ static int write_file(int file) {
 		fill(block, file, i);
 		require(write(fd, block, BLOCK) == BLOCK, "write");
 	}
-	// What is not on the disk yet would be kept in memory.
+	// Data that is not on the disk yet would stay in the cache.
 	require(fdatasync(fd) == 0, "fdatasync");
 	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	return fd;

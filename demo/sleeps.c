@@ -1,5 +1,5 @@
-// Sleeps for growing times and checks that it never wakes early. In the trace:
-// a thread that is mostly off the CPU, and how late each wakeup was.
+// Sleeps for longer and longer times and checks that it never wakes early. In the
+// trace: a thread that is mostly off the CPU, and how late each wakeup was.
 #include "demo.h"
 
 int main(void) {

@@ -1,6 +1,6 @@
-// cmocka calls nobody when a test begins or ends, but for its setup and teardown:
-// TRACED() makes them tell the trace. cmocka does not say how a test ended; so a
-// test that reaches its end has passed, and others have failed.
+// cmocka has no listeners, only setup and teardown functions: TRACED() uses them to mark
+// the beginning and end of a test. cmocka does not report the result of a test; so a test
+// that reaches its end has passed, and any other has failed.
 //
 //     const struct CMUnitTest tests[] = {TRACED(test_shallow), TRACED(test_deep)};
 //     return cmocka_run_group_tests(tests, NULL, NULL);

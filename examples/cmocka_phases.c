@@ -14,7 +14,7 @@ static void test_deep(void **state) {
 	(void)state;
 	tl_slice_begin("parse");
 	assert_int_equal(1, 2);
-	tl_slice_end(); // not reached: the case's end ends it
+	tl_slice_end(); // not reached: the end of the case ends the slice
 }
 
 int main(void) {

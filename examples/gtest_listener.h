@@ -1,5 +1,5 @@
 // A listener for GoogleTest: every test becomes a case in the trace, every failed
-// assertion a mark. Add it in main(), or include this file in one of your own:
+// assertion a mark. Add it in your main():
 //
 //     testing::InitGoogleTest(&argc, argv);
 //     tracelet::add_listener();
@@ -38,7 +38,7 @@ class Listener : public testing::EmptyTestEventListener {
 };
 
 inline void add_listener() {
-	testing::UnitTest::GetInstance()->listeners().Append(new Listener); // which then owns it
+	testing::UnitTest::GetInstance()->listeners().Append(new Listener); // takes ownership
 }
 
 } // namespace tracelet

@@ -12,7 +12,7 @@ TEST(Parser, Shallow) {
 TEST(Parser, Deep) {
 	tl_slice_begin("parse");
 	ASSERT_EQ(1, 2) << "the tree is not as deep as it should be";
-	tl_slice_end(); // not reached: the case's end ends it
+	tl_slice_end(); // not reached: the end of the case ends the slice
 }
 
 TEST(Printer, Wide) {

@@ -1,4 +1,4 @@
-// A test that tells its phases. Build it against the header alone, and trace it:
+// A test that marks its phases. Build it with just the header, and trace it:
 //
 //     cc -I include examples/phases.c -o phases
 //     tracelet run -- ./phases

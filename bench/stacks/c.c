@@ -1,5 +1,5 @@
-// A second of work with stacks as C makes them: recursion, callbacks through a library, large
-// frames, a thread.
+// A second of work with stacks typical of C: recursion, callbacks through a library, large frames,
+// a thread.
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,38 +1,38 @@
-// A test puts its own phases into its trace. One header, nothing to link:
+// Marks: a test puts its own phases into its trace. One header, nothing to link:
 //
 //     #include <tracelet/mark.h>
 //
-//     tl_slice_begin("load");        // a bar on this thread's track, until
-//     tl_slice_end();                // the end of the innermost open one
+//     tl_slice_begin("load");        // begins a bar on this thread's track
+//     tl_slice_end();                // ends the innermost open bar
 //     tl_mark("cache is cold");      // a point in time
 //     tl_counter("queue", depth);    // a curve of this process
-//     tl_test_begin("parser/deep");  // a case of a test program that has many
+//     tl_test_begin("parser/deep");  // a case of a test program with many
 //     tl_test_end(TL_PASSED);
 //
-// Under `tracelet run` a call takes some 50 ns; otherwise it is one branch. All
-// of them may be called from any thread, from signal handlers and after fork(),
-// never block, never fail and leave errno alone. A text is copied; of a long
-// one TL_MARK_LONGEST bytes are kept. C99 or later, or C++11; where there is no
-// Linux, or with TL_MARK_DISABLED defined, the calls are empty.
+// Under `tracelet run` a call takes about 50 ns; otherwise it is one branch. The
+// functions may be called from any thread, from signal handlers and after
+// fork(). They never block, never fail and leave errno alone. Texts are copied;
+// TL_MARK_LONGEST bytes of a long one are kept. Needs C99 or C++11. On systems
+// other than Linux, or with TL_MARK_DISABLED defined, the calls are empty.
 //
-// How it works. The tracer shares an area of memory, whose name is in the
+// How it works: the tracer shares an area of memory whose name is in the
 // environment (TRACELET_MARKS). It is a memfd that can neither shrink nor grow,
-// and its pages are allocated before they are touched, by calls that may fail:
-// there is no way to a SIGBUS, also after the tracer's death. The area consists of chunks; a thread
-// owns one at a time, reserves room in it with one atomic addition, which a
-// signal handler can interrupt, and marks the record as done when it is
-// written. The tracer takes the records that are done and gives back chunks
-// that are full or whose owner has died. Where no chunk is free the record is
-// dropped and counted. After fork() a page that the kernel wipes in the child
-// tells that the chunk is the parent's.
+// and its pages are allocated before they are touched, by calls that may fail.
+// So there can be no SIGBUS, even after the tracer has died. The area consists
+// of chunks. A thread owns one chunk at a time, reserves space in it with one
+// atomic addition, which a signal handler may interrupt, and marks the record as
+// done when it is written. The tracer takes the records that are done and frees
+// chunks that are full or whose owner has died. If no chunk is free, the record
+// is dropped and counted. After fork(), a page that the kernel wipes in the
+// child shows that the chunk belongs to the parent.
 #ifndef TRACELET_MARK_H
 #define TRACELET_MARK_H
 
-enum { TL_PASSED = 0, TL_FAILED = 1, TL_SKIPPED = 77 }; // for tl_test_end(); others are failures too
+enum { TL_PASSED = 0, TL_FAILED = 1, TL_SKIPPED = 77 }; // for tl_test_end(); other values are failures
 
 enum { TL_MARK_LONGEST = 1000 };
 
-// What follows up to "the client" is the layout of the area, for the two sides of it.
+// Up to "the client" follows the layout of the area, for both sides.
 
 #ifdef __linux__
 
@@ -40,7 +40,7 @@ enum { TL_MARK_LONGEST = 1000 };
 #include <stdint.h>
 
 enum tl_mark_type {
-	TL_MARK_SKIPPED, // room that was reserved by mistake
+	TL_MARK_SKIPPED, // space that was reserved by mistake
 	TL_MARK_INSTANT,
 	TL_MARK_SLICE_BEGIN,
 	TL_MARK_SLICE_END,
@@ -51,18 +51,18 @@ enum tl_mark_type {
 	TL_MARK_TYPE_COUNT
 };
 
-// Of a record's state: size, type, these. A state of 0: not even begun.
+// The parts of a record's state: size, type and flags. 0: not begun yet.
 #define TL_MARK_SIZE(state) ((state)&0xffffu)
 #define TL_MARK_TYPE(state) ((state) >> 16 & 0xffu)
 #define TL_MARK_CUT         (1u << 24) // the text was longer
-#define TL_MARK_ABOUT_ALL   (1u << 25) // of the test as a whole, not of the thread
+#define TL_MARK_ABOUT_ALL   (1u << 25) // about the whole test, not the thread
 #define TL_MARK_DONE        (1u << 31)
 
 struct tl_mark_record {
 	uint32_t state;
-	uint32_t text_size; // of the text behind, without NUL
+	uint32_t text_size; // of the text after the record, without NUL
 	uint64_t time;      // nanoseconds of CLOCK_BOOTTIME
-	double value;       // of a counter; the result of a test
+	double value;       // of a counter, or the result of a test
 };
 
 enum {
@@ -73,7 +73,7 @@ enum {
 };
 
 struct tl_mark_chunk {
-	uint64_t reserved; // low half: bytes of `records`; high half: a number that is new with every use
+	uint64_t reserved; // low half: bytes of `records`; high half: a number that is new for each use
 	uint64_t unused;
 	unsigned char records[TL_MARK_CHUNK_ROOM];
 };
@@ -81,30 +81,30 @@ struct tl_mark_chunk {
 #define TL_MARK_MAGIC "tracelet marks\n" // and its NUL: 16 bytes
 enum { TL_MARK_VERSION = 1 };
 
-// An owner is process << 32 | thread, as their own pid namespace numbers them.
-#define TL_MARK_FOREIGN (1ull << 63) // which is not the tracer's
-// Chunks that nobody owns; 0 is a free one.
-#define TL_MARK_NEW      (1ull << 62) // has no memory yet
+// An owner is process << 32 | thread, as numbered in its own PID namespace.
+#define TL_MARK_FOREIGN (1ull << 63) // flag: a PID namespace other than the tracer's
+// Chunks without an owner; 0 is a free one.
+#define TL_MARK_NEW      (1ull << 62) // without memory yet
 #define TL_MARK_UNUSABLE (TL_MARK_NEW | 1)
 
 struct tl_mark_area {
 	char magic[16];
-	uint64_t id; // also behind the name in TRACELET_MARKS
+	uint64_t id; // also after the name in TRACELET_MARKS
 	uint32_t version;
-	uint32_t chunk_count; // all there will ever be
+	uint32_t chunk_count; // fixed
 	char pid_namespace[32];
 
-	uint32_t recording; // 0: not yet, or no longer
-	uint32_t freed;     // goes up when the tracer gives chunks back
+	uint32_t recording; // 0 if not yet, or no longer
+	uint32_t freed;     // incremented when the tracer frees chunks
 	uint32_t unused[14];
 
-	uint64_t lost;  // records that found no room
-	uint32_t used;  // chunks, about
-	uint32_t epoch; // of chunks, so far
-	uint32_t wake;  // a futex: goes up when the tracer should come
+	uint64_t lost;  // records dropped for lack of space
+	uint32_t used;  // chunks in use, approximately
+	uint32_t epoch; // uses of chunks so far
+	uint32_t wake;  // a futex, incremented to wake the tracer
 	uint32_t padding[11];
 
-	uint64_t owners[TL_MARK_MOST_CHUNKS]; // those that are new come last
+	uint64_t owners[TL_MARK_MOST_CHUNKS]; // new chunks come last
 };
 
 #endif // __linux__
@@ -122,57 +122,59 @@ struct tl_mark_area {
 #ifdef O_CLOEXEC
 #define TL_MARK_CLOEXEC O_CLOEXEC
 #else
-#define TL_MARK_CLOEXEC 02000000 // strict C99 does not have it
+#define TL_MARK_CLOEXEC 02000000 // not defined in strict C99
 #endif
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-// One copy for all files of a program or library that include this.
+// One copy for all files of a program or library that include this header.
 #define TL_MARK_SHARED __attribute__((weak, visibility("hidden")))
 
-// A library that is loaded late shall not allocate its variables in a signal handler.
+// So that a library that is loaded late does not allocate its variables in a signal handler.
 #ifdef __GLIBC__
 #define TL_MARK_THREAD __attribute__((weak, visibility("hidden"), tls_model("initial-exec"))) __thread
 #else
 #define TL_MARK_THREAD __attribute__((weak, visibility("hidden"))) __thread
 #endif
 
-// The C library's functions under names of our own: strict C99 does not declare them.
+// C library functions under other names, because strict C99 does not declare them.
 struct tl_mark_timespec {
 	long seconds, nanoseconds;
 };
 extern long tl_mark_syscall(long number, ...) __asm__("syscall");
+extern unsigned long tl_mark_auxiliary(unsigned long type) __asm__("getauxval");
 extern int tl_mark_clock(int clock, struct tl_mark_timespec *time) __asm__("clock_gettime");
 
-// In a page that is all zeros in a child after fork().
+// In a page that the kernel wipes in a child after fork().
 struct tl_mark_life {
-	uint64_t generation; // 0: nobody has looked yet
-	uint64_t process;    // its part of the owner
+	uint64_t generation; // 0 before the first mark
+	uint64_t process;    // its part of an owner
 };
 
 struct tl_mark_process {
-	struct tl_mark_area *area; // NULL: not traced
+	struct tl_mark_area *area; // NULL if not traced
 	struct tl_mark_life *life;
 	uint32_t chunk_count;
 	int tried;
-	int wipes; // the kernel knows how to
+	int wipes; // the kernel supports wiping on fork
 };
 
 struct tl_mark_thread {
-	struct tl_mark_chunk *chunk; // NULL: has none
-	uint64_t generation;         // of the process whose thread this is
+	struct tl_mark_chunk *chunk; // NULL if none
+	uint64_t generation;         // of the process this thread belongs to
 	uint64_t owner;
 	uint32_t epoch;     // the chunk's number for this use
-	uint32_t failed_at; // `freed` when there was none to be had, plus 1
+	uint32_t failed_at; // `freed` when no chunk was available, plus 1
 };
 
-TL_MARK_SHARED int tl_mark_off; // nobody traces us
+TL_MARK_SHARED int tl_mark_off; // not traced
 TL_MARK_SHARED struct tl_mark_process tl_mark_process;
 TL_MARK_THREAD struct tl_mark_thread tl_mark_thread;
 
 void tl_mark_attach(void) __attribute__((constructor(200)));
+size_t tl_mark_name_length(const char *name);
 void tl_mark_write(unsigned type, const char *text, double value);
 int tl_mark_map(int fd, uint64_t id);
 void tl_mark_enter(struct tl_mark_thread *thread);
@@ -181,7 +183,7 @@ int tl_mark_claim(struct tl_mark_thread *thread, struct tl_mark_area *area);
 struct tl_mark_record *tl_mark_reserve(struct tl_mark_thread *thread, struct tl_mark_area *area,
 				       uint32_t size);
 
-// Takes the area behind an open descriptor. 0: it is none.
+// Maps the area of an open descriptor. Returns 0 if it is not one.
 TL_MARK_SHARED int tl_mark_map(int fd, uint64_t id) {
 	enum {
 		GET_SEALS = 1034,
@@ -225,22 +227,40 @@ TL_MARK_SHARED int tl_mark_map(int fd, uint64_t id) {
 	return 1;
 }
 
-// Runs before main(), while descriptors, namespaces and rights are still those of the start.
+// The length of "/proc/PID/fd/NUMBER" before a colon; 0 if the name is another one: a descriptor of the
+// tracer's or of its helper, and nothing else, is opened.
+TL_MARK_SHARED size_t tl_mark_name_length(const char *name) {
+	static const char *const parts[] = {"/proc/", "/fd/"};
+	const char *at = name;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		size_t digits;
+		if (strncmp(at, parts[i], strlen(parts[i])) != 0)
+			return 0;
+		at += strlen(parts[i]);
+		digits = strspn(at, "0123456789");
+		if (!digits)
+			return 0;
+		at += digits;
+	}
+	return *at == ':' ? (size_t)(at - name) : 0;
+}
+
+// Runs before main(), while descriptors, namespaces and rights are still the initial ones.
 TL_MARK_SHARED void tl_mark_attach(void) {
-	enum { HERE = -100, MODE = O_RDWR | O_NOCTTY | O_NONBLOCK | TL_MARK_CLOEXEC };
-	static const char folder[] = "/proc/";
+	enum { SECURE = 23, HERE = -100, MODE = O_RDWR | O_NOCTTY | O_NONBLOCK | TL_MARK_CLOEXEC };
 	if (__atomic_exchange_n(&tl_mark_process.tried, 1, __ATOMIC_ACQ_REL))
 		return;
 	int error = errno, attached = 0;
-	const char *name = getenv("TRACELET_MARKS");
-	const char *colon = name && strncmp(name, folder, sizeof(folder) - 1) == 0 ? strchr(name, ':') : NULL;
+	// With more rights than its caller, a program must not open what the caller names.
+	const char *name = tl_mark_auxiliary(SECURE) ? NULL : getenv("TRACELET_MARKS");
+	size_t length = name ? tl_mark_name_length(name) : 0;
 	char path[64];
-	if (colon && (size_t)(colon - name) < sizeof(path)) {
-		memcpy(path, name, (size_t)(colon - name));
-		path[colon - name] = 0;
+	if (length && length < sizeof(path)) {
+		memcpy(path, name, length);
+		path[length] = 0;
 		long fd = tl_mark_syscall(SYS_openat, (long)HERE, path, (long)MODE, (long)0);
 		if (fd >= 0) {
-			attached = tl_mark_map((int)fd, strtoull(colon + 1, NULL, 16));
+			attached = tl_mark_map((int)fd, strtoull(name + length + 1, NULL, 16));
 			tl_mark_syscall(SYS_close, fd);
 		}
 	}
@@ -248,7 +268,7 @@ TL_MARK_SHARED void tl_mark_attach(void) {
 	errno = error;
 }
 
-// The first mark of a thread, or of a child after fork().
+// For the first mark of a thread, or of a child after fork().
 TL_MARK_SHARED void tl_mark_enter(struct tl_mark_thread *thread) {
 	enum { HERE = -100, BOOTTIME = 7 };
 	struct tl_mark_life *life = tl_mark_process.life;
@@ -264,7 +284,7 @@ TL_MARK_SHARED void tl_mark_enter(struct tl_mark_thread *thread) {
 		struct tl_mark_timespec now = {0, 0};
 		tl_mark_clock(BOOTTIME, &now);
 		generation = ((uint64_t)now.seconds * 1000000000u + (uint64_t)now.nanoseconds) | 1;
-		// Each thread that comes here at once finds the same.
+		// Threads that get here at the same time store the same value.
 		__atomic_store_n(&life->process, process, __ATOMIC_RELAXED);
 		uint64_t none = 0;
 		if (tl_mark_process.wipes &&
@@ -283,8 +303,8 @@ TL_MARK_SHARED void tl_mark_enter(struct tl_mark_thread *thread) {
 	errno = error;
 }
 
-// Makes a chunk the thread's: one that is free, else one that has never been used. The latter gets its
-// memory here, by a call that fails where touching it would kill. NULL: there is none.
+// Gives the thread a chunk: a free one, or else one that has never been used. The latter gets its memory
+// here, by a call that fails where touching the memory would kill. Returns NULL if there is none.
 TL_MARK_SHARED struct tl_mark_chunk *tl_mark_find(struct tl_mark_thread *thread, struct tl_mark_area *area) {
 	enum { POPULATE_WRITE = 23 };
 	unsigned char *first = (unsigned char *)area + TL_MARK_FIRST_CHUNK;
@@ -310,7 +330,7 @@ TL_MARK_SHARED struct tl_mark_chunk *tl_mark_find(struct tl_mark_thread *thread,
 	return NULL;
 }
 
-// 0: there is none.
+// Returns 0 if there is no chunk.
 TL_MARK_SHARED int tl_mark_claim(struct tl_mark_thread *thread, struct tl_mark_area *area) {
 	enum { FUTEX_WAKE_SHARED = 1, MANY = 128, SOME = 16 };
 	uint32_t freed = __atomic_load_n(&area->freed, __ATOMIC_ACQUIRE) + 1;
@@ -334,8 +354,8 @@ TL_MARK_SHARED int tl_mark_claim(struct tl_mark_thread *thread, struct tl_mark_a
 	return 1;
 }
 
-// Room for a record of the thread, or NULL. The time of the record is read after
-// this: so the tracer, if it does not see the reservation, has read an earlier one.
+// Space for a record of the thread, or NULL. The record's time is read after this, so a
+// tracer that does not see the reservation has read an earlier time.
 TL_MARK_SHARED struct tl_mark_record *tl_mark_reserve(struct tl_mark_thread *thread,
 						      struct tl_mark_area *area, uint32_t size) {
 	for (;;) {
@@ -354,7 +374,7 @@ TL_MARK_SHARED struct tl_mark_record *tl_mark_reserve(struct tl_mark_thread *thr
 										  (left ? offset : 0));
 		if (left >= size && reserved >> 32 == epoch)
 			return record;
-		// Full; or a signal handler came in between, filled it, and it is another's by now.
+		// Full; or a signal handler came in between and filled it, and it has another owner by now.
 		if (left >= size)
 			__atomic_store_n(&record->state,
 					 TL_MARK_DONE | (uint32_t)TL_MARK_SKIPPED << 16 | size,
@@ -372,7 +392,7 @@ TL_MARK_SHARED void tl_mark_write(unsigned type, const char *text, double value)
 	enum { BOOTTIME = 7 };
 	struct tl_mark_area *area = __atomic_load_n(&tl_mark_process.area, __ATOMIC_ACQUIRE);
 	if (!area) {
-		tl_mark_attach(); // some constructor is even earlier than ours
+		tl_mark_attach(); // called by a constructor that runs before ours
 		area = __atomic_load_n(&tl_mark_process.area, __ATOMIC_ACQUIRE);
 	}
 	if (!area || !__atomic_load_n(&area->recording, __ATOMIC_RELAXED))
@@ -387,7 +407,7 @@ TL_MARK_SHARED void tl_mark_write(unsigned type, const char *text, double value)
 		flags |= TL_MARK_CUT;
 		for (length = TL_MARK_LONGEST; length && ((unsigned char)text[length] & 0xc0) == 0x80;
 		     length--)
-			; // not inside a character
+			; // do not cut inside a character
 	}
 	uint32_t size = (uint32_t)(sizeof(struct tl_mark_record) + length + 7) & ~7u;
 	struct tl_mark_record *record = tl_mark_reserve(thread, area, size);
@@ -396,7 +416,7 @@ TL_MARK_SHARED void tl_mark_write(unsigned type, const char *text, double value)
 		return;
 	}
 	__atomic_store_n(&record->state, flags | size,
-			 __ATOMIC_RELAXED); // if we die here, it can be stepped over
+			 __ATOMIC_RELAXED); // so that it can be skipped if we die here
 	struct tl_mark_timespec now = {0, 0};
 	tl_mark_clock(BOOTTIME, &now);
 	record->time = (uint64_t)now.seconds * 1000000000u + (uint64_t)now.nanoseconds;
@@ -417,7 +437,7 @@ TL_MARK_SHARED void tl_mark_write(unsigned type, const char *text, double value)
 }
 #endif
 
-#else // not Linux, or not wanted
+#else // not Linux, or disabled
 
 #define TL_MARK_CALL(type, text, value)                                                                      \
 	do {                                                                                                 \
@@ -434,7 +454,7 @@ static inline void tl_mark(const char *text) {
 	TL_MARK_CALL(TL_MARK_INSTANT, text, 0);
 }
 
-// A bar on this thread's track; they nest.
+// A bar on this thread's track. Bars nest.
 static inline void tl_slice_begin(const char *name) {
 	TL_MARK_CALL(TL_MARK_SLICE_BEGIN, name, 0);
 }
@@ -443,13 +463,13 @@ static inline void tl_slice_end(void) {
 	TL_MARK_CALL(TL_MARK_SLICE_END, (const char *)0, 0);
 }
 
-// The value of `name` in this process from now on.
+// Sets the value of `name` in this process from now on.
 static inline void tl_counter(const char *name, double value) {
 	TL_MARK_CALL(TL_MARK_COUNTER, name, value);
 }
 
-// A test case of this thread begins, and ends: then slices that a failed one has
-// left open end too.
+// Begins and ends a test case on this thread. The end also ends slices that a failed
+// case left open.
 static inline void tl_test_begin(const char *name) {
 	TL_MARK_CALL(TL_MARK_TEST_BEGIN, name, 0);
 }

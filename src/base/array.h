@@ -13,7 +13,7 @@
 		size_t count, capacity;                                                                      \
 	}
 
-// Room for `wanted` items in all; the old items stay.
+// Makes room for `wanted` items in total; existing items stay.
 #define array_reserve(array, wanted)                                                                         \
 	do {                                                                                                 \
 		size_t array_wanted = (wanted);                                                              \

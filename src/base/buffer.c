@@ -7,8 +7,9 @@ void buffer_grow(struct buffer *buffer, size_t more) {
 	size_t wanted;
 	if (__builtin_add_overflow(buffer->size, more, &wanted))
 		memory_exhausted();
-	buffer->capacity = MAX(wanted, buffer->capacity * 2 + 64);
-	buffer->data = memory_resize(buffer->data, buffer->capacity);
+	size_t capacity = MAX(wanted, buffer->capacity * 2 + 64);
+	buffer->data = memory_resize(buffer->data, capacity);
+	buffer->capacity = capacity;
 }
 
 void buffer_free(struct buffer *buffer) {

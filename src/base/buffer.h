@@ -1,4 +1,4 @@
-// A growable run of bytes, with the encodings that the writers need:
+// A growable sequence of bytes, with the encodings that the writers need:
 // little-endian integers, varints and protobuf fields.
 //
 // protobuf-c is not used: a trace packet is written while its events stream by
@@ -19,7 +19,7 @@ void buffer_grow(struct buffer *buffer, size_t more); // slow path of buffer_roo
 void buffer_free(struct buffer *buffer);
 void buffer_printf(struct buffer *buffer, const char *format, ...) PRINTF_LIKE(2, 3);
 
-// A pointer to `more` bytes behind the end, which the caller fills and counts.
+// A pointer to `more` bytes after the end, which the caller fills and adds to the size.
 static inline uint8_t *buffer_room(struct buffer *buffer, size_t more) {
 	if (buffer->capacity - buffer->size < more)
 		buffer_grow(buffer, more);
@@ -37,9 +37,9 @@ static inline void buffer_text(struct buffer *buffer, const char *text) {
 	buffer_append(buffer, text, strlen(text));
 }
 
-void buffer_decimal(struct buffer *buffer, uint64_t value); // its digits, without printf()'s time
+void buffer_decimal(struct buffer *buffer, uint64_t value); // decimal digits; faster than printf()
 
-// Forgets `size` bytes at the front.
+// Removes `size` bytes at the front.
 static inline void buffer_drop(struct buffer *buffer, size_t size) {
 	memmove(buffer->data, buffer->data + size, buffer->size - size);
 	buffer->size -= size;
@@ -69,7 +69,7 @@ static inline void proto_uint(struct buffer *buffer, uint32_t field, uint64_t va
 	buffer_varint(buffer, value);
 }
 
-// int32/int64 fields: negative numbers take ten bytes, as protobuf wants it.
+// int32/int64 fields: negative numbers take ten bytes, as protobuf requires.
 static inline void proto_int(struct buffer *buffer, uint32_t field, int64_t value) {
 	proto_uint(buffer, field, (uint64_t)value);
 }
@@ -87,6 +87,6 @@ static inline void proto_string(struct buffer *buffer, uint32_t field, const cha
 void proto_fixed64(struct buffer *buffer, uint32_t field, uint64_t value);
 void proto_double(struct buffer *buffer, uint32_t field, double value);
 
-// Opens a nested message; what is appended until proto_end() is its content.
+// Opens a nested message: everything appended until proto_end() is its content.
 size_t proto_begin(struct buffer *buffer, uint32_t field);
 void proto_end(struct buffer *buffer, size_t mark);

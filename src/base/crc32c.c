@@ -22,7 +22,7 @@ static void make_tables(void) {
 	__atomic_store_n(&tables_made, true, __ATOMIC_RELEASE);
 }
 
-// From `crc` as it is kept between bytes, which is the complement of what the world sees.
+// `crc` is the internal state, the complement of the published value.
 static uint32_t by_table(uint32_t crc, const uint8_t *at, size_t size) {
 	for (; size >= 8; size -= 8, at += 8) {
 		uint32_t low, high;
@@ -111,8 +111,8 @@ static uint64_t nanoseconds(void) {
 	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-// An emulator may do the instruction bit by bit, which takes three times as long as the tables. The best of
-// some short tries tells, whatever else the machine does meanwhile.
+// An emulator may execute the instruction bit by bit, which takes three times as long as the tables. So both
+// are timed; the best of several short tries is robust against other load.
 static bool instruction_is_faster(void) {
 	enum { TRIES = 5 };
 	static const uint8_t sample[2048];

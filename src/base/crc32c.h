@@ -1,5 +1,5 @@
-// CRC-32C (Castagnoli), the checksum of frames on the wire. By hand: zlib has only the other polynomial,
-// and all that the libraries which have it do beyond this is to use the CPU's instruction, as is done here.
+// CRC-32C (Castagnoli), the checksum of packets on the wire. Written by hand: zlib only has the other
+// polynomial, and the libraries that have this one do no more than use the CPU's instruction, as we do here.
 #pragma once
 
 #include <stddef.h>
@@ -7,4 +7,4 @@
 
 // Continues from `crc`, which is 0 for the first piece.
 uint32_t crc32c(uint32_t crc, const void *bytes, size_t size);
-uint32_t crc32c_by_table(uint32_t crc, const void *bytes, size_t size); // where the CPU has no instruction
+uint32_t crc32c_by_table(uint32_t crc, const void *bytes, size_t size); // for CPUs without the instruction

@@ -1,6 +1,6 @@
 // A bounds-checked view of input. Readers never index raw bytes: they take
-// from a cursor, which remembers that it ran out. After an overrun every take
-// gives zero, so a decoder checks `failed` once, at the end of a record.
+// from a cursor, which remembers if it ran out. After an overrun every take
+// returns zero, so a decoder checks `failed` once, at the end of a record.
 #pragma once
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@ static inline size_t cursor_left(const struct cursor *cursor) {
 	return (size_t)(cursor->end - cursor->at);
 }
 
-// `size` bytes and past them, or NULL and failed.
+// Takes `size` bytes; NULL, and `failed`, if there are fewer.
 static inline const uint8_t *cursor_take(struct cursor *cursor, size_t size) {
 	if (cursor->failed || cursor_left(cursor) < size) {
 		cursor->failed = true;
@@ -48,8 +48,8 @@ static inline void cursor_copy(struct cursor *cursor, void *out, size_t size) {
 		memset(out, 0, size);
 }
 
-// Little-endian integers; the name says the width. (Every machine we build for
-// is little-endian; other byte orders are a reader's own matter.)
+// Little-endian integers; the name gives the width. (Every machine we build for is
+// little-endian; readers handle other byte orders themselves.)
 #define CURSOR_INTEGER(type, name)                                                                           \
 	static inline type name(struct cursor *cursor) {                                                     \
 		type value;                                                                                  \
@@ -76,7 +76,24 @@ static inline uint64_t cursor_varint(struct cursor *cursor) {
 	return 0;
 }
 
-// A NUL-terminated string inside the input, or NULL and failed.
+// As DWARF's signed numbers: the last byte has the sign.
+static inline int64_t cursor_signed_varint(struct cursor *cursor) {
+	uint64_t value = 0;
+	for (unsigned shift = 0; shift < 70; shift += 7) {
+		uint8_t byte = cursor_u8(cursor);
+		if (shift < 64)
+			value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80)) {
+			if (byte & 0x40 && shift + 7 < 64)
+				value |= ~UINT64_C(0) << (shift + 7);
+			return (int64_t)value;
+		}
+	}
+	cursor->failed = true;
+	return 0;
+}
+
+// A NUL-terminated string inside the input; NULL, and `failed`, if there is none.
 static inline const char *cursor_string(struct cursor *cursor) {
 	const uint8_t *nul = cursor->failed ? NULL : memchr(cursor->at, 0, cursor_left(cursor));
 	if (!nul) {

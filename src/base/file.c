@@ -5,6 +5,7 @@
 #include <string.h>
 #ifndef _WIN32
 #include <sys/mman.h>
+#include <sys/statvfs.h>
 #endif
 
 enum { OUTPUT_PIECE = 256 * 1024 };
@@ -23,12 +24,76 @@ int file_write_all(int fd, const void *bytes, size_t size) {
 	return 0;
 }
 
-// A name of our own beside the final one, made with O_EXCL: an existing file
-// or planted link is never opened.
-static int open_temporary(const char *path, char **name) {
+// ---- private files ----
+
+#ifdef _WIN32
+
+int file_create_private(const char *path, int flags) {
+	return system_open(path, flags | O_CREAT, 0600);
+}
+
+int file_make_private_dir(const char *path) {
+	return system_make_private_dir(path);
+}
+
+#else
+
+static struct {
+	bool on;
+	gid_t group;
+	mode_t mask; // of the process: asking for it would change it for a moment
+} sharing;
+
+void file_share_with_group(gid_t group) {
+	mode_t mask = umask(077);
+	umask(mask);
+	sharing.on = true;
+	sharing.group = group;
+	sharing.mask = mask;
+}
+
+void file_share(int fd) {
+	struct stat status;
+	if (!sharing.on || fstat(fd, &status) || fchown(fd, (uid_t)-1, sharing.group))
+		return;
+	fchmod(fd, (S_ISDIR(status.st_mode) ? 0750 : 0640) & ~sharing.mask);
+}
+
+int file_create_private(const char *path, int flags) {
+	struct stat status;
+	int fd = system_open(path, flags | (flags & O_TMPFILE ? 0 : O_CREAT), 0600);
+	if (fd >= 0 && sharing.on && fstat(fd, &status) == 0 && status.st_size == 0)
+		file_share(fd);
+	return fd;
+}
+
+void file_share_dir(const char *path) {
+	int fd = sharing.on ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+	if (fd >= 0) {
+		file_share(fd);
+		close(fd);
+	}
+}
+
+int file_make_private_dir(const char *path) {
+	if (system_make_private_dir(path))
+		return -1;
+	file_share_dir(path);
+	return 0;
+}
+
+#endif
+
+// ---- outputs ----
+
+// A temporary name next to the final one, created with O_EXCL: an existing file or planted link is never
+// opened.
+static int open_temporary(const char *path, enum output_mode mode, char **name) {
 	for (unsigned try = 0; try < 1000; try++) {
 		*name = memory_format("%s.%d-%u.tmp", path, (int)getpid(), try);
-		int fd = system_open(*name, O_WRONLY | O_CREAT | O_EXCL | O_BINARY | O_CLOEXEC, 0666);
+		int flags = O_WRONLY | O_CREAT | O_EXCL | O_BINARY | O_CLOEXEC;
+		int fd = mode == OUTPUT_CREATE ? file_create_private(*name, flags)
+					       : system_open(*name, flags, 0666);
 		if (fd >= 0)
 			return fd;
 		int error = errno;
@@ -40,32 +105,32 @@ static int open_temporary(const char *path, char **name) {
 	return -EEXIST;
 }
 
-// A file that has no name at all until it is whole: whatever happens to us, nothing of it is left. -errno
-// where the system or the file system has no such thing.
+// A file without a name until it is complete: if we are killed, nothing is left. -errno if the system or the
+// file system does not support it.
 static int open_nameless(const char *path) {
 #ifdef O_TMPFILE
 	const char *slash = strrchr(path, '/');
 	CLEANUP_FREE char *folder = slash ? memory_format("%.*s", (int)(slash - path + 1), path)
 					  : memory_string(".");
 	return access("/proc/self/fd", X_OK) ? -EOPNOTSUPP
-					     : open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+					     : file_create_private(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC);
 #else
 	return -EOPNOTSUPP;
 #endif
 }
 
-static int give_name(const struct output *output) {
+static int give_name(int fd, const char *path) {
 #ifdef O_TMPFILE
 	char now[64];
-	snprintf(now, sizeof(now), "/proc/self/fd/%d", output->fd);
-	return linkat(AT_FDCWD, now, AT_FDCWD, output->path, AT_SYMLINK_FOLLOW) ? -errno : 0;
+	snprintf(now, sizeof(now), "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, now, AT_FDCWD, path, AT_SYMLINK_FOLLOW) ? -errno : 0;
 #else
 	return -EOPNOTSUPP;
 #endif
 }
 
-// The file that `path` stands for, which is to be replaced and not a link to it:
-// /dev/stdout may be one to a file. NULL: not a link, or one without a file.
+// The target of the link `path`, which is replaced instead of the link: /dev/stdout may be a link to a file.
+// NULL if it is not a link, or has no target.
 static char *link_target(const char *path) {
 #ifdef _WIN32
 	return NULL;
@@ -73,6 +138,15 @@ static char *link_target(const char *path) {
 	struct stat status;
 	return lstat(path, &status) == 0 && S_ISLNK(status.st_mode) ? realpath(path, NULL) : NULL;
 #endif
+}
+
+// A new file, without its final name. 0 or -errno.
+static int open_new(struct output *output) {
+	output->fd = output->mode == OUTPUT_CREATE ? open_nameless(output->path) : -1;
+	output->nameless = output->fd >= 0;
+	if (!output->nameless)
+		output->fd = open_temporary(output->path, output->mode, &output->temporary);
+	return MIN(output->fd, 0);
 }
 
 int output_open(struct output *output, const char *path, enum output_mode mode) {
@@ -90,19 +164,61 @@ int output_open(struct output *output, const char *path, enum output_mode mode) 
 	output->path = mode == OUTPUT_REPLACE ? link_target(path) : NULL;
 	if (!output->path)
 		output->path = memory_string(path);
-	output->fd = mode == OUTPUT_CREATE ? open_nameless(path) : -1;
-	output->nameless = output->fd >= 0;
-	if (!output->nameless)
-		output->fd = open_temporary(output->path, &output->temporary);
-	if (output->fd < 0) {
-		int error = output->fd;
+	int error = open_new(output);
+	if (error)
 		output_abandon(output);
-		return error;
-	}
-	return 0;
+	return error;
 }
 
+int output_open_over(struct output *output, const char *path, const int *over) {
+#ifdef O_TMPFILE
+	*output = (struct output){.fd = -1, .mode = OUTPUT_CREATE, .path = memory_string(path), .over = over};
+	return 0;
+#else
+	return output_open(output, path, OUTPUT_CREATE);
+#endif
+}
+
+#ifdef O_TMPFILE
+
+// If a write fails, what was in the file is lost.
+static bool has_room(int fd) {
+	enum { ENOUGH = 16 << 20 };
+	struct statvfs disk;
+	return fstatvfs(fd, &disk) == 0 && (uint64_t)disk.f_bavail * disk.f_frsize >= ENOUGH;
+}
+
+// Empties the file that is to be taken over, under a temporary name; output_commit() gives it the final one.
+// Not where a file cannot have two names. It is not opened by its name, which others may have given to
+// another file of ours.
+static void take_over(struct output *output) {
+	int fd = fcntl(*output->over, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	struct stat there;
+	char *name = memory_format("%s.%d.tmp", output->path, (int)getpid());
+	bool linked = lstat(output->path, &there) && has_room(fd) && give_name(fd, name) == 0;
+	if (linked && lseek(fd, 0, SEEK_SET) == 0 && ftruncate(fd, 0) == 0) {
+		output->fd = fd;
+		output->temporary = name;
+		return;
+	}
+	if (linked)
+		unlink(name);
+	free(name);
+	close(fd);
+}
+
+#else
+
+static void take_over(struct output *output) {
+}
+
+#endif
+
 static int flush(struct output *output, const void *bytes, size_t size) {
+	if (!output->error && output->fd < 0)
+		output->error = open_new(output);
 	if (!output->error && size) {
 		output->error = file_write_all(output->fd, bytes, size);
 		if (!output->error)
@@ -138,7 +254,7 @@ int output_take(struct output *output, struct buffer *buffer) {
 	return output->error;
 }
 
-// link() fails where a file of that name exists, rename() would replace it.
+// link() fails if the name exists; rename() would replace the file.
 static int rename_to(const char *from, const char *to, enum output_mode mode) {
 #ifdef _WIN32
 	return system_rename(from, to, mode == OUTPUT_REPLACE) ? -errno : 0;
@@ -160,9 +276,11 @@ static int rename_to(const char *from, const char *to, enum output_mode mode) {
 }
 
 int output_commit(struct output *output) {
+	if (output->over && output->fd < 0 && !output->error)
+		take_over(output);
 	flush_pending(output);
 	int error = output->error;
-	bool named = !error && output->nameless && !(error = give_name(output));
+	bool named = !error && output->nameless && !(error = give_name(output->fd, output->path));
 	if (output->fd >= 0 && output->fd != STDOUT_FILENO && close(output->fd) && !error) {
 		error = -errno;
 		if (named)

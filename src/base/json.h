@@ -1,6 +1,6 @@
-// Writing JSON into a buffer. By hand because every user of it streams (a line
-// per event, a line per session) and because it must build for Windows without
-// further packages; a tree of json-c objects would be made only to be printed.
+// Writes JSON into a buffer. By hand, because every user streams (one line per event or
+// session), and because it must build for Windows without further packages; a tree
+// of objects would be built only to be printed.
 #pragma once
 
 #include "base/buffer.h"
@@ -8,7 +8,7 @@
 struct json {
 	struct buffer *out;
 	unsigned depth;
-	bool comma; // the next member or item is preceded by one
+	bool comma; // the next member or item needs one before it
 };
 
 static inline struct json json_into(struct buffer *out) {
@@ -25,6 +25,6 @@ void json_text(struct json *json, const char *key, const char *value, size_t siz
 void json_uint(struct json *json, const char *key, uint64_t value);
 void json_int(struct json *json, const char *key, int64_t value);
 void json_double(struct json *json, const char *key, double value);   // nine digits
-void json_exact(struct json *json, const char *key, double value);    // as many as it takes
-void json_raw(struct json *json, const char *key, const char *value); // JSON already
+void json_exact(struct json *json, const char *key, double value);    // as many digits as needed
+void json_raw(struct json *json, const char *key, const char *value); // `value` is JSON
 void json_bool(struct json *json, const char *key, bool value);

@@ -162,6 +162,15 @@ uint64_t json_read_uint(struct json_reader *reader) {
 	return value;
 }
 
+int64_t json_read_int(struct json_reader *reader) {
+	bool negative = json_peek(reader) == '-';
+	reader->at += negative;
+	uint64_t value = json_read_uint(reader);
+	if (negative)
+		return value > INT64_MAX ? INT64_MIN : -(int64_t)value;
+	return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
 bool json_read_bool(struct json_reader *reader) {
 	struct json_piece piece = take_plain(reader);
 	if (!json_is(&piece, "true") && !json_is(&piece, "false"))
@@ -171,7 +180,7 @@ bool json_read_bool(struct json_reader *reader) {
 
 // ---- strings ----
 
-// The four digits behind "\u"; UINT32_MAX: there are none.
+// The four digits after "\u"; UINT32_MAX if there are none.
 static uint32_t hex4(const char *at, const char *end) {
 	uint32_t value = 0;
 	if (end - at < 4)
@@ -188,7 +197,7 @@ static uint32_t hex4(const char *at, const char *end) {
 	return value;
 }
 
-// `at` is behind "\u"; past it, and past the second half of a pair.
+// `at` is after "\u"; moves past it, and past the second half of a surrogate pair.
 static const char *append_unicode(struct buffer *out, const char *at, const char *end) {
 	enum { REPLACEMENT = 0xfffd };
 	uint32_t point = hex4(at, end), low;
@@ -208,6 +217,7 @@ void json_read_text(struct json_reader *reader, struct buffer *out) {
 	static const char escapes[] = "\"\"\\\\//b\bf\fn\nr\rt\t";
 	struct json_piece piece = take_string(reader);
 	const char *at = piece.text, *end = piece.text + piece.size;
+	size_t begin = out->size;
 	while (at < end) {
 		const char *backslash = memchr(at, '\\', (size_t)(end - at));
 		const char *stop = backslash ? backslash : end;
@@ -228,7 +238,7 @@ void json_read_text(struct json_reader *reader, struct buffer *out) {
 			return;
 		}
 	}
-	if (out->size && memchr(out->data, 0, out->size))
+	if (out->size > begin && memchr(out->data + begin, 0, out->size - begin))
 		fail(reader);
 }
 
@@ -243,6 +253,15 @@ char *json_read_if_text(struct json_reader *reader) {
 	json_read_text(reader, &text);
 	buffer_append(&text, "", 1);
 	return (char *)text.data;
+}
+
+char *json_key_text(const struct json_piece *key) {
+	struct json_reader reader = json_from(key->text - 1, key->size + 2); // with its quotation marks
+	char *text = json_read_if_text(&reader);
+	if (!reader.failed)
+		return text;
+	free(text);
+	return NULL;
 }
 
 double json_read_if_number(struct json_reader *reader) {
@@ -260,4 +279,38 @@ bool json_read_if_true(struct json_reader *reader) {
 		return json_read_bool(reader);
 	json_skip(reader);
 	return false;
+}
+
+// ---- what is well-formed ----
+
+static size_t count_digits(const char *text) {
+	return strspn(text, "0123456789");
+}
+
+// As JSON has them, not as strtod() does.
+static bool is_number(const char *text) {
+	text += *text == '-';
+	size_t digits = count_digits(text);
+	if (!digits || (*text == '0' && digits > 1))
+		return false;
+	text += digits;
+	if (*text == '.') {
+		digits = count_digits(++text);
+		if (!digits)
+			return false;
+		text += digits;
+	}
+	if (*text == 'e' || *text == 'E') {
+		text += 1 + (text[1] == '+' || text[1] == '-');
+		digits = count_digits(text);
+		if (!digits)
+			return false;
+		text += digits;
+	}
+	return !*text;
+}
+
+bool json_is_plain(const char *text) {
+	return strcmp(text, "true") == 0 || strcmp(text, "false") == 0 || strcmp(text, "null") == 0 ||
+	       is_number(text);
 }

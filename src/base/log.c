@@ -1,5 +1,6 @@
 #include "base/log.h"
 #include "base/system.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,6 +10,15 @@
 
 static enum log_level current_level = LOG_NORMAL;
 static bool progress_shown;
+static int descriptor = STDERR_FILENO;
+
+void log_set_descriptor(int fd) {
+	descriptor = fd;
+}
+
+int log_descriptor(void) {
+	return descriptor;
+}
 
 void log_set_level(enum log_level level) {
 	current_level = level;
@@ -20,34 +30,31 @@ enum log_level log_get_level(void) {
 
 bool log_colours(void) {
 	const char *terminal = system_variable("TERM");
-	return system_is_terminal(STDERR_FILENO) && !system_variable("NO_COLOR") && terminal &&
+	return system_is_terminal(descriptor) && !system_variable("NO_COLOR") && terminal &&
 	       strcmp(terminal, "dumb") != 0;
 }
 
-// A name in a message may hold anything: what would break the line or steer the
-// terminal is shown as '?'.
-static int format_line(char *line, int room, const char *format, va_list arguments) {
-	int length = vsnprintf(line, (size_t)room, format, arguments);
-	length = length < 0 ? 0 : length < room ? length : room - 1;
-	for (int i = 0; i < length; i++)
-		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
-			line[i] = '?';
-	return length;
+// A name in a message may hold anything.
+static void append_message(struct buffer *line, const char *format, va_list arguments) {
+	char message[4000];
+	int length = vsnprintf(message, sizeof(message), format, arguments);
+	text_plain(line, message, (size_t)MAX(0, MIN(length, (int)sizeof(message) - 1)));
 }
 
 // One write per line, so that lines of parallel runs do not mix.
 static void say(const char *colour, const char *word, const char *format, va_list arguments) {
 	static const char plain[] = "\033[0m";
-	char line[4096];
+	struct buffer line = {0};
 	bool colours = log_colours();
-	int size = snprintf(line, sizeof(line), "%stracelet: %s%s%s", progress_shown ? "\r\033[K" : "",
-			    colours ? colour : "", word, colours && *word ? plain : "");
-	size += format_line(line + size, (int)(sizeof(line) - sizeof(plain)) - size - 1, format, arguments);
-	size += snprintf(line + size, sizeof(line) - (size_t)size, "%s\n", colours && !*word ? plain : "");
+	buffer_printf(&line, "%stracelet: %s%s%s", progress_shown ? "\r\033[K" : "", colours ? colour : "",
+		      word, colours && *word ? plain : "");
+	append_message(&line, format, arguments);
+	buffer_printf(&line, "%s\n", colours && !*word ? plain : "");
 	progress_shown = false;
 	fflush(stderr);
-	if (system_write(STDERR_FILENO, line, (size_t)size) < 0)
-		return; // there is nobody to tell
+	ssize_t written = system_write(descriptor, line.data, line.size);
+	(void)written; // if stderr is gone, there is nowhere to report it
+	buffer_free(&line);
 }
 
 #define SAY(colour, word)                                                                                    \
@@ -72,17 +79,18 @@ void log_verbose(const char *format, ...) {
 }
 
 void log_progress(const char *format, ...) {
-	if (current_level == LOG_QUIET || !system_is_terminal(STDERR_FILENO) || (!format && !progress_shown))
+	if (current_level == LOG_QUIET || !system_is_terminal(descriptor) || (!format && !progress_shown))
 		return;
 	fputs("\r\033[K", stderr);
 	progress_shown = format != NULL;
 	if (format) {
-		char line[512];
+		struct buffer line = {0};
 		va_list arguments;
 		va_start(arguments, format);
-		format_line(line, sizeof(line), format, arguments);
+		append_message(&line, format, arguments);
 		va_end(arguments);
-		fputs(line, stderr);
+		fwrite(line.data, 1, line.size, stderr);
+		buffer_free(&line);
 	}
 	fflush(stderr);
 }

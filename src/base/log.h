@@ -1,5 +1,5 @@
-// What the program says to a person, on stderr: one line each, prefixed with
-// the program's name, coloured only on a terminal.
+// Messages to people, on stderr: one line each, prefixed with the program's name,
+// coloured only on a terminal.
 #pragma once
 
 #include "base/memory.h"
@@ -8,12 +8,17 @@ enum log_level { LOG_QUIET, LOG_NORMAL, LOG_VERBOSE };
 
 void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
-bool log_colours(void); // stderr is a terminal that takes colours
+
+// Messages go there instead of stderr, which may be the test's.
+void log_set_descriptor(int fd);
+int log_descriptor(void);
+
+bool log_colours(void); // stderr is a terminal that supports colours
 
 void log_error(const char *format, ...) PRINTF_LIKE(1, 2);   // always
 void log_warning(const char *format, ...) PRINTF_LIKE(1, 2); // always
 void log_verbose(const char *format, ...) PRINTF_LIKE(1, 2); // with --verbose
 
-// A line that is written over by the next one, for work of over a second;
-// nothing when stderr is not a terminal. NULL wipes it.
+// A progress line that the next one overwrites, for work that takes over a second.
+// Does nothing if stderr is not a terminal. NULL removes the line.
 void log_progress(const char *format, ...) PRINTF_LIKE(1, 2);

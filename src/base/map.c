@@ -24,8 +24,9 @@ uint64_t *map_get(const struct map *map, uint64_t key) {
 
 static void grow(struct map *map) {
 	struct map old = *map;
-	map->capacity = old.capacity ? old.capacity * 2 : 16;
-	map->slots = memory_alloc(map->capacity * sizeof(*map->slots));
+	size_t capacity = old.capacity ? old.capacity * 2 : 16;
+	map->slots = memory_alloc(capacity * sizeof(*map->slots));
+	map->capacity = capacity;
 	for (size_t i = 0; i < old.capacity; i++)
 		if (old.slots[i].used)
 			*find(map, old.slots[i].key) = old.slots[i];

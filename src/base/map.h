@@ -17,7 +17,7 @@ struct map {
 };
 
 uint64_t *map_get(const struct map *map, uint64_t key); // the value in place, or NULL
-uint64_t *map_put(struct map *map, uint64_t key);       // made with value 0 if new
+uint64_t *map_put(struct map *map, uint64_t key);       // created with value 0 if new
 bool map_delete(struct map *map, uint64_t key);
 void map_free(struct map *map);
 
@@ -30,7 +30,7 @@ static inline uint64_t hash_u64(uint64_t key) {
 	return key ^ key >> 32;
 }
 
-// Differs from process to process: nobody can prepare a file of names that all
-// have one hash, which would make each lookup as long as the file.
+// Differs between processes, so that a file cannot be prepared with names that all have
+// the same hash, which would make each lookup as long as the file.
 uint64_t hash_bytes(const void *bytes, size_t size);
 extern uint64_t hash_seed;

@@ -1,5 +1,5 @@
-// How many letters have to be added, left out or changed to make one name of another: a typing
-// error is one or two of them. Names are short, so one row of the table is enough.
+// Edit distance: how many letters must be added, removed or changed to turn one name into another; a typing
+// error is one or two. Names are short, so one row of the table is enough.
 #include "base/near.h"
 #include "base/memory.h"
 
@@ -30,7 +30,8 @@ void near_offer(struct near_name *near, const char *name) {
 		return;
 	bool begins = strlen(near->wanted) > 2 && strncmp(near->wanted, name, strlen(near->wanted)) == 0;
 	size_t distance = letters_between(near->wanted, name);
-	// Two errors, or one in a short name: what is further away is another name, but for a beginning.
+	// Two errors, or one in a short name; anything further away is another name, unless it is an
+	// abbreviation.
 	if (begins && distance > 1)
 		distance = 2;
 	if (distance > (begins || longest > 5 ? 2 : 1) || (*near->best && distance >= near->distance))

@@ -1,4 +1,4 @@
-// The name that somebody meant: the nearest of those there are.
+// Suggestions for misspelt names: the nearest of the known ones.
 #pragma once
 
 #include <stddef.h>
@@ -7,7 +7,7 @@ enum { NEAR_LONGEST = 63 };
 
 struct near_name {
 	const char *wanted;
-	char best[NEAR_LONGEST + 1]; // "": none is near
+	char best[NEAR_LONGEST + 1]; // "" if none is near
 	size_t distance;
 };
 

@@ -1,5 +1,5 @@
-// SipHash-1-3 with a key of zeros: a short stable name for a text, the same as that
-// of Rust's SipHasher13. Libraries at hand (libsodium) have SipHash-2-4 only.
+// SipHash-1-3 with a key of zeros: a short stable hash of a text, the same as Rust's
+// SipHasher13. The libraries at hand (libsodium) only have SipHash-2-4.
 #pragma once
 
 #include <stddef.h>

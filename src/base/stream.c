@@ -1,4 +1,5 @@
 #include "base/stream.h"
+#include "base/file.h"
 #include "base/system.h"
 
 #include <errno.h>
@@ -11,13 +12,7 @@
 
 enum { STREAM_PIECE = 256 * 1024 };
 
-int stream_open(struct stream *stream, const char *path) {
-	*stream = (struct stream){.fd = STDIN_FILENO};
-	if (strcmp(path, "-") == 0)
-		return 0;
-	stream->fd = system_open(path, O_RDONLY | O_BINARY | O_CLOEXEC);
-	if (stream->fd < 0)
-		return -errno;
+static int take_size(struct stream *stream) {
 	struct stat status;
 	int error = fstat(stream->fd, &status) ? -errno : S_ISDIR(status.st_mode) ? -EISDIR : 0;
 	if (error) {
@@ -27,6 +22,23 @@ int stream_open(struct stream *stream, const char *path) {
 	if (S_ISREG(status.st_mode))
 		stream->total = (uint64_t)status.st_size;
 	return 0;
+}
+
+int stream_open(struct stream *stream, const char *path) {
+	*stream = (struct stream){.fd = STDIN_FILENO};
+	if (strcmp(path, "-") == 0)
+		return 0;
+	stream->fd = system_open(path, O_RDONLY | O_BINARY | O_CLOEXEC);
+	return stream->fd < 0 ? -errno : take_size(stream);
+}
+
+int stream_open_regular(struct stream *stream, const char *path) {
+#ifdef _WIN32
+	return stream_open(stream, path);
+#else
+	*stream = (struct stream){.fd = file_open_regular(path, O_RDONLY | O_CLOEXEC)};
+	return stream->fd < 0 ? stream->fd : take_size(stream);
+#endif
 }
 
 void stream_of_memory(struct stream *stream, const void *bytes, size_t size) {
@@ -62,8 +74,9 @@ static void read_more(struct stream *stream, size_t wanted) {
 	}
 	while (stream->end < wanted && !stream->at_end) {
 		if (stream->capacity - stream->end < STREAM_PIECE) {
-			stream->capacity = stream->end + stream->end / 2 + STREAM_PIECE;
-			stream->data = memory_resize(stream->data, stream->capacity);
+			size_t capacity = stream->end + stream->end / 2 + STREAM_PIECE;
+			stream->data = memory_resize(stream->data, capacity);
+			stream->capacity = capacity;
 		}
 		ssize_t got = read(stream->fd, stream->data + stream->end, STREAM_PIECE);
 		if (got < 0 && errno == EINTR)

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <windows.h>
 
+#include <bcrypt.h>
+
 // ---- text ----
 
 wchar_t *system_wide(const char *text) {
@@ -94,7 +96,7 @@ void *system_find(const void *bytes, size_t size, const void *wanted, size_t len
 
 int system_open(const char *path, int flags, ...) {
 	CLEANUP_FREE wchar_t *wide = system_wide_path(path);
-	// A folder could not be opened, for a reason that helps nobody.
+	// Opening a directory would fail with a misleading error.
 	DWORD attributes = GetFileAttributesW(wide);
 	if (attributes != INVALID_FILE_ATTRIBUTES && attributes & FILE_ATTRIBUTE_DIRECTORY &&
 	    !(flags & O_EXCL)) {
@@ -159,7 +161,7 @@ int system_make_dir(const char *path) {
 	return CreateDirectoryW(wide, NULL) ? 0 : fail(GetLastError());
 }
 
-// A file that was deleted is in its folder until the last one closes it, who may be a virus scanner.
+// A deleted file stays in its directory until the last process, perhaps a virus scanner, closes it.
 int system_remove_dir(const char *path) {
 	enum { ATTEMPTS = 20, PAUSE = 50 };
 	CLEANUP_FREE wchar_t *wide = system_wide_path(path);
@@ -214,12 +216,23 @@ int system_list(const char *folder, void (*take)(void *context, const char *name
 	return 0;
 }
 
-// Far behind the end: a lock on Windows keeps others from reading, too.
-int system_lock(int fd) {
+// Far beyond the end: on Windows a lock also prevents reading.
+static int lock(int fd, DWORD flags) {
 	OVERLAPPED place = {.OffsetHigh = 0x40000000};
-	return LockFileEx((HANDLE)_get_osfhandle(fd), LOCKFILE_EXCLUSIVE_LOCK, 0, 1, 0, &place)
+	return LockFileEx((HANDLE)_get_osfhandle(fd), LOCKFILE_EXCLUSIVE_LOCK | flags, 0, 1, 0, &place)
 		       ? 0
 		       : fail(GetLastError());
+}
+
+int system_lock(int fd) {
+	return lock(fd, 0);
+}
+
+int system_try_lock(int fd) {
+	int result = lock(fd, LOCKFILE_FAIL_IMMEDIATELY);
+	if (result && GetLastError() == ERROR_LOCK_VIOLATION)
+		errno = EWOULDBLOCK;
+	return result;
 }
 
 int system_truncate(int fd, uint64_t size) {
@@ -300,6 +313,15 @@ char *system_host_name(void) {
 	DWORD size = ARRAY_SIZE(name);
 	GetComputerNameExW(ComputerNameDnsHostname, name, &size);
 	return system_utf8(name);
+}
+
+unsigned system_cpus(void) {
+	return GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
+}
+
+void system_random(void *bytes, size_t size) {
+	if (BCryptGenRandom(NULL, bytes, (ULONG)size, BCRYPT_USE_SYSTEM_PREFERRED_RNG) != 0)
+		memset(bytes, 0, size);
 }
 
 bool system_process_exists(int pid) {
@@ -403,7 +425,7 @@ static void take_arguments(int *argc, char ***argv) {
 	*argc = (int)count;
 	*argv = words;
 	static char name[] = "tracelet";
-	__argv[0] = name; // getopt() tells of bad options in its name
+	__argv[0] = name; // getopt() prefixes its messages with it
 }
 
 // ---- the console ----

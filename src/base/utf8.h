@@ -1,4 +1,4 @@
-// Which bytes are text: names and command lines may hold any.
+// Which bytes are text: names and command lines may contain any bytes.
 #pragma once
 
 #include "base/buffer.h"

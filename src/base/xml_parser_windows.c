@@ -1,8 +1,7 @@
 // XmlLite pulls: it reads from a stream and is asked for one node after the other.
 // It is loaded when the first file is read; most runs of the program read none.
-//
-// It does not tell at which byte something is. So for each tag that it finds the next one is
-// looked up in the text (xml_tag.h): the same one, as both go from the front to the end.
+// It does not report byte offsets. So for each tag that it finds, the next one is looked up in the text
+// (xml_tag.h): the same tag, as both go from front to end.
 #define COBJMACROS
 #define INITGUID
 #include "base/array.h"
@@ -135,7 +134,7 @@ long XML_GetErrorCode(XML_Parser parser) {
 	return parser->error;
 }
 
-// Those that people make, in expat's words.
+// Common mistakes, with expat's messages.
 const char *XML_ErrorString(long code) {
 	static const struct {
 		long code;
@@ -146,11 +145,11 @@ const char *XML_ErrorString(long code) {
 		{MX_E_INPUTEND, "no element found"},
 		{WC_E_MOREDATA, "no element found"},
 		{WC_E_UNIQUEATTRIBUTE, "duplicate attribute"},
-		{WC_E_DTDPROHIBITED, "a DOCTYPE is refused"},
+		{WC_E_DTDPROHIBITED, "DOCTYPE is not allowed"},
 		{WC_E_UNDECLAREDENTITY, "undefined entity"},
 		{MX_E_ENCODING, "unknown encoding"},
 		{NC_E_UNDECLAREDPREFIX, "unbound prefix"},
-		{HRESULT_FROM_WIN32(ERROR_MOD_NOT_FOUND), "xmllite.dll of Windows cannot be loaded"},
+		{HRESULT_FROM_WIN32(ERROR_MOD_NOT_FOUND), "cannot load xmllite.dll"},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (known[i].code == code)
@@ -199,7 +198,7 @@ static void take_element(XML_Parser parser) {
 	BOOL empty = IXmlReader_IsEmptyElement(parser->reader);
 	CLEANUP_FREE char *name = name_of(parser->reader);
 	note_place(parser);
-	// Where its name begins, which is behind the bracket.
+	// Where its name begins, after the bracket.
 	parser->column -= parser->column > 0;
 	// The XmlLite of wine gives an element again and again if the file ends inside it.
 	if (parser->elements++ && parser->line == parser->last_line &&

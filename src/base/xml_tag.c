@@ -3,13 +3,14 @@
 
 #include <string.h>
 
-// Where `wanted` ends, from `at` on; 0: it is not there.
+// The end of the first `wanted` from `at` on; 0 if there is none.
 static size_t behind(const char *text, size_t size, size_t at, const char *wanted) {
 	const char *found = system_find(text + at, size - at, wanted, strlen(wanted));
 	return found ? (size_t)(found - text) + strlen(wanted) : 0;
 }
 
-// Behind what begins with "<" at `at` and is no tag; 0: it is one. SIZE_MAX: it has no end.
+// The end of a construct at `at` that begins with "<" and is not a tag; 0 if it is a tag, SIZE_MAX if it has
+// no end.
 static size_t skip_other(const char *text, size_t size, size_t at) {
 	static const struct {
 		const char *begin, *end;
@@ -24,7 +25,7 @@ static size_t skip_other(const char *text, size_t size, size_t at) {
 	return 0;
 }
 
-// Behind the ">" of a tag, which may also stand in the value of an attribute; 0: there is none.
+// The position after the ">" of a tag, which may also be in the value of an attribute; 0 if there is none.
 static size_t end_of_tag(const char *text, size_t size, size_t at) {
 	char quote = 0;
 	for (; at < size; at++) {

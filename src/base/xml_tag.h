@@ -1,5 +1,5 @@
-// Where the tags are in the text of an XML file, one after the other, by what XML says of
-// them and nothing more: whether it is an XML file is for a parser to tell.
+// Finds the tags in the text of an XML file, one after the other. It does not check that
+// the file is well-formed: that is the parser's job.
 #pragma once
 
 #include <stdbool.h>
@@ -8,12 +8,12 @@
 enum xml_tag_kind { XML_TAG_START, XML_TAG_EMPTY, XML_TAG_END }; // <a>, <a/>, </a>
 
 struct xml_tag {
-	size_t begin, end; // bytes of the text
+	size_t begin, end; // offsets in the text
 	const char *name;
 	size_t name_size;
 	enum xml_tag_kind kind;
 };
 
-// The first tag from the byte `at` on, which is inside none, nor inside a comment or the like. In UTF-8,
-// or another encoding that ASCII is a part of. False: there is none, or it has no end.
+// The first tag from byte `at` on, which must not be inside a tag, a comment or the like. The text is in
+// UTF-8 or another superset of ASCII. False if there is no tag, or it has no end.
 bool xml_tag_next(const char *text, size_t size, size_t at, struct xml_tag *tag);

@@ -1,4 +1,4 @@
-// The version of the kernel that runs.
+// The version of the running kernel.
 #pragma once
 
 #include <stdbool.h>

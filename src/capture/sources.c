@@ -6,38 +6,22 @@
 #include <string.h>
 #include <unistd.h>
 
-// The events without which there is nothing to record, and what to say then.
 static const struct {
-	const char *points[3]; // one of them will do
+	const char *tracepoints; // separated by blanks; one of them is enough
 	const char *why_not;
 } needs[RECORD_SOURCE_COUNT] = {
-	[RECORD_SOURCE_MEMORY] = {{"raw_syscalls/sys_enter"}, "this kernel has no raw_syscalls events"},
-	[RECORD_SOURCE_FILE] = {{"raw_syscalls/sys_enter"}, "this kernel has no raw_syscalls events"},
-	[RECORD_SOURCE_SYSTEM_CALL] = {{"raw_syscalls/sys_enter"}, "this kernel has no raw_syscalls events"},
-	[RECORD_SOURCE_BLOCK] = {{"block/block_rq_issue"}, "this kernel has no events of block devices"},
-	[RECORD_SOURCE_TIMER] = {{"timer/hrtimer_start"}, "this kernel has no events of timers"},
-	[RECORD_SOURCE_WORK] = {{"workqueue/workqueue_execute_start"}, "this kernel has no workqueue events"},
-	[RECORD_SOURCE_IPI] = {{"ipi/ipi_send_cpu", "ipi/ipi_raise", "irq_vectors/reschedule_entry"},
-			       "this kernel has no events of IPIs"},
-	[RECORD_SOURCE_NETWORK] = {{"sock/inet_sock_set_state"}, "this kernel has no events of sockets"},
-	[RECORD_SOURCE_POWER] = {{"power/cpu_idle"}, "this kernel has no power events"},
-	[RECORD_SOURCE_PRIORITY] = {{"sched/sched_pi_setprio"}, "this kernel has no events of priorities"},
-	[RECORD_SOURCE_MIGRATION] = {{"sched/sched_migrate_task"}, "this kernel has no events of migrations"},
-	[RECORD_SOURCE_CLOCK] = {{"irq_vectors/local_timer_entry"}, "this kernel has no irq_vectors events"},
-	[RECORD_SOURCE_SOFTIRQ_QUEUE] = {{"irq/softirq_raise"}, "this kernel has no events of softirqs"},
-	[RECORD_SOURCE_RSS] = {{"kmem/rss_stat"}, "this kernel has no rss_stat event"},
-	[RECORD_SOURCE_SLAB] = {{"kmem/kmalloc"}, "this kernel has no kmem events"},
-	[RECORD_SOURCE_LOCK] = {{"raw_syscalls/sys_enter", "lock/contention_begin"},
-				"this kernel has no events of locks"},
-	[RECORD_SOURCE_BIO] = {{"block/block_bio_queue"}, "this kernel has no events of block devices"},
-	[RECORD_SOURCE_KVM] = {{"kvm/kvm_exit"}, "no host of virtual machines: KVM is not there"},
+#define SOURCE(NAME, name, keywords, tracepoints, why_not) [SOURCE_##NAME] = {tracepoints, why_not},
+#include "format/source_table.h"
+#undef SOURCE
 };
 
-// NULL: nobody has mounted it, or it is not for us.
+// NULL if it is not mounted or not readable.
 static const char *events_folder(void) {
 	static const char *const folders[] = {"/sys/kernel/tracing/events",
 					      "/sys/kernel/debug/tracing/events"};
-	const char *given = getenv("TRACELET_TRACEFS"); // a kernel that has less, for tests
+	// For tests: simulates a kernel with fewer events. BPF programs read where a format says, so if we
+	// have more rights than our caller, it is the kernel's.
+	const char *given = secure_getenv("TRACELET_TRACEFS");
 	if (given)
 		return given;
 	for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
@@ -75,20 +59,29 @@ unsigned source_field_offset(const char *point, const char *field) {
 	return found;
 }
 
+static bool has_any(const char *points) {
+	while (*points) {
+		size_t length = strcspn(points, " ");
+		CLEANUP_FREE char *point = memory_format("%.*s", (int)length, points);
+		if (source_has_point(point))
+			return true;
+		points += length + strspn(points + length, " ");
+	}
+	return false;
+}
+
 const char *source_why_not(int source) {
-	if (source == RECORD_SOURCE_FAULT)
+	if (source == SOURCE_FAULT)
 		return access("/proc/sys/kernel/perf_event_paranoid", F_OK) ? "this kernel has no perf events"
 									    : NULL;
-	bool by_format = source == RECORD_SOURCE_KVM || source == RECORD_SOURCE_RSS ||
-			 source == RECORD_SOURCE_SLAB;
+	// Their programs read fields at offsets from tracefs.
+	bool by_format = source == SOURCE_KVM || source == SOURCE_RSS || source == SOURCE_SLAB;
 	if (by_format && !events_folder())
 		return "its events are in tracefs, which is not mounted";
-	if (source == RECORD_SOURCE_KVM && access("/dev/kvm", F_OK))
-		return "no host of virtual machines: there is no /dev/kvm";
-	for (size_t i = 0; i < ARRAY_SIZE(needs[source].points); i++)
-		if (needs[source].points[i] && source_has_point(needs[source].points[i]))
-			return NULL;
-	return needs[source].why_not;
+	if (source == SOURCE_KVM && access("/dev/kvm", F_OK))
+		return "not a host of virtual machines: no /dev/kvm";
+	bool can = !*needs[source].tracepoints || has_any(needs[source].tracepoints);
+	return can ? NULL : needs[source].why_not;
 }
 
 void sources_limit(bool without[RECORD_SOURCE_COUNT], struct buffer *missing) {

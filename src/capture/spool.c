@@ -51,7 +51,8 @@ int spool_flush(struct spool *spool) {
 	return spool->error;
 }
 
-// Facts about the whole are few and are written all the same: without them the rest is of no use.
+// Facts about the whole trace are few, and the rest is useless without them, so they are always
+// written.
 static bool has_room(struct spool *spool, enum spool_block_type type, const void *content, size_t size) {
 	if (type != SPOOL_BATCH || !spool->limit)
 		return true;

@@ -1,21 +1,20 @@
-// Writing the spool: cheap binary appends while the test runs. After the first
-// failed write (a full disk) nothing more is written and `error` says why; what
-// is there stays readable.
+// Writing the spool: cheap binary appends while the test runs. After the first failed write (a full
+// disk) nothing more is written and `error` says why; what was written stays readable.
 #pragma once
 
 #include "base/buffer.h"
-#include "event/spool_format.h"
+#include "format/spool_format.h"
 
 struct spool {
 	struct buffer pending;
 	uint64_t written;
-	uint64_t limit;           // of what is written; 0: none. Events beyond it are let go
-	bool full;                // some were
-	uint64_t full_since;      // the time of the first of these
-	uint64_t watermark_limit; // 0, or no watermark is later: a source has not handed over all before
+	uint64_t limit;           // maximum size; 0 if unlimited. Events beyond it are dropped
+	bool full;                // some were dropped
+	uint64_t full_since;      // time of the first dropped one
+	uint64_t watermark_limit; // latest watermark allowed, because a source is behind; 0 if none
 	int fd;
 	int error;
-	// Where bytes go; NULL: to the descriptor. 0 or -errno.
+	// Where to write; NULL: to the descriptor. Returns 0 or -errno.
 	int (*write)(void *context, const void *bytes, size_t size);
 	void *context;
 };
@@ -30,7 +29,7 @@ void spool_task(struct spool *spool, const struct spool_task *task, const char *
 void spool_clock(struct spool *spool);
 void spool_watermark(struct spool *spool, uint64_t time);
 
-// Hands what is pending to the system, so that it survives this process.
+// Hands pending bytes to the system, so that they survive this process.
 int spool_flush(struct spool *spool);
 
 uint64_t clock_boot_now(void); // nanoseconds of CLOCK_BOOTTIME

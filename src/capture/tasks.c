@@ -9,7 +9,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-// At most 4096 bytes of a /proc file, NUL-terminated beyond its size.
+// Reads at most 4096 bytes of a /proc file and NUL-terminates them beyond the size.
 static void read_proc(const char *path, struct buffer *content) {
 	enum { MOST = 4096 };
 	content->size = 0;
@@ -28,7 +28,7 @@ void task_command_line(pid_t pid, struct buffer *line) {
 	read_proc(path, line);
 }
 
-// The name stands in parentheses and may hold any characters, a ')' too.
+// The name is in parentheses and may contain anything, even ')'.
 static void append_task(struct spool *spool, pid_t pid, pid_t tid, const struct buffer *command_line) {
 	char path[64];
 	struct buffer stat = {0};
@@ -46,7 +46,7 @@ static void append_task(struct spool *spool, pid_t pid, pid_t tid, const struct 
 	buffer_free(&stat);
 }
 
-// Calls `each` for every entry of a folder that is a number.
+// Calls `each` for every entry of a directory whose name is a number.
 static void each_number(const char *path, void (*each)(void *context, pid_t number), void *context) {
 	DIR *folder = opendir(path);
 	struct dirent *entry;

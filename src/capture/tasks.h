@@ -1,4 +1,4 @@
-// What /proc tells about tasks that are there before recording begins.
+// What /proc says about tasks that exist before recording starts.
 #pragma once
 
 #include "base/array.h"
@@ -9,22 +9,21 @@
 // Appends the process with its threads, or every process when `pid` is 0.
 void spool_tasks(struct spool *spool, pid_t pid);
 
-// A process and all that it has started, as far as they are its descendants still; not
-// `except` and those below it.
+// A process and its remaining descendants, without `except` and those below it.
 typedef ARRAY(pid_t) pid_array;
 void task_tree(pid_t root, pid_t except, pid_array *processes);
 
-// Calls `each` for every thread of a process, the first one too.
+// Calls `each` for every thread of a process, including the main thread.
 void task_threads(pid_t pid, void (*each)(void *context, pid_t tid), void *context);
 
 void task_all(void (*each)(void *context, pid_t pid), void *context); // the processes
 
-// The code that a process has in its address space.
+// The executable mappings of a process.
 struct task_mapping {
 	uint64_t start, size, offset;
-	dev_t device; // and inode: of the file, 0 if it is none
+	dev_t device; // device and inode of the file; 0 if not a file
 	ino_t inode;
-	const char *path; // or "[vdso]", "//anon"; as perf would tell it
+	const char *path; // or "[vdso]", "//anon"; as perf would report it
 };
 void task_mappings(pid_t pid, void (*each)(void *context, const struct task_mapping *mapping), void *context);
 

@@ -1,14 +1,14 @@
-// `tracelet check`: a line for each defect of a Perfetto trace, or one that
-// says it is good.
+// `tracelet check`: one line for each defect of a Perfetto trace, or one that it is
+// valid.
 #include "cli/verb.h"
+#include "artifact/landed.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "session/landed.h"
-#include "session/variant.h"
+#include "base/text.h"
+#include "settings/variant.h"
 #include "tracelet/tracelet.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -32,8 +32,8 @@ static void take_finding(const struct tl_finding *finding, void *context) {
 		json_string(&json, "text", finding->text);
 		json_close_object(&json);
 	} else if (!output->quiet) {
-		printf("%s: byte %" PRIu64 ": %s%s\n", output->file, finding->offset,
-		       finding->note ? "note: " : "", finding->text);
+		text_line(stdout, "%s: byte %" PRIu64 ": %s%s", output->file, finding->offset,
+			  finding->note ? "note: " : "", finding->text);
 	}
 }
 
@@ -74,10 +74,12 @@ static void print_json_error(const char *file, const char *reason) {
 static void print_summary(const struct check_output *output, const struct tl_check_result *result) {
 	char size[16];
 	if (!result->defects)
-		printf("%s: ok, %" PRIu64 " packets, %" PRIu64 " events, %s\n", output->file, result->packets,
-		       result->events, file_size_words(result->bytes, size));
+		text_line(stdout, "%s: ok, %" PRIu64 " packet%s, %" PRIu64 " event%s, %s", output->file,
+			  result->packets, plural(result->packets), result->events, plural(result->events),
+			  file_size_words(result->bytes, size));
 	else if (result->defects > output->reported)
-		printf("%s: and %" PRIu64 " more\n", output->file, result->defects - output->reported);
+		text_line(stdout, "%s: and %" PRIu64 " more", output->file,
+			  result->defects - output->reported);
 }
 
 static int check_file(struct check_output *output, uint64_t min_size) {
@@ -115,14 +117,14 @@ static bool take_variant(struct landed_question *landed, const char *text) {
 	return variant;
 }
 
-// A good trace is told on stdout, as that of a file is; what is wrong goes to whoever reads errors.
+// A good trace is reported on stdout, as for a file; defects go to stderr.
 static int check_landed(struct landed_question *landed, uint64_t min_size, const struct check_output *output,
 			int others) {
 	static const int statuses[] = {
 		[LANDED] = 0, [NOT_LANDED] = EXIT_FOUND, [LANDED_GUEST_FAILED] = EXIT_GUEST_FAILED};
 	struct buffer line = {0};
 	if (!landed->folder || !landed->test || others || output->json) {
-		log_error("check --landed DIR --name NAME takes no files, and both are needed");
+		log_error("--landed DIR and --name NAME belong together and take no files");
 		return EXIT_USAGE;
 	}
 	enum landed result = landed_check(landed, min_size, &line);
@@ -135,55 +137,80 @@ static int check_landed(struct landed_question *landed, uint64_t min_size, const
 	return statuses[result];
 }
 
-static int run_check(int argc, char **argv, const struct verb *verb) {
-	static const struct option options[] = {{"quiet", no_argument, NULL, 'q'},
-						{"json", no_argument, NULL, 'j'},
-						{"min-size", required_argument, NULL, 'm'},
-						{"landed", required_argument, NULL, 'l'},
-						{"name", required_argument, NULL, 'n'},
-						{"variant", required_argument, NULL, 'v'},
-						{"repro", no_argument, NULL, 'r'},
-						{"help", no_argument, NULL, 'h'},
-						{0}};
-	struct check_output output = {0};
-	struct landed_question landed = {0};
-	uint64_t min_size = 0;
-	int option, status = 0;
-	while ((option = getopt_long(argc, argv, "qh", options, NULL)) != -1) {
-		if (option == 'h')
-			return verb_print_help(verb);
-		if (option == 'q')
-			output.quiet = true;
-		else if (option == 'j')
-			output.json = true;
-		else if (option == 'l')
-			landed.folder = optarg;
-		else if (option == 'n')
-			landed.test = optarg;
-		else if (option == 'r')
-			landed.repro = true;
-		else if (option == 'v') {
-			if (!take_variant(&landed, optarg))
-				return EXIT_USAGE;
-		} else if (option != 'm')
-			return verb_bad_usage(verb);
-		else if (!parse_size(optarg, &min_size)) {
-			log_error("--min-size takes a number of bytes, not '%s'", optarg);
-			return EXIT_USAGE;
-		}
+enum {
+	OPTION_JSON = LETTERS + 1,
+	OPTION_MIN_SIZE,
+	OPTION_LANDED,
+	OPTION_NAME,
+	OPTION_VARIANT,
+	OPTION_REPRO,
+};
+
+static const struct verb_option own_options[] = {
+	{"quiet", 'q', NULL, "print nothing; only set the exit status"},
+	{"json", OPTION_JSON, NULL, "print one JSON object per line for each file"},
+	{"min-size", OPTION_MIN_SIZE, "BYTES", "report a smaller file as a defect"},
+	{"landed", OPTION_LANDED, "DIR",
+	 "instead, check that the newest session of a test left a good trace in DIR"},
+	{"name", OPTION_NAME, "NAME", "with --landed: the name of the test"},
+	{"variant", OPTION_VARIANT, "KEY=VALUE", "with --landed: the variant of the test; may be repeated"},
+	{"repro", OPTION_REPRO, NULL, "with --landed: the second run of a failed test"},
+	{0},
+};
+
+struct question {
+	struct check_output output;
+	struct landed_question landed;
+	uint64_t min_size;
+};
+
+static bool take_option(int option, const char *value, void *context) {
+	struct question *question = context;
+	switch (option) {
+	case 'q':
+		question->output.quiet = true;
+		return true;
+	case OPTION_JSON:
+		question->output.json = true;
+		return true;
+	case OPTION_LANDED:
+		question->landed.folder = value;
+		return true;
+	case OPTION_NAME:
+		question->landed.test = value;
+		return true;
+	case OPTION_VARIANT:
+		return take_variant(&question->landed, value);
+	case OPTION_REPRO:
+		question->landed.repro = true;
+		return true;
+	default:
+		if (parse_size(value, &question->min_size))
+			return true;
+		log_error("--min-size takes a number of bytes, not '%s'", value);
+		return false;
 	}
-	if (landed.folder || landed.test)
-		return check_landed(&landed, min_size, &output, argc - optind);
+}
+
+static int run_check(int argc, char **argv, const struct verb *verb) {
+	struct question question = {0};
+	struct check_output *output = &question.output;
+	int status = verb_take(argc, argv, verb, take_option, &question);
+	if (status >= 0)
+		return status;
+	if (question.landed.folder || question.landed.test)
+		return check_landed(&question.landed, question.min_size, output, argc - optind);
 	if (optind == argc) {
 		log_error("check needs a FILE; try 'tracelet check --help'");
 		return EXIT_USAGE;
 	}
+	status = 0;
 	for (int i = optind; i < argc; i++) {
-		output.file = argv[i];
-		int result = check_file(&output, min_size);
+		output->file = argv[i];
+		int result = check_file(output, question.min_size);
 		status = MAX(status, result);
 	}
-	buffer_free(&output.findings);
+	buffer_free(&output->findings);
 	if (fflush(stdout) || ferror(stdout)) {
 		log_error("cannot write to standard output");
 		return EXIT_USAGE;
@@ -193,20 +220,14 @@ static int run_check(int argc, char **argv, const struct verb *verb) {
 
 const struct verb verb_check = {
 	.name = "check",
-	.summary = "is this file a Perfetto trace that importers will take whole?",
-	.help = "Usage: tracelet check [OPTIONS] FILE...\n"
-		"       tracelet check --landed DIR --name NAME [OPTIONS]\n\n"
-		"Walks every packet of a Perfetto trace to the end of the file ('-': standard input)\n"
-		"and prints a line for each defect, with the byte it is at.\n\n"
-		"  -q, --quiet          print nothing, only exit\n"
-		"      --json           one JSON object per file, a line each\n"
-		"      --min-size BYTES a smaller file is a defect\n"
-		"      --landed DIR     has the newest session of a test left a good trace in this folder?\n"
-		"      --name NAME      of that test\n"
-		"      --variant KEY=VALUE  and which variant of it; may be repeated\n"
-		"      --repro          the run after a failed one\n"
-		"  -h, --help           this text\n\n"
-		"Exit status: 0 all good, 1 a defect, 2 a file cannot be read or bad options, 3 the virtual\n"
-		"machine of the test failed.\n",
+	.family = FAMILY_RESULTS,
+	.options = own_options,
+	.summary = "check that a Perfetto trace is valid, or that a test left one",
+	.usage = "tracelet check [OPTIONS] FILE...\n"
+		 "tracelet check --landed DIR --name NAME [OPTIONS]",
+	.about = "Checks every packet of a Perfetto trace up to the end of the file ('-': standard input) "
+		 "and prints a line for each defect, with its byte offset.",
+	.notes = "Exit status: 0 all good; 1 a defect; 2 a file cannot be read, or bad options; 3 the test's "
+		 "virtual machine failed.",
 	.run = run_check,
 };

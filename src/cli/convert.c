@@ -1,10 +1,11 @@
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/verb.h"
-#include "session/convert.h"
-#include "session/merge.h"
+#include "flow/convert.h"
+#include "flow/explain.h"
+#include "flow/merge.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -29,112 +30,133 @@ static int merge_traces(const char *const *inputs, size_t count, const char *out
 			const struct verb *verb) {
 	struct merge_result result;
 	if (!output || count < 2) {
-		log_error("convert --merge needs a host's trace, those of guests, and -o OUTPUT");
+		log_error("convert --merge needs a host's trace, the guests' traces, and -o OUTPUT");
 		return verb_bad_usage(verb);
 	}
 	if (file_is_terminal(output)) {
-		log_error("this is a terminal; a trace is not for reading: name a file");
+		log_error("refusing to write a binary trace to a terminal; give an output file");
 		return EXIT_USAGE;
 	}
 	if (merge(inputs, count, output, &result))
 		return EXIT_USAGE;
 	if (result.by_wall_clock)
-		log_warning(
-			"%s: a guest's trace does not say how its clock stands to its host's; wall clocks "
-			"were taken, which may be a second off",
-			output);
+		log_warning("%s: a guest's trace does not relate its clock to its host's; using wall clocks, "
+			    "which may be a second off",
+			    output);
 	else
-		log_verbose("%s: guests' times are good to %" PRIu64 " ns", output, result.bound);
+		log_verbose("%s: guests' times are accurate to %" PRIu64 " ns", output, result.bound);
 	return 0;
 }
 
-static int run(int argc, char **argv, const struct verb *verb) {
-	static const struct option options[] = {
-		{"from", required_argument, NULL, 'f'},     {"to", required_argument, NULL, 't'},
-		{"manifest", required_argument, NULL, 'm'}, {"merge", no_argument, NULL, 'M'},
-		{"output", required_argument, NULL, 'o'},   {"quiet", no_argument, NULL, 'q'},
-		{"help", no_argument, NULL, 'h'},           {0},
-	};
-	const char *from = NULL, *to = NULL, *output = NULL, *manifests[MOST_MANIFESTS + 1] = {0};
-	size_t manifest_count = 0;
-	bool merging = false;
-	for (int option; (option = getopt_long(argc, argv, "o:qh", options, NULL)) != -1;) {
-		switch (option) {
-		case 'f':
-			from = optarg;
-			break;
-		case 't':
-			to = optarg;
-			break;
-		case 'm':
-			if (manifest_count < MOST_MANIFESTS)
-				manifests[manifest_count++] = optarg;
-			break;
-		case 'M':
-			merging = true;
-			break;
-		case 'o':
-			output = optarg;
-			break;
-		case 'q':
-			log_set_level(LOG_QUIET);
-			break;
-		case 'h':
-			return verb_print_help(verb);
-		default:
-			return verb_bad_usage(verb);
-		}
+static int convert_file(struct conversion *conversion, const char *from, const char *to) {
+	if (from && !(conversion->reader = reader_by_name(from)))
+		return refuse_format("unknown input format", from, true);
+	conversion->writer = to ? writer_by_name(to) : writer_by_extension(conversion->output);
+	if (!conversion->writer)
+		return to ? refuse_format("unknown output format", to, false)
+			  : refuse_format("cannot infer the format from its name; give it with --to",
+					  conversion->output, false);
+	if (conversion->writer->binary && file_is_terminal(conversion->output)) {
+		log_error("refusing to write a binary %s trace to a terminal; give an output file",
+			  conversion->writer->name);
+		return EXIT_USAGE;
 	}
-	if (merging)
+	if (conversion->writer == &perfetto_writer)
+		conversion_tap(conversion, explain_tap(NULL));
+	struct conversion_result result;
+	if (convert(conversion, &result))
+		return EXIT_USAGE;
+	if (result.tally.late)
+		log_warning("%s: %" PRIu64 " event%s came too late to be sorted; some may be missing",
+			    conversion->input, result.tally.late, plural(result.tally.late));
+	return 0;
+}
+
+enum { OPTION_FROM = LETTERS + 1, OPTION_TO, OPTION_MANIFEST, OPTION_MERGE };
+
+#define FORMAT_NAME(name) " " #name
+
+static const struct verb_option own_options[] = {
+	{"from", OPTION_FROM, "FORMAT",
+	 "the format of the input: spool, perfetto, etl, etl.zip, etl.gz, perf-data, dhat, folded, "
+	 "perf-script",
+	 "spool perfetto etl etl.zip etl.gz perf-data dhat folded perf-script"},
+	{"to", OPTION_TO, "FORMAT", "the format of the output:" WRITERS(FORMAT_NAME), WRITERS(FORMAT_NAME)},
+	{"manifest", OPTION_MANIFEST, "FILE", "a .man file that describes events (ETL); may be repeated"},
+	{"merge", OPTION_MERGE, NULL,
+	 "merge the Perfetto traces of a host and its guests: each guest is a separate machine in the "
+	 "result, on the host's time line"},
+	{"output", 'o', "FILE", "the output file"},
+	{"quiet", 'q', NULL, "do not show progress"},
+	{0},
+};
+
+struct request {
+	const char *from, *to, *output, *manifests[MOST_MANIFESTS + 1];
+	size_t manifest_count;
+	bool merging;
+};
+
+static bool take_option(int option, const char *value, void *context) {
+	struct request *request = context;
+	switch (option) {
+	case OPTION_FROM:
+		request->from = value;
+		break;
+	case OPTION_TO:
+		request->to = value;
+		break;
+	case OPTION_MANIFEST:
+		if (request->manifest_count < MOST_MANIFESTS)
+			request->manifests[request->manifest_count++] = value;
+		break;
+	case OPTION_MERGE:
+		request->merging = true;
+		break;
+	case 'o':
+		request->output = value;
+		break;
+	default:
+		log_set_level(LOG_QUIET);
+	}
+	return true;
+}
+
+static int run(int argc, char **argv, const struct verb *verb) {
+	struct request request = {0};
+	int status = verb_take(argc, argv, verb, take_option, &request);
+	if (status >= 0)
+		return status;
+	const char *output = request.output;
+	if (request.merging)
 		return merge_traces((const char *const *)argv + optind, (size_t)(argc - optind), output,
 				    verb);
-	if (argc - optind != 2 - !!output) {
+	int inputs = argc - optind - !output;
+	if (inputs < 1) {
 		log_error("convert needs an input and an output");
 		return verb_bad_usage(verb);
 	}
 	struct conversion conversion = {.input = argv[optind],
-					.output = output ? output : argv[optind + 1],
-					.manifests = manifests,
+					.more = (const char *const *)argv + optind + 1,
+					.more_count = (size_t)inputs - 1,
+					.output = output ? output : argv[argc - 1],
+					.manifests = request.manifests,
 					.progress = true};
-	if (from && !(conversion.reader = reader_by_name(from)))
-		return refuse_format("there is no such input format", from, true);
-	conversion.writer = to ? writer_by_name(to) : writer_by_extension(conversion.output);
-	if (!conversion.writer)
-		return to ? refuse_format("there is no such output format", to, false)
-			  : refuse_format("its name does not tell the format; say it with --to",
-					  conversion.output, false);
-	if (conversion.writer->binary && file_is_terminal(conversion.output)) {
-		log_error("this is a terminal; a %s trace is not for reading: name a file",
-			  conversion.writer->name);
-		return EXIT_USAGE;
-	}
-	struct conversion_result result;
-	if (convert(&conversion, &result))
-		return EXIT_USAGE;
-	if (result.late)
-		log_warning("%s: %" PRIu64 " events came too late to be put in order; some may be missing",
-			    conversion.input, result.late);
-	return 0;
+	return convert_file(&conversion, request.from, request.to);
 }
 
 const struct verb verb_convert = {
 	.name = "convert",
-	.summary = "turn a recording into another format",
-	.help = "Usage: tracelet convert [OPTIONS] INPUT OUTPUT\n"
-		"       tracelet convert --merge HOST.pb GUEST.pb... -o OUTPUT\n\n"
-		"Reads a recording and writes it in another format. INPUT is told by its content,\n"
-		"OUTPUT by its extension; '-' is standard input or output.\n\n"
-		"  --from FORMAT    the input's format: spool, perfetto, etl, etl.zip, perf-data, dhat, "
-		"folded,\n"
-		"                   perf-script\n"
-		"  --to FORMAT      the output's format: perfetto, folded, svg, html, speedscope, pprof\n"
-		"  --manifest FILE  a .man file that describes events (ETL); may be repeated\n"
-		"  --merge          one Perfetto trace of a host's and its guests': each guest is a machine\n"
-		"                   of its own in it, and has the host's time\n"
-		"  -o, --output OUTPUT  the output, by name\n"
-		"  --quiet          no progress line\n"
-		"  --help           this text\n\n"
-		"Example: a run whose tracer was killed left its spool:\n"
-		"  tracelet convert tracelet-out/test_20260102_030405.spool test.pb\n",
+	.family = FAMILY_UNDERSTAND,
+	.settings = OF_READING,
+	.options = own_options,
+	.summary = "convert a recording to another format",
+	.usage = "tracelet convert [OPTIONS] INPUT... OUTPUT\n"
+		 "tracelet convert --merge HOST.pb GUEST.pb... -o OUTPUT",
+	.about = "Reads a recording and writes it in another format. The content of INPUT and the extension "
+		 "of OUTPUT determine the formats; '-' is standard input or output. Several ETL files of one "
+		 "recording become one trace, on one time line.",
+	.notes = "Example: recover a trace from the spool of a run whose tracer was killed:\n"
+		 "  tracelet convert tracelet-out/test_20260102_030405.spool test.pb",
 	.run = run,
 };

@@ -1,11 +1,14 @@
-// `tracelet diff`: two profiles of the same test, and which functions gained or lost.
+// `tracelet diff`: compares two profiles of the same test, function by function, and their critical paths.
+#include "analyse/functions.h"
+#include "analyse/why.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "cli/profile_options.h"
+#include "base/text.h"
+#include "cli/parse_option.h"
+#include "cli/sample_options.h"
 #include "cli/verb.h"
-#include "session/profile.h"
-#include "write/flame.h"
-#include "write/profile_table.h"
+#include "flow/explain.h"
+#include "write/flame/flame.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -15,9 +18,9 @@
 enum { OPTION_LIMIT = OPTION_OF_VERB, OPTION_FAIL_ABOVE, OPTION_NORMALIZE, OPTION_JSON };
 
 struct diff_arguments {
-	struct profile_input input;
+	struct sample_input input;
 	const char *output;
-	unsigned limit;
+	uint64_t limit;
 	double fail_above; // percentage points; negative: never
 	bool normalize, json;
 };
@@ -32,22 +35,120 @@ static const char *stars(double z) {
 	return z > 3.291 ? "***" : z > 2.576 ? "**" : z > 1.960 ? "*" : "";
 }
 
-static double self_change(const struct profile *profile, const struct function_row *row) {
+static double self_change(const struct sample_tree *profile, const struct function_row *row) {
 	return share(row->self, profile->weight) - share(row->base_self, profile->base_weight);
 }
 
-static double total_change(const struct profile *profile, const struct function_row *row) {
+static double total_change(const struct sample_tree *profile, const struct function_row *row) {
 	return share(row->total, profile->weight) - share(row->base_total, profile->base_weight);
+}
+
+// ---- critical paths ----
+
+struct paths {
+	struct explanation explanations[2]; // before, after
+	struct why_parts parts[2];
+	struct why_difference difference;
+	bool known;
+};
+
+static void compare_paths(struct paths *paths) {
+	paths->known = true;
+	for (int i = 0; i < 2; i++)
+		paths->known &= paths->explanations[i].digest &&
+				why_parts_read(&paths->parts[i], paths->explanations[i].digest);
+	if (paths->known)
+		why_changes(&paths->difference, &paths->parts[1], &paths->parts[0]);
+}
+
+static void paths_free(struct paths *paths) {
+	why_difference_free(&paths->difference);
+	for (int i = 0; i < 2; i++) {
+		why_parts_free(&paths->parts[i]);
+		explanation_free(&paths->explanations[i]);
+	}
+}
+
+// A change of less than a hundredth of the time is not worth a line.
+static bool is_small(const struct paths *paths, const struct why_change *change) {
+	uint64_t wall = MAX(paths->parts[0].wall, paths->parts[1].wall);
+	return (MAX(change->ns, change->baseline_ns) - MIN(change->ns, change->baseline_ns)) * 100 < wall;
+}
+
+static void add_change(struct buffer *out, uint64_t before, uint64_t after) {
+	buffer_text(out, after < before ? "-" : "+");
+	why_duration(out, MAX(before, after) - MIN(before, after));
+}
+
+static void print_change(const struct why_change *change) {
+	struct buffer before = {0}, after = {0}, difference = {0};
+	why_duration(&before, change->baseline_ns);
+	why_duration(&after, change->ns);
+	add_change(&difference, change->baseline_ns, change->ns);
+	text_line(stdout, "  %9.*s %9.*s %9.*s %s %-15s  %-11s  %s%s%s", (int)before.size,
+		  (char *)before.data, (int)after.size, (char *)after.data, (int)difference.size,
+		  (char *)difference.data, change->grew ? "!" : " ", change->role, change->reason,
+		  change->function ? change->function : "", change->caller ? " < " : "",
+		  change->caller ? change->caller : "");
+	buffer_free(&before);
+	buffer_free(&after);
+	buffer_free(&difference);
+}
+
+static void print_paths(const struct diff_arguments *arguments, const struct paths *paths) {
+	const struct why_difference *difference = &paths->difference;
+	struct buffer text = {0};
+	buffer_text(&text, "critical path: ");
+	why_duration(&text, paths->parts[0].wall);
+	buffer_text(&text, " before, ");
+	why_duration(&text, paths->parts[1].wall);
+	buffer_text(&text, " after; ");
+	add_change(&text, paths->parts[0].wall, paths->parts[1].wall);
+	printf("%.*s\n\n  %9s %9s %9s   %-15s  %-11s  %s\n", (int)text.size, (char *)text.data, "before",
+	       "after", "change", "THREAD", "REASON", "FUNCTION");
+	buffer_free(&text);
+	for (size_t i = 0; i < difference->changes.count && (!arguments->limit || i < arguments->limit); i++)
+		if (!is_small(paths, &difference->changes.items[i]))
+			print_change(&difference->changes.items[i]);
+	printf("\n! grew by more than runs usually differ; changes below 1 %% are left out\n");
+}
+
+static void add_path(struct json *json, const struct diff_arguments *arguments, const struct paths *paths) {
+	const struct why_difference *difference = &paths->difference;
+	if (!paths->known) {
+		json_string(json, "path", NULL);
+		return;
+	}
+	json_object(json, "path");
+	json_uint(json, "wall_before_ns", paths->parts[0].wall);
+	json_uint(json, "wall_after_ns", paths->parts[1].wall);
+	json_array(json, "segments");
+	for (size_t i = 0; i < difference->changes.count && (!arguments->limit || i < arguments->limit);
+	     i++) {
+		const struct why_change *change = &difference->changes.items[i];
+		json_object(json, NULL);
+		json_string(json, "role", change->role);
+		json_string(json, "reason", change->reason);
+		json_string(json, "function", change->function);
+		json_string(json, "caller", change->caller);
+		json_uint(json, "before_ns", change->baseline_ns);
+		json_uint(json, "after_ns", change->ns);
+		json_bool(json, "grew", change->grew);
+		json_close_object(json);
+	}
+	json_close_array(json);
+	json_close_object(json);
 }
 
 // ---- tables ----
 
-static void print_table(const struct diff_arguments *arguments, const struct profile *profile,
+static void print_table(const struct diff_arguments *arguments, const struct sample_tree *profile,
 			const struct function_table *table) {
 	struct strings *strings = profile->tables->strings;
 	size_t count = arguments->limit ? MIN(table->rows.count, arguments->limit) : table->rows.count;
-	printf("%llu samples before, %llu after; weight %+.2f%%\n\n",
-	       (unsigned long long)profile->base_samples, (unsigned long long)profile->samples,
+	printf("%llu sample%s before, %llu after; weight %+.2f%%\n\n",
+	       (unsigned long long)profile->base_samples, plural(profile->base_samples),
+	       (unsigned long long)profile->samples,
 	       profile->base_weight ? 100.0 * ((double)profile->weight / (double)profile->base_weight - 1)
 				    : 0);
 	printf("  %-29s  %-28s\n", "SELF", "TOTAL");
@@ -55,41 +156,44 @@ static void print_table(const struct diff_arguments *arguments, const struct pro
 	       "change", "FUNCTION");
 	for (size_t i = 0; i < count; i++) {
 		const struct function_row *row = &table->rows.items[i];
-		printf("  %6.2f%% %6.2f%% %+7.2f%% %-4s %6.2f%% %6.2f%% %+7.2f%%   %s\n",
-		       share(row->base_self, profile->base_weight), share(row->self, profile->weight),
-		       self_change(profile, row), stars(row->z), share(row->base_total, profile->base_weight),
-		       share(row->total, profile->weight), total_change(profile, row),
-		       strings_get(strings, row->name));
+		text_line(stdout, "  %6.2f%% %6.2f%% %+7.2f%% %-4s %6.2f%% %6.2f%% %+7.2f%%   %s",
+			  share(row->base_self, profile->base_weight), share(row->self, profile->weight),
+			  self_change(profile, row), stars(row->z),
+			  share(row->base_total, profile->base_weight), share(row->total, profile->weight),
+			  total_change(profile, row), strings_get(strings, row->name));
 	}
 	if (count < table->rows.count)
 		printf("  and %zu more (--limit 0 shows all)\n", table->rows.count - count);
-	printf("\n* 95%%, ** 99%%, *** 99.9%%: how sure it is that a change of SELF is not chance\n");
+	printf("\n* 95%%, ** 99%%, *** 99.9%%: confidence that a change of SELF is not chance\n");
 }
 
 // Heap profiles: what changed is known to the unit.
-static void print_heap_table(const struct diff_arguments *arguments, const struct profile *profile,
+static void print_heap_table(const struct diff_arguments *arguments, const struct sample_tree *profile,
 			     const struct function_table *table) {
 	size_t count = arguments->limit ? MIN(table->rows.count, arguments->limit) : table->rows.count;
-	const char *unit = profile_unit(profile);
-	printf("%" PRIu64 " %s %s before, %" PRIu64 " after; %+" PRId64 "\n\n", profile->base_weight, unit,
-	       profile->metric->words, profile->weight, (int64_t)(profile->weight - profile->base_weight));
-	printf("  SELF %-39s  TOTAL %s\n", unit, unit);
+	const char *unit = sample_tree_unit(profile);
+	text_line(stdout, "%" PRIu64 " %s %s before, %" PRIu64 " after; %+" PRId64, profile->base_weight,
+		  unit, profile->metric->words, profile->weight,
+		  (int64_t)(profile->weight - profile->base_weight));
+	putchar('\n');
+	text_line(stdout, "  SELF %-39s  TOTAL %s", unit, unit);
 	printf("  %14s %14s %14s  %14s %14s %14s  %s\n", "before", "after", "change", "before", "after",
 	       "change", "FUNCTION");
 	for (size_t i = 0; i < count; i++) {
 		const struct function_row *row = &table->rows.items[i];
-		printf("  %14" PRIu64 " %14" PRIu64 " %+14" PRId64 "  %14" PRIu64 " %14" PRIu64 " %+14" PRId64
-		       "  %s\n",
-		       row->base_self, row->self, (int64_t)(row->self - row->base_self), row->base_total,
-		       row->total, (int64_t)(row->total - row->base_total),
-		       strings_get(profile->tables->strings, row->name));
+		text_line(stdout,
+			  "  %14" PRIu64 " %14" PRIu64 " %+14" PRId64 "  %14" PRIu64 " %14" PRIu64
+			  " %+14" PRId64 "  %s",
+			  row->base_self, row->self, (int64_t)(row->self - row->base_self), row->base_total,
+			  row->total, (int64_t)(row->total - row->base_total),
+			  strings_get(profile->tables->strings, row->name));
 	}
 	if (count < table->rows.count)
 		printf("  and %zu more (--limit 0 shows all)\n", table->rows.count - count);
 }
 
-static void print_json(const struct diff_arguments *arguments, const struct profile *profile,
-		       const struct function_table *table) {
+static void print_json(const struct diff_arguments *arguments, const struct sample_tree *profile,
+		       const struct function_table *table, const struct paths *paths) {
 	struct buffer text = {0};
 	struct json json = json_into(&text);
 	size_t count = arguments->limit ? MIN(table->rows.count, arguments->limit) : table->rows.count;
@@ -99,7 +203,7 @@ static void print_json(const struct diff_arguments *arguments, const struct prof
 	json_uint(&json, "weight_before", profile->base_weight);
 	json_uint(&json, "weight_after", profile->weight);
 	if (profile->metric)
-		json_string(&json, "unit", profile_unit(profile));
+		json_string(&json, "unit", sample_tree_unit(profile));
 	json_array(&json, "functions");
 	for (size_t i = 0; i < count; i++) {
 		const struct function_row *row = &table->rows.items[i];
@@ -116,12 +220,13 @@ static void print_json(const struct diff_arguments *arguments, const struct prof
 		json_close_object(&json);
 	}
 	json_close_array(&json);
+	add_path(&json, arguments, paths);
 	json_close_object(&json);
 	printf("%.*s\n", (int)text.size, (char *)text.data);
 	buffer_free(&text);
 }
 
-static bool grew_too_much(const struct diff_arguments *arguments, const struct profile *profile,
+static bool grew_too_much(const struct diff_arguments *arguments, const struct sample_tree *profile,
 			  const struct function_table *table) {
 	if (arguments->fail_above < 0)
 		return false;
@@ -139,44 +244,75 @@ static bool grew_too_much(const struct diff_arguments *arguments, const struct p
 
 // ---- both profiles in one ----
 
-static int read_both(const struct diff_arguments *arguments, char **paths, struct tables *tables,
-		     struct sink *sink) {
-	int error = profile_read_baseline(paths[0], arguments->input.reader, tables, sink);
-	return error ? error : profile_read(paths[1], arguments->input.reader, tables, sink);
+static int read_one(const struct diff_arguments *arguments, const char *path, uint32_t flags,
+		    struct explanation *explanation, struct tables *tables, struct sink *sink) {
+	struct pipeline pipeline = {.path = path,
+				    .reader = arguments->input.reader,
+				    .samples = true,
+				    .shared = true,
+				    .sample_flags = flags,
+				    .taps = {explain_tap(explanation)}};
+	int error = pipeline_open(&pipeline);
+	if (error)
+		return error;
+	error = pipeline_run(&pipeline, tables, sink);
+	pipeline_close(&pipeline);
+	return error;
 }
 
-static int compare(const struct diff_arguments *arguments, char **paths) {
-	struct tables tables = profile_tables_new(&arguments->input.options);
-	struct profile profile;
+static int read_both(const struct diff_arguments *arguments, char **files, struct paths *paths,
+		     struct tables *tables, struct sink *sink) {
+	struct explanation *explanations = paths->explanations;
+	int error = read_one(arguments, files[0], SAMPLE_BASELINE, &explanations[0], tables, sink);
+	return error ? error : read_one(arguments, files[1], 0, &explanations[1], tables, sink);
+}
+
+static void print(const struct diff_arguments *arguments, struct sample_tree *profile,
+		  const struct function_table *table, const struct paths *paths) {
+	if (arguments->json) {
+		print_json(arguments, profile, table, paths);
+		return;
+	}
+	if (paths->known)
+		print_paths(arguments, paths);
+	if (paths->known && profile->samples)
+		putchar('\n');
+	if (profile->samples)
+		(profile->metric ? print_heap_table : print_table)(arguments, profile, table);
+}
+
+static int compare(const struct diff_arguments *arguments, char **files) {
+	struct tables tables = pipeline_tables(!arguments->input.options.no_inline);
+	struct sample_tree profile;
 	struct function_table table = {0};
-	profile_init(&profile, &tables, &arguments->input.options);
-	int status = read_both(arguments, paths, &tables, &profile.sink) ? EXIT_USAGE : 0;
-	if (!status && (!profile.samples || !profile.base_samples)) {
-		log_error("%s: there are no samples in it", paths[profile.base_samples ? 1 : 0]);
+	struct paths paths = {0};
+	sample_tree_init(&profile, &tables, &arguments->input.options);
+	int status = read_both(arguments, files, &paths, &tables, &profile.sink) ? EXIT_USAGE : 0;
+	compare_paths(&paths);
+	if (!status && !paths.known && (!profile.samples || !profile.base_samples)) {
+		log_error("%s: no samples found", files[profile.base_samples ? 1 : 0]);
 		status = EXIT_USAGE;
 	}
 	if (!status) {
-		profile_finish(&profile);
-		profile_functions(&table, &profile);
-		profile_compare(&table, &profile);
+		sample_tree_finish(&profile);
+		sample_functions(&table, &profile);
+		sample_compare(&table, &profile);
 		function_table_sort(&table, ORDER_CHANGE);
-		if (arguments->json)
-			print_json(arguments, &profile, &table);
-		else
-			(profile.metric ? print_heap_table : print_table)(arguments, &profile, &table);
+		print(arguments, &profile, &table, &paths);
 		status = grew_too_much(arguments, &profile, &table) ? EXIT_FOUND : 0;
 	}
 	if (fflush(stdout) || ferror(stdout)) {
 		log_error("cannot write to standard output");
 		status = EXIT_USAGE;
 	}
+	paths_free(&paths);
 	function_table_free(&table);
-	profile_free(&profile);
-	profile_tables_free(&tables);
+	sample_tree_free(&profile);
+	pipeline_tables_free(&tables);
 	return status;
 }
 
-static int draw(const struct diff_arguments *arguments, char **paths) {
+static int draw(const struct diff_arguments *arguments, const char *const *paths) {
 	struct output output;
 	size_t length = strlen(arguments->output);
 	int error = output_open(&output, arguments->output, OUTPUT_REPLACE);
@@ -184,17 +320,19 @@ static int draw(const struct diff_arguments *arguments, char **paths) {
 		log_error("%s: cannot be written: %s", arguments->output, strerror(-error));
 		return EXIT_USAGE;
 	}
-	struct tables tables = profile_tables_new(&arguments->input.options);
+	struct tables tables = pipeline_tables(!arguments->input.options.no_inline);
 	struct flame_options options = flame_defaults;
 	options.profile = arguments->input.options;
 	options.normalize = arguments->normalize;
 	options.html = length > 5 && strcmp(arguments->output + length - 5, ".html") == 0;
 	struct sink *sink = flame_open(&output, &tables, &options);
-	error = read_both(arguments, paths, &tables, sink);
+	error = pipeline_samples(paths, 1, arguments->input.reader, SAMPLE_BASELINE, &tables, sink);
+	if (!error)
+		error = pipeline_samples(paths + 1, 1, arguments->input.reader, 0, &tables, sink);
 	if (!error)
 		error = sink_finish(sink);
 	sink_destroy(sink);
-	profile_tables_free(&tables);
+	pipeline_tables_free(&tables);
 	if (output.error || !error) {
 		error = output.error ? output.error : output_commit(&output);
 		if (error)
@@ -206,74 +344,69 @@ static int draw(const struct diff_arguments *arguments, char **paths) {
 
 // ---- options ----
 
-static int take_option(struct diff_arguments *arguments, int option, const char *value) {
+static const struct verb_option own_options[] = {
+	{"output", 'o', "FILE", "also draw a differential flame graph, .svg or .html"},
+	{"normalize", OPTION_NORMALIZE, NULL, "scale both to the same total number of samples"},
+	{"limit", OPTION_LIMIT, "N", "print this many functions; 0: all (default: 30)"},
+	{"fail-above", OPTION_FAIL_ABOVE, "POINTS",
+	 "exit with 1 if a function's own share grew by more percentage points than this, with 95 % "
+	 "confidence"},
+	{"json", OPTION_JSON, NULL, "print JSON"},
+	{0},
+};
+
+static bool take_option(int option, const char *value, void *context) {
+	struct diff_arguments *arguments = context;
 	char *end;
 	switch (option) {
 	case OPTION_LIMIT:
-		arguments->limit = (unsigned)strtoul(value, &end, 10);
-		if (*value >= '0' && *value <= '9' && !*end)
-			return 0;
-		log_error("--limit takes a number, not '%s'", value);
-		return EXIT_USAGE;
+		return parse_count_option("limit", value, &arguments->limit);
 	case OPTION_FAIL_ABOVE:
 		arguments->fail_above = strtod(value, &end);
 		if (end != value && !*end && arguments->fail_above >= 0)
-			return 0;
+			return true;
 		log_error("--fail-above takes percentage points, not '%s'", value);
-		return EXIT_USAGE;
+		return false;
 	case OPTION_NORMALIZE:
 		arguments->normalize = true;
-		return 0;
+		return true;
 	case OPTION_JSON:
 		arguments->json = true;
-		return 0;
+		return true;
 	case 'o':
 		arguments->output = value;
-		return 0;
+		return true;
 	default:
-		return profile_option(&arguments->input, option, value);
+		return sample_option(&arguments->input, option, value);
 	}
 }
 
 static int run(int argc, char **argv, const struct verb *verb) {
-	static const struct option options[] = {
-		PROFILE_LONG_OPTIONS,
-		{"output", required_argument, NULL, 'o'},
-		{"limit", required_argument, NULL, OPTION_LIMIT},
-		{"fail-above", required_argument, NULL, OPTION_FAIL_ABOVE},
-		{"normalize", no_argument, NULL, OPTION_NORMALIZE},
-		{"json", no_argument, NULL, OPTION_JSON},
-		{0},
-	};
 	struct diff_arguments arguments = {.limit = 30, .fail_above = -1};
-	for (int option; (option = getopt_long(argc, argv, "o:qh", options, NULL)) != -1;) {
-		if (option == 'h')
-			return verb_print_help(verb);
-		if (option == '?')
-			return verb_bad_usage(verb);
-		if (take_option(&arguments, option, optarg))
-			return EXIT_USAGE;
-	}
+	int status = verb_take(argc, argv, verb, take_option, &arguments);
+	if (status >= 0)
+		return status;
 	if (argc - optind != 2) {
-		log_error("diff needs two profiles: the one before and the one after");
+		log_error("diff needs two profiles: BEFORE and AFTER");
 		return verb_bad_usage(verb);
 	}
-	int status = compare(&arguments, argv + optind);
-	if (status != EXIT_USAGE && arguments.output && draw(&arguments, argv + optind))
+	status = compare(&arguments, argv + optind);
+	if (status != EXIT_USAGE && arguments.output && draw(&arguments, (const char *const *)argv + optind))
 		status = EXIT_USAGE;
 	return status;
 }
 
 const struct verb verb_diff = {
 	.name = "diff",
-	.summary = "which functions gained or lost between two profiles",
-	.help = "Usage: tracelet diff [OPTIONS] BEFORE AFTER\n\n"
-		"Compares two profiles of the same test, function by function: its share by itself and\n"
-		"with all it calls, before and after, and whether the change may be chance.\n\n"
-		"  -o, --output FILE       also a differential flame graph, .svg or .html\n"
-		"      --normalize         there: as if both had as many samples in all\n"
-		"      --limit N           so many functions (30); 0: all\n"
-		"      --fail-above POINTS exit with 1 if a function's share surely grew by more\n"
-		"      --json              as JSON\n" PROFILE_OPTIONS_HELP,
+	.family = FAMILY_UNDERSTAND,
+	.settings = OF_READING,
+	.options = own_options,
+	.sample_options = sample_options,
+	.summary = "compare two profiles or traces: what grew or shrank",
+	.usage = "tracelet diff [OPTIONS] BEFORE AFTER",
+	.about = "Compares two profiles of the same test, function by function: the share of each by itself "
+		 "and with all it calls, before and after, and whether the change may be chance. Of two "
+		 "traces of a test, also their critical paths: which parts of the time grew, by thread, "
+		 "reason and function.",
 	.run = run,
 };

@@ -2,12 +2,52 @@
 #include "cli/verb.h"
 #include "session/check_settings.h"
 #include "session/choose_profile.h"
-#include "session/each.h"
+#include "suite/each.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_JOBS = 1024 };
+
+enum {
+	OPTION_FILTER = LETTERS + 1,
+	OPTION_LIST,
+	OPTION_JUNIT,
+	OPTION_FRAMEWORK,
+	OPTION_SELECT,
+	OPTION_REPORT,
+	OPTION_ONCE,
+	OPTION_ALL,
+};
+
+#define FRAMEWORK(name, ...) " " name
+static const char frameworks[] =
+#include "suite/framework_table.h"
+	;
+
+static const struct verb_option own_options[] = {
+	{"jobs", 'j', "N",
+	 "cases to run at the same time (default: " BY_SYSTEM("one for each CPU",
+							      "1: each trace covers the whole machine") ")"},
+	{"filter", OPTION_FILTER, "REGEX", "run only cases whose name contains this regular expression"},
+	{"list", OPTION_LIST, NULL, "only list the cases"},
+	{"all", OPTION_ALL, NULL, "list every case in the table, not only failures and the ten slowest"},
+	{"once", OPTION_ONCE, NULL, "do not run failed cases again to find out whether they fail alone"},
+	{"junit", OPTION_JUNIT, "FILE",
+	 "write the results as JUnit XML, with the artifacts as attachments; in a folder ('DIR/'), to a "
+	 "file of its own"},
+	{"framework", OPTION_FRAMEWORK, "NAME", "the test framework, if it is not recognised:"
+#include "suite/framework_table.h"
+	 ,
+	 frameworks},
+	{"select", OPTION_SELECT, "WORDS",
+	 "the arguments that run one case, with '{}' for its name, or '{regex}' for a regular expression "
+	 "that matches it; for --framework tap, which finds the cases by running TEST_PROGRAM once"},
+	{"passed-text", OPTION_REPORT, "TEXT",
+	 "what a passed case prints, if the program hides its framework's report; '{}' is its name, '{n}' a "
+	 "number greater than 0; an empty TEXT believes the exit status alone"},
+	{0},
+};
 
 static bool take_option(int option, const char *value, void *context) {
 	struct each_options *options = context;
@@ -21,16 +61,25 @@ static bool take_option(int option, const char *value, void *context) {
 			return true;
 		log_error("--jobs: '%s' is not a number from 1 to %d", value, MOST_JOBS);
 		return false;
-	case 'f':
+	case OPTION_FILTER:
 		options->filter = value;
 		return true;
-	case 'k':
+	case OPTION_FRAMEWORK:
 		options->framework = value;
 		return true;
-	case 's':
+	case OPTION_SELECT:
 		options->select = value;
 		return true;
-	case 'u':
+	case OPTION_REPORT:
+		options->report = value;
+		return true;
+	case OPTION_ONCE:
+		options->once = true;
+		return true;
+	case OPTION_ALL:
+		options->all = true;
+		return true;
+	case OPTION_JUNIT:
 		options->junit = value;
 		return true;
 	default:
@@ -40,20 +89,9 @@ static bool take_option(int option, const char *value, void *context) {
 }
 
 static int run(int argc, char **argv, const struct verb *verb) {
-	static const struct option own[] = {
-		{"jobs", required_argument, NULL, 'j'},
-		{"filter", required_argument, NULL, 'f'},
-		{"framework", required_argument, NULL, 'k'},
-		{"select", required_argument, NULL, 's'},
-		{"junit", required_argument, NULL, 'u'},
-		{"list", no_argument, NULL, 'l'},
-		{0},
-	};
 	struct each_options options = {0};
-	struct verb_options more = {own, "j:", take_option, &options};
 	struct settings settings;
-	int status = verb_settings_and(argc, argv, verb, verb_run_flags, verb_run_flag_count, &more,
-				       &settings);
+	int status = verb_take_settings(argc, argv, verb, take_option, &options, &settings);
 	if (status >= 0)
 		return status;
 	if (optind == argc) {
@@ -62,7 +100,7 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		return EXIT_USAGE;
 	}
 	settings.command = argv + optind;
-	if (settings_enabled(&settings) && !check_settings(&settings)) {
+	if (!check_user(&settings) || (settings_enabled(&settings) && !check_settings(&settings))) {
 		settings_free(&settings);
 		return EXIT_USAGE;
 	}
@@ -72,44 +110,36 @@ static int run(int argc, char **argv, const struct verb *verb) {
 	return status;
 }
 
-#ifdef _WIN32
-#define AT_A_TIME  "one after the other"
-#define FRAMEWORKS "GoogleTest, Catch2, doctest,\nRust's or Go's testing"
-#define NAMES      "gtest, catch2, catch2-3, doctest, libtest, go, pytest, ctest,\n"
-#define USUAL_JOBS "1: each trace is of the whole machine"
-#define EXITS      "c000013a if Ctrl-C ended it"
-#define EXAMPLE    "--filter \"^Parser\" --junit results.xml -- unit_tests.exe\n"
-#else
-#define AT_A_TIME  "several at a time"
-#define FRAMEWORKS "GoogleTest, Catch2, doctest,\ncmocka, Rust's or Go's testing"
-#define NAMES      "gtest, catch2, catch2-3, doctest, cmocka, libtest, go, pytest, ctest,\n"
-#define USUAL_JOBS "one for each CPU"
-#define EXITS      "128+N if signal N ended it"
-#define EXAMPLE    "-j 4 --filter '^Parser' --junit results.xml -- ./unit_tests\n"
-#endif
-
 const struct verb verb_each = {
 	.name = "each",
-	.summary = "run every case of a test program, traced by itself",
-	.help = "Usage: tracelet each [OPTIONS] -- TEST_PROGRAM [ARGUMENTS...]\n\n"
-		"Finds the cases of a test program and runs each one under 'tracelet run' with its own\n"
-		"name, " AT_A_TIME ". What a case prints is shown if it fails; at the end there is a\n"
-		"table, the slowest case first. TEST_PROGRAM is one made with " FRAMEWORKS
-		", or it is pytest, ctest or 'meson test'. Any other is run\n"
-		"whole.\n\n"
-		"  -j, --jobs N        cases at the same time (default: " USUAL_JOBS ")\n"
-		"  --filter REGEX      only cases whose name has this in it\n"
-		"  --list              only list the cases\n"
-		"  --junit FILE        the results as JUnit XML, with the artifacts\n"
-		"  --framework NAME    " NAMES
-		"                      meson or tap, where it is not found out\n"
-		"  --select WORDS      what runs one case, '{}' for its name; with --framework tap, whose\n"
-		"                      cases are found by running TEST_PROGRAM once\n"
-		"  --help              this text\n\n"
-		"All options of 'tracelet run' are taken too; --name is put before the names of the cases, "
-		"and\n"
-		"with -j 1 --verbose all output is shown as it comes.\n\n"
-		"Exit status: as the framework's; " EXITS "; 2 bad options.\n\n"
-		"Example: tracelet each " EXAMPLE,
+	.family = FAMILY_RECORD,
+	.newcomer = true,
+	.ordered = true,
+	.as_run = true,
+	.options = own_options,
+	.summary = "run each case of a test program with its own trace",
+	.usage = "tracelet each [OPTIONS] -- TEST_PROGRAM [ARGUMENTS...]",
+	.about = "Finds the cases of a test program and runs each one with 'tracelet run' under its own "
+		 "name, " BY_SYSTEM(
+			 "several at a time",
+			 "one after the other") ". The output of a case is shown if it fails; a table at the "
+						"end lists failures and the slowest cases. A failed case is "
+						"run "
+						"once more, alone and without a trace; the table says if it "
+						"passes then, but it stays a failure. "
+						"TEST_PROGRAM uses one of the frameworks below, or it is "
+						"pytest, ctest or 'meson test'. Any other "
+						"program is run as a whole.",
+	.notes = "--name becomes a prefix of the names of the cases. With -j 1 --verbose all output is shown "
+		 "as it "
+		 "comes.\n\n"
+		 "Exit status: the framework's; " BY_SYSTEM(
+			 "128+N if signal N ended it",
+			 "c000013a if Ctrl-C ended it") "; 2 bad options.\n\n"
+							"Example: tracelet each " BY_SYSTEM(
+								"-j 4 --filter '^Parser' --junit results.xml "
+								"-- ./unit_tests",
+								"--filter \"^Parser\" --junit results.xml -- "
+								"unit_tests.exe"),
 	.run = run,
 };

@@ -1,38 +1,39 @@
-// `tracelet fold`: folded stacks on standard output, for those who have used
-// stackcollapse-perf.pl so far.
+// `tracelet fold`: folded stacks on standard output, in place of stackcollapse-perf.pl.
 #include "base/log.h"
-#include "cli/profile_options.h"
+#include "cli/sample_options.h"
 #include "cli/verb.h"
-#include "session/profile.h"
+#include "flow/pipeline.h"
 #include "write/folded.h"
 
 #include <string.h>
 
-static int read_all(const struct profile_input *input, char **paths, int count, struct tables *tables,
-		    struct sink *sink) {
-	static char *standard_input[] = {(char *)(uintptr_t) "-"};
+static int read_all(const struct sample_input *input, const char *const *paths, size_t count,
+		    struct tables *tables, struct sink *sink) {
+	static const char *const standard_input[] = {"-"};
 	if (!count) {
 		paths = standard_input;
 		count = 1;
 	}
 	int error = 0;
-	for (int i = 0; i < count && !error; i++)
-		error = profile_read(paths[i], input->reader, tables, sink);
+	for (size_t i = 0, together; i < count && !error; i += together) {
+		together = count > 1 ? pipeline_together(paths + i, count - i) : 1;
+		error = pipeline_samples(paths + i, together, input->reader, 0, tables, sink);
+	}
 	return error ? error : sink_finish(sink);
 }
 
-static int fold(const struct profile_input *input, char **paths, int count, const char *path) {
+static int fold(const struct sample_input *input, const char *const *paths, size_t count, const char *path) {
 	struct output output;
 	int error = output_open(&output, path, OUTPUT_REPLACE);
 	if (error) {
 		log_error("%s: cannot be written: %s", path, strerror(-error));
 		return EXIT_USAGE;
 	}
-	struct tables tables = profile_tables_new(&input->options);
+	struct tables tables = pipeline_tables(!input->options.no_inline);
 	struct sink *sink = folded_open(&output, &tables, &input->options);
 	error = read_all(input, paths, count, &tables, sink);
 	sink_destroy(sink);
-	profile_tables_free(&tables);
+	pipeline_tables_free(&tables);
 	if (output.error || !error) {
 		error = output.error ? output.error : output_commit(&output);
 		if (error)
@@ -42,33 +43,45 @@ static int fold(const struct profile_input *input, char **paths, int count, cons
 	return error ? EXIT_USAGE : 0;
 }
 
+static const struct verb_option own_options[] = {
+	{"output", 'o', "FILE", "write to FILE instead of standard output"},
+	{0},
+};
+
+struct fold_arguments {
+	struct sample_input input;
+	const char *output;
+};
+
+static bool take_option(int option, const char *value, void *context) {
+	struct fold_arguments *arguments = context;
+	if (option != 'o')
+		return sample_option(&arguments->input, option, value);
+	arguments->output = value;
+	return true;
+}
+
 static int run(int argc, char **argv, const struct verb *verb) {
-	static const struct option options[] = {
-		PROFILE_LONG_OPTIONS, {"output", required_argument, NULL, 'o'}, {0}};
-	struct profile_input input = {0};
-	const char *path = "-";
-	for (int option; (option = getopt_long(argc, argv, "o:qh", options, NULL)) != -1;) {
-		if (option == 'h')
-			return verb_print_help(verb);
-		if (option == '?')
-			return verb_bad_usage(verb);
-		if (option == 'o')
-			path = optarg;
-		else if (profile_option(&input, option, optarg))
-			return EXIT_USAGE;
-	}
-	return fold(&input, argv + optind, argc - optind, path);
+	struct fold_arguments arguments = {.output = "-"};
+	int status = verb_take(argc, argv, verb, take_option, &arguments);
+	if (status >= 0)
+		return status;
+	return fold(&arguments.input, (const char *const *)argv + optind, (size_t)(argc - optind),
+		    arguments.output);
 }
 
 const struct verb verb_fold = {
 	.name = "fold",
-	.summary = "folded stacks from perf's or another profile",
-	.help = "Usage: tracelet fold [OPTIONS] [FILE...] > OUT.folded\n\n"
-		"Adds up the samples of a profile and prints each stack on a line: the task's name\n"
-		"and its functions, outermost first, separated by semicolons, and the weight. Reads\n"
-		"what perf script prints, and everything else that has samples; '-' or no FILE is\n"
-		"standard input.\n\n"
-		"  -o, --output FILE       write to FILE\n" PROFILE_OPTIONS_HELP "\nExample:\n"
-		"  perf script | tracelet fold | tracelet flame -o cpu.svg\n",
+	.family = FAMILY_UNDERSTAND,
+	.settings = OF_READING,
+	.options = own_options,
+	.sample_options = sample_options,
+	.summary = "print folded stacks from any profile, for other tools",
+	.usage = "tracelet fold [OPTIONS] [FILE...] > OUT.folded",
+	.about = "Adds up the samples of a profile and prints each stack on a line: the task's name and its "
+		 "functions, outermost first, separated by semicolons, and the weight. Reads the output of "
+		 "perf script, and everything else that has samples; '-' or no FILE is standard input.",
+	.notes = "Example:\n"
+		 "  perf script | tracelet fold | tracelet flame -o cpu.svg",
 	.run = run,
 };

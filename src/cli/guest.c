@@ -2,9 +2,10 @@
 #include "base/log.h"
 #include "cli/import_ktstr.h"
 #include "cli/verb.h"
-#include "guest/host_run.h"
-#include "session/test.h"
-#include "session/words.h"
+#include "guest/host/run.h"
+#include "process/test.h"
+#include "process/user.h"
+#include "process/words.h"
 
 #include <signal.h>
 #include <string.h>
@@ -15,7 +16,8 @@ struct task {
 	struct host_options host;
 	uint64_t max_artifact_size;
 	bool live;
-	int argc; // of the word behind the address and what follows it
+	struct token token;
+	int argc; // of the word after the address and what follows it
 	char **argv;
 	const struct verb *verb;
 };
@@ -44,11 +46,19 @@ static int connected_run(struct task *task, struct settings *settings) {
 	return run.status;
 }
 
+static const struct verb run_there = {
+	.name = "guest",
+	.ordered = true,
+	.settings = OF_RUN,
+	.usage = "tracelet guest [OPTIONS] ADDRESS run [OPTIONS] -- COMMAND [ARGUMENTS...]",
+	.about = "Runs and traces COMMAND inside the guest at ADDRESS, with our standard input, output, "
+		 "signals and exit status. Its artifacts are copied to the output directory here.",
+	.notes = "Exit status: COMMAND's; 125 the guest or the connection to it failed; 2 bad options.",
+};
+
 static int guest_run(struct task *task) {
 	struct settings settings;
-	optind = 0; // getopt begins anew
-	int status = verb_settings(task->argc, task->argv, task->verb, verb_run_flags, verb_run_flag_count,
-				   &settings);
+	int status = verb_take_settings(task->argc, task->argv, &run_there, NULL, NULL, &settings);
 	if (status >= 0)
 		return status;
 	if (optind == task->argc) {
@@ -56,7 +66,8 @@ static int guest_run(struct task *task) {
 		status = EXIT_USAGE;
 	} else {
 		settings.command = task->argv + optind;
-		status = connected_run(task, &settings);
+		status = user_choose_group(settings.artifact_group) ? connected_run(task, &settings)
+								    : EXIT_USAGE;
 	}
 	settings_free(&settings);
 	return status;
@@ -69,7 +80,7 @@ static int guest_verb(struct task *task) {
 	for (size_t i = 0; i < ARRAY_SIZE(operations); i++)
 		if (strcmp(task->argv[0], operations[i].name) == 0)
 			flags = operations[i].flags;
-	if (!settings_load(&settings))
+	if (!settings_load(&settings, true))
 		return EXIT_USAGE;
 	int status = STATUS_GUEST_FAILED;
 	if (host_open(&host, &task->host) == 0) {
@@ -83,7 +94,7 @@ static int guest_verb(struct task *task) {
 
 // ---- perf ----
 
-// Until the time is over (0: there is none) or somebody says that it is enough.
+// Waits until the time is over (0: no limit) or a signal arrives.
 static void wait_for(double seconds, const sigset_t *signals) {
 	struct timespec time = {.tv_sec = (time_t)seconds,
 				.tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
@@ -100,7 +111,7 @@ static int sampled(struct task *task, const struct words *begin, double seconds)
 	struct host host;
 	sigset_t signals, before;
 	int status = STATUS_GUEST_FAILED;
-	if (!settings_load(&settings))
+	if (!settings_load(&settings, true))
 		return EXIT_USAGE;
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
@@ -123,42 +134,58 @@ static int sampled(struct task *task, const struct words *begin, double seconds)
 	return status;
 }
 
+struct perf_options {
+	const char *frequency, *pid;
+	double seconds;
+};
+
+static const struct verb verb_guest_perf = {
+	.name = "guest",
+	.options =
+		(const struct verb_option[]){
+			{"duration", 'd', "SECONDS", "stop after this time (default: on Ctrl-C)"},
+			{"frequency", 'F', "HZ", "samples per second (default: 999)"},
+			{"pid", 'p', "PID", "sample only this process and its children"},
+			{0},
+		},
+	.usage = "tracelet guest [OPTIONS] ADDRESS perf [-d SECONDS] [-F HZ] [-p PID]",
+	.about = "Samples everything that runs in the guest, or one process, and leaves a trace and a flame "
+		 "graph "
+		 "here.",
+};
+
+static bool take_perf_option(int option, const char *value, void *context) {
+	struct perf_options *options = context;
+	if (option == 'F')
+		options->frequency = value;
+	if (option == 'p')
+		options->pid = value;
+	if (option != 'd' || (settings_parse_seconds(value, &options->seconds) && options->seconds > 0))
+		return true;
+	log_error("--duration: '%s' is not a time in seconds", value);
+	return false;
+}
+
 static int guest_perf(struct task *task) {
-	static const struct option options[] = {{"duration", required_argument, NULL, 'd'},
-						{"frequency", required_argument, NULL, 'F'},
-						{"pid", required_argument, NULL, 'p'},
-						{"help", no_argument, NULL, 'h'},
-						{0}};
-	const char *frequency = "999", *pid = NULL;
-	double seconds = 0;
-	optind = 0;
-	for (int option; (option = getopt_long(task->argc, task->argv, "d:F:p:h", options, NULL)) != -1;) {
-		if (option == 'F')
-			frequency = optarg;
-		else if (option == 'p')
-			pid = optarg;
-		else if (option != 'd')
-			return option == 'h' ? verb_print_help(task->verb) : verb_bad_usage(task->verb);
-		else if (!settings_parse_seconds(optarg, &seconds) || seconds <= 0) {
-			log_error("--duration: '%s' is not a time in seconds", optarg);
-			return EXIT_USAGE;
-		}
-	}
+	struct perf_options options = {.frequency = "999"};
+	int status = verb_take(task->argc, task->argv, &verb_guest_perf, take_perf_option, &options);
+	if (status >= 0)
+		return status;
 	if (optind != task->argc) {
-		log_error("perf records all that runs in the guest, and takes no command: that is 'run "
+		log_error("perf records everything that runs in the guest and takes no command; use 'run "
 			  "--sample'");
 		return EXIT_USAGE;
 	}
 	struct words begin = {0};
 	words_add(&begin, "start");
 	words_add(&begin, "--quiet");
-	words_add(&begin, "--sample=%s", frequency);
-	if (pid)
-		words_add(&begin, "--pid=%s", pid);
+	words_add(&begin, "--sample=%s", options.frequency);
+	if (options.pid)
+		words_add(&begin, "--pid=%s", options.pid);
 	else
 		words_add(&begin, "--scope=system");
 	words_add(&begin, "perf");
-	int status = sampled(task, &begin, seconds);
+	status = sampled(task, &begin, options.seconds);
 	words_free(&begin);
 	return status;
 }
@@ -177,18 +204,29 @@ static int simple(struct task *task, struct host_request *request) {
 	return failed ? STATUS_GUEST_FAILED : test_shell_status(request->status);
 }
 
+static const struct verb verb_guest_file = {
+	.name = "guest",
+	.options =
+		(const struct verb_option[]){
+			{"output", 'o', "FILE", "write to FILE instead of standard output"},
+			{0},
+		},
+	.usage = "tracelet guest [OPTIONS] ADDRESS file [-o FILE] PATH",
+	.about = "Fetches a file from the guest.",
+};
+
+static bool take_file_option(int option, const char *value, void *context) {
+	((struct receiver *)context)->single = value;
+	return true;
+}
+
 static int guest_file(struct task *task) {
-	static const struct option options[] = {
-		{"output", required_argument, NULL, 'o'}, {"help", no_argument, NULL, 'h'}, {0}};
 	struct receiver receiver = {.single = "-", .most = task->max_artifact_size};
-	optind = 0;
-	for (int option; (option = getopt_long(task->argc, task->argv, "o:h", options, NULL)) != -1;) {
-		if (option != 'o')
-			return option == 'h' ? verb_print_help(task->verb) : verb_bad_usage(task->verb);
-		receiver.single = optarg;
-	}
+	int status = verb_take(task->argc, task->argv, &verb_guest_file, take_file_option, &receiver);
+	if (status >= 0)
+		return status;
 	if (task->argc - optind != 1) {
-		log_error("file needs the path of one file in the guest");
+		log_error("file needs one PATH in the guest");
 		return verb_bad_usage(task->verb);
 	}
 	struct host_request request = {.kind = REQUEST_FILE,
@@ -198,10 +236,10 @@ static int guest_file(struct task *task) {
 				       .output = -1,
 				       .errors = -1,
 				       .receiver = &receiver};
-	int status = simple(task, &request);
+	status = simple(task, &request);
 	for (size_t i = 0; i < receiver.files.count; i++)
 		if (receiver.files.items[i].partial)
-			log_warning("what arrived: %s", receiver.files.items[i].path);
+			log_warning("received only a part: %s", receiver.files.items[i].path);
 	receiver_free(&receiver);
 	return status;
 }
@@ -242,55 +280,70 @@ static const struct {
 	{"shell", guest_shell}, {"power-off", guest_power_off}, {"perf", guest_perf},
 };
 
-static bool take_options(int argc, char **argv, struct task *task, int *status) {
-	static const struct option options[] = {
-		{"patience", required_argument, NULL, 'p'},
-		{"max-artifact-size", required_argument, NULL, 'm'},
-		{"compress", no_argument, NULL, 'c'},
-		{"no-live", no_argument, NULL, 'n'},
-		{"verbose", no_argument, NULL, 'v'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	for (int option; (option = getopt_long(argc, argv, "+vh", options, NULL)) != -1;) {
-		bool good = true;
-		size_t size = 0;
-		if (option == 'p') {
-			good = settings_parse_seconds(optarg, &task->host.patience) &&
-			       task->host.patience > 0;
-		} else if (option == 'm') {
-			good = settings_parse_size(optarg, &size) && size;
-			task->max_artifact_size = size;
-		} else if (option == 'c') {
-			task->host.compress = true;
-		} else if (option == 'n') {
-			task->live = false;
-		} else if (option == 'v') {
-			log_set_level(LOG_VERBOSE);
-		} else {
-			*status = option == 'h' ? verb_print_help(task->verb) : verb_bad_usage(task->verb);
-			return false;
-		}
-		if (good)
-			continue;
-		log_error("--%s: '%s' is not %s", option == 'p' ? "patience" : "max-artifact-size", optarg,
-			  option == 'p' ? "a time in seconds" : "a size, as in 2G");
-		*status = EXIT_USAGE;
-		return false;
+enum {
+	OPTION_PATIENCE = LETTERS + 1,
+	OPTION_MAX_ARTIFACT_SIZE,
+	OPTION_COMPRESS,
+	OPTION_NO_LIVE,
+	OPTION_TOKEN,
+};
+
+static const struct verb_option own_options[] = {
+	{"patience", OPTION_PATIENCE, "SECONDS",
+	 "how long to wait for a silent guest or a lost connection (default: 30)"},
+	{"max-artifact-size", OPTION_MAX_ARTIFACT_SIZE, "SIZE",
+	 "accept no more than this from the guest for one command (default: 8G)"},
+	{"token-file", OPTION_TOKEN, "FILE",
+	 "the secret that the agent was started with; it must know it too, on TCP and vsock"},
+	{"compress", OPTION_COMPRESS, NULL, "compress what is sent with zstd (default for serial)"},
+	{"no-live", OPTION_NO_LIVE, NULL,
+	 "do not fetch the recording while the test runs; if the guest dies, nothing is left"},
+	{"verbose", 'v', NULL, "print more details"},
+	{0},
+};
+
+static bool refuse(const char *option, const char *value, const char *wanted) {
+	log_error("--%s: '%s' is not %s", option, value, wanted);
+	return false;
+}
+
+static bool take_option(int option, const char *value, void *context) {
+	struct task *task = context;
+	size_t size = 0;
+	switch (option) {
+	case OPTION_PATIENCE:
+		return (settings_parse_seconds(value, &task->host.patience) && task->host.patience > 0) ||
+		       refuse("patience", value, "a time in seconds");
+	case OPTION_MAX_ARTIFACT_SIZE:
+		if (!settings_parse_size(value, &size) || !size)
+			return refuse("max-artifact-size", value, "a size, as in 2G");
+		task->max_artifact_size = size;
+		return true;
+	case OPTION_TOKEN:
+		task->host.token = &task->token;
+		return token_read(&task->token, value);
+	case OPTION_COMPRESS:
+		task->host.compress = true;
+		return true;
+	case OPTION_NO_LIVE:
+		task->live = false;
+		return true;
+	default:
+		log_set_level(LOG_VERBOSE);
+		return true;
 	}
-	return true;
 }
 
 static int run(int argc, char **argv, const struct verb *verb) {
 	struct task task = {
 		.host = {.patience = 30}, .max_artifact_size = 8ull << 30, .live = true, .verb = verb};
-	int status;
-	if (!take_options(argc, argv, &task, &status))
+	int status = verb_take(argc, argv, verb, take_option, &task);
+	if (status >= 0)
 		return status;
 	if (optind < argc && strcmp(argv[optind], "import-ktstr") == 0)
 		return import_ktstr(argc - optind, argv + optind);
 	if (argc - optind < 2) {
-		log_error("guest needs an address and what to do there");
+		log_error("guest needs an ADDRESS and what to do there");
 		return verb_bad_usage(verb);
 	}
 	task.host.address = argv[optind];
@@ -305,38 +358,33 @@ static int run(int argc, char **argv, const struct verb *verb) {
 
 const struct verb verb_guest = {
 	.name = "guest",
-	.summary = "run and trace a test inside a virtual machine, artifacts here",
-	.help = "Usage: tracelet guest [OPTIONS] ADDRESS run [OPTIONS OF run] -- COMMAND [ARGUMENTS...]\n"
-		"       tracelet guest [OPTIONS] ADDRESS WHAT [ARGUMENTS...]\n"
-		"       tracelet guest import-ktstr [--chunk-type N] STREAM -o TRACE\n\n"
-		"Talks to tracelet-agent inside a guest. 'run' runs COMMAND there with our standard input,\n"
-		"output, signals and exit status, traced there; its artifacts come to the output folder "
-		"here.\n\n"
-		"ADDRESS is unix:PATH (a virtio serial port's socket), vsock:CID[:PORT], vsock:PATH[:PORT],\n"
-		"tcp:HOST:PORT, serial:DEVICE or exec:COMMAND (its standard input and output).\n\n"
-		"WHAT is one of\n"
-		"  file [-o FILE] PATH  a file of the guest, to standard output or FILE\n"
-		"  kmsg                 its kernel's log\n"
-		"  shell [COMMAND...]   a shell, or a command that is not traced\n"
-		"  power-off            ends the guest, or the agent\n"
-		"  perf [-d SECONDS] [-F HZ] [-p PID]  samples of all that runs there, or of one process, "
-		"for\n"
-		"                       so long or until Ctrl-C: a trace and a flame graph here\n"
-		"  heap -p PID | -n NAME [-d SECONDS]  a heap profile of a process there, to standard "
-		"output\n"
-		"  start, stop, status, snapshot, stat, ...  that verb of tracelet in the guest, with what "
-		"it\n"
-		"                       prints and its artifacts here\n\n"
-		"  --patience SECONDS        for a silent guest or a lost connection (default: 30)\n"
-		"  --max-artifact-size SIZE  more is not taken from the guest in one go (default: 8G)\n"
-		"  --compress                with zstd, on the way (default for serial)\n"
-		"  --no-live                 the recording does not come while it is made, so a guest that\n"
-		"                            dies leaves nothing\n"
-		"  --verbose                 say more\n"
-		"  --help                    this text\n\n"
-		"import-ktstr takes the trace out of a stream that a guest of ktstr has sent, by its rules;\n"
-		"chunks are frames of type WPR? or of the type that --chunk-type names.\n\n"
-		"Exit status: COMMAND's; 125 the guest failed, or the way to it; 2 bad options.\n\n"
-		"Example: tracelet guest unix:/run/vm1.sock run --name parser -- /tests/parser\n",
+	.family = FAMILY_MACHINES,
+	.ordered = true,
+	.options = own_options,
+	.summary = "run and trace a test inside a running virtual machine",
+	.usage = "tracelet guest [OPTIONS] ADDRESS run [RUN_OPTIONS] -- COMMAND [ARGUMENTS...]\n"
+		 "tracelet guest [OPTIONS] ADDRESS WHAT [ARGUMENTS...]\n"
+		 "tracelet guest import-ktstr [--chunk-type N] STREAM -o TRACE",
+	.about = "Talks to tracelet-agent inside a guest. 'run' runs and traces COMMAND there, with our "
+		 "standard input, output, signals and exit status, and with all options of 'tracelet run'; "
+		 "its artifacts are copied to the output directory here.\n\n"
+		 "ADDRESS is unix:PATH (a virtio serial port's socket), vsock:CID[:PORT], vsock:PATH[:PORT], "
+		 "tcp:HOST:PORT, serial:DEVICE or exec:COMMAND (its standard input and output).\n\n"
+		 "WHAT is one of\n"
+		 "  file [-o FILE] PATH  copies a file from the guest to standard output or FILE\n"
+		 "  kmsg                 prints the kernel log\n"
+		 "  shell [COMMAND...]   runs a shell, or an untraced command\n"
+		 "  power-off            ends the guest, or the agent\n"
+		 "  perf [-d SECONDS] [-F HZ] [-p PID]\n"
+		 "                       samples everything that runs there, or one process, for this\n"
+		 "                       time or until Ctrl-C; leaves a trace and a flame graph here\n"
+		 "  heap -p PID | -n NAME [-d SECONDS]\n"
+		 "                       writes a heap profile of a process there to standard output\n"
+		 "  start, stop, status, snapshot, stat, ...\n"
+		 "                       runs this verb in the guest, with its output and artifacts here",
+	.notes = "import-ktstr extracts the trace from a stream sent by a ktstr guest; the trace is in "
+		 "packets whose type begins with WPR, or has the number --chunk-type.\n\n"
+		 "Exit status: COMMAND's; 125 the guest or the connection to it failed; 2 bad options.\n\n"
+		 "Example: tracelet guest unix:/run/vm1.sock run --name parser -- /tests/parser",
 	.run = run,
 };

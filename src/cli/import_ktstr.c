@@ -1,43 +1,60 @@
-// `tracelet guest import-ktstr STREAM`: it needs no guest, only what one has sent.
+// `tracelet guest import-ktstr STREAM`: needs no guest, only the stream that one has sent.
 #include "cli/import_ktstr.h"
 #include "base/log.h"
 #include "cli/verb.h"
-#include "guest/ktstr.h"
+#include "guest/host/ktstr.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-int import_ktstr(int argc, char **argv) {
-	static const struct option options[] = {
-		{"output", required_argument, NULL, 'o'}, {"chunk-type", required_argument, NULL, 't'}, {0}};
-	struct ktstr_options wanted = {.most = (uint64_t)8 << 30};
-	struct ktstr_result result;
-	const char *output = NULL;
+enum { OPTION_CHUNK_TYPE = LETTERS + 1 };
+
+static const struct verb verb_import_ktstr = {
+	.name = "guest",
+	.options =
+		(const struct verb_option[]){
+			{"output", 'o', "TRACE", "the output file"},
+			{"chunk-type", OPTION_CHUNK_TYPE, "N",
+			 "the type of the packets that hold the trace (default: any that begins with WPR)"},
+			{0},
+		},
+	.usage = "tracelet guest import-ktstr [--chunk-type N] STREAM -o TRACE",
+	.about = "Extracts the trace from a stream sent by a ktstr guest.",
+};
+
+struct import {
+	struct ktstr_options options;
+	const char *output;
+};
+
+static bool take_option(int option, const char *value, void *context) {
+	struct import *import = context;
 	char *end;
-	optind = 0; // getopt begins anew
-	for (int option; (option = getopt_long(argc, argv, "o:", options, NULL)) != -1;) {
-		if (option == 'o') {
-			output = optarg;
-		} else if (option == 't') {
-			wanted.chunk_type = (uint32_t)strtoul(optarg, &end, 0);
-			if (*end || !wanted.chunk_type) {
-				log_error("--chunk-type: '%s' is not a number", optarg);
-				return EXIT_USAGE;
-			}
-		} else {
-			return EXIT_USAGE;
-		}
+	if (option == 'o') {
+		import->output = value;
+		return true;
 	}
-	if (argc - optind != 1 || !output) {
-		log_error("import-ktstr needs a file with a guest's stream, and -o OUTPUT");
+	import->options.chunk_type = (uint32_t)strtoul(value, &end, 0);
+	if (!*end && import->options.chunk_type)
+		return true;
+	log_error("--chunk-type: '%s' is not a number", value);
+	return false;
+}
+
+int import_ktstr(int argc, char **argv) {
+	struct import import = {.options = {.most = (uint64_t)8 << 30}};
+	struct ktstr_result result;
+	int status = verb_take(argc, argv, &verb_import_ktstr, take_option, &import);
+	if (status >= 0)
+		return status;
+	if (argc - optind != 1 || !import.output) {
+		log_error("import-ktstr needs a file with a guest's stream and -o OUTPUT");
 		return EXIT_USAGE;
 	}
-	if (ktstr_import(argv[optind], output, &wanted, &result))
+	if (ktstr_import(argv[optind], import.output, &import.options, &result))
 		return EXIT_FOUND;
-	fprintf(stderr,
-		"tracelet: %s: %" PRIu64 " bytes in %" PRIu64 " frames; %" PRIu64 " frames of others\n",
-		output, result.size, result.chunks, result.others);
+	fprintf(stderr, "tracelet: %s: %" PRIu64 " bytes in %" PRIu64 " packets; %" PRIu64 " other packets\n",
+		import.output, result.size, result.chunks, result.others);
 	return 0;
 }

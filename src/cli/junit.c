@@ -1,44 +1,43 @@
-// `tracelet junit`: the artifacts of a manifest into a JUnit file that a test framework has
-// written, so that a CI shows them beside each case.
+// `tracelet junit`: adds the artifacts of a manifest to a JUnit file written by a test framework, so that a
+// CI system shows them with each case.
+#include "artifact/junit.h"
+#include "artifact/manifest.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/system.h"
+#include "base/text.h"
 #include "cli/verb.h"
-#include "session/junit.h"
-#include "session/manifest.h"
-#include "session/manifest_line.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <string.h>
 
 struct manifest {
-	struct manifest_line *items;
+	struct manifest_record *items;
 	size_t count, capacity;
 };
 
-// A path in the manifest is meant from where tracelet was run; if that is elsewhere, the file is
-// beside the manifest. NULL: it is not there any more.
+// The artifact of this name beside the manifest, wherever its path leads: a folder may have been moved, and
+// files outside of it are none of ours. NULL: it is not there any more.
 static char *find_artifact(const char *path, const char *manifest) {
 	struct stat status;
+	const char *name = manifest_artifact_name(path);
 	int folder = (int)(manifest_file_name(manifest) - manifest);
-	CLEANUP_FREE char *beside = memory_format("%.*s%s", folder, manifest, manifest_file_name(path));
-	return system_stat(path, &status) == 0     ? ci_artifact_path(path)
-	       : system_stat(beside, &status) == 0 ? ci_artifact_path(beside)
-						   : NULL;
+	CLEANUP_FREE char *beside = memory_format("%.*s%s", folder, manifest, name ? name : "");
+	bool there = name && system_link_stat(beside, &status) == 0 && S_ISREG(status.st_mode);
+	return there ? ci_artifact_path(beside) : NULL;
 }
 
-static void locate_artifacts(struct manifest_line *record, const char *manifest) {
+static void locate_artifacts(struct manifest_record *record, const char *manifest) {
 	size_t kept = 0;
-	for (size_t i = 0; i < record->artifact_count; i++) {
-		struct ci_artifact artifact = record->artifacts[i];
+	for (size_t i = 0; i < record->artifacts.count; i++) {
+		struct manifest_artifact artifact = record->artifacts.items[i];
 		char *path = find_artifact(artifact.path, manifest);
-		free((char *)(uintptr_t)artifact.path);
-		artifact.path = path;
-		if (path)
-			record->artifacts[kept++] = artifact;
+		if (!path)
+			continue;
+		artifact.path = manifest_keep(record, path);
+		record->artifacts.items[kept++] = artifact;
 	}
-	record->artifact_count = kept;
+	record->artifacts.count = kept;
 }
 
 // Lines that are not about a test are passed over, but a file of nothing else is no manifest.
@@ -53,15 +52,18 @@ static int read_manifest(const char *path, struct manifest *manifest) {
 	while (at < end) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		size_t size = (size_t)((newline ? newline : end) - at);
-		struct manifest_line line = {0};
-		if (manifest_line_parse(at, size, &line)) {
-			locate_artifacts(&line, path);
-			array_push(manifest, line);
+		struct manifest_record record;
+		bool read = manifest_parse(at, size, &record);
+		if (read && record.test) {
+			locate_artifacts(&record, path);
+			array_push(manifest, record);
+		} else if (read) {
+			manifest_record_free(&record);
 		}
 		at += size + 1;
 	}
 	if (input.size && !manifest->count) {
-		log_error("%s: is no manifest: no line of it is about a test", path);
+		log_error("%s: not a manifest: it describes no test", path);
 		error = -EINVAL;
 	}
 	input_close(&input);
@@ -89,8 +91,9 @@ static int attach(const char *file, const char *output, const struct manifest *m
 	}
 	struct junit_record *records = memory_alloc((manifest->count + 1) * sizeof(*records));
 	for (size_t i = 0; i < manifest->count; i++)
-		records[i] = (struct junit_record){manifest->items[i].test, manifest->items[i].artifacts,
-						   manifest->items[i].artifact_count};
+		records[i] = (struct junit_record){
+			manifest->items[i].test, manifest->items[i].name, manifest->items[i].artifacts.items,
+			manifest->items[i].artifacts.count, manifest->items[i].explanation};
 	struct buffer text = {0};
 	struct junit_attached attached;
 	char why[256];
@@ -101,57 +104,74 @@ static int attach(const char *file, const char *output, const struct manifest *m
 	else
 		error = write_result(output, &text);
 	if (!error && !quiet && strcmp(output, "-") != 0)
-		printf("%s: %zu of %zu cases have artifacts; %zu tests of the manifest belong to none\n",
-		       output, attached.matched, attached.cases, attached.unmatched);
+		text_line(stdout, "%s: %zu of %zu case%s %s artifacts; %zu test%s of the manifest %s no case",
+			  output, attached.matched, attached.cases, plural(attached.cases),
+			  attached.cases == 1 ? "has" : "have", attached.unmatched,
+			  plural(attached.unmatched), attached.unmatched == 1 ? "matches" : "match");
 	buffer_free(&text);
 	free(records);
 	input_close(&input);
 	return error ? EXIT_USAGE : 0;
 }
 
+enum { OPTION_MANIFEST = LETTERS + 1 };
+
+static const struct verb_option own_options[] = {
+	{"output", 'o', "FILE", "write to FILE ('-': standard output) instead of changing FILE.xml"},
+	{"manifest", OPTION_MANIFEST, "FILE",
+	 "the manifest (default: manifest.jsonl in the output directory)"},
+	{"quiet", 'q', NULL, "do not print how many were added"},
+	{0},
+};
+
+struct request {
+	const char *output, *manifest;
+	bool quiet;
+};
+
+static bool take_option(int option, const char *value, void *context) {
+	struct request *request = context;
+	if (option == 'o')
+		request->output = value;
+	else if (option == OPTION_MANIFEST)
+		request->manifest = value;
+	else
+		request->quiet = true;
+	return true;
+}
+
+// A caller may name a pipe; one that others have put into the output directory must not hold us up.
+static bool is_harmless(const char *path) {
+	struct stat status;
+	if (system_stat(path, &status) || S_ISREG(status.st_mode))
+		return true;
+	log_error("%s: not a regular file", path);
+	return false;
+}
+
 static int run(int argc, char **argv, const struct verb *verb) {
-	static const struct option options[] = {
-		{"output", required_argument, NULL, 'o'},
-		{"manifest", required_argument, NULL, 'm'},
-		{"quiet", no_argument, NULL, 'q'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	const char *output = NULL, *manifest_path = NULL;
-	bool quiet = false;
-	for (int option; (option = getopt_long(argc, argv, "o:qh", options, NULL)) != -1;) {
-		switch (option) {
-		case 'o':
-			output = optarg;
-			break;
-		case 'm':
-			manifest_path = optarg;
-			break;
-		case 'q':
-			quiet = true;
-			break;
-		case 'h':
-			return verb_print_help(verb);
-		default:
-			return verb_bad_usage(verb);
-		}
-	}
+	struct request request = {0};
+	int status = verb_take(argc, argv, verb, take_option, &request);
+	if (status >= 0)
+		return status;
 	if (argc - optind != 1) {
-		log_error("junit needs one file");
+		log_error("junit needs one FILE.xml");
 		return verb_bad_usage(verb);
 	}
 	struct settings settings;
-	if (!settings_load(&settings)) {
+	if (!settings_load(&settings, true)) {
 		settings_free(&settings);
 		return EXIT_USAGE;
 	}
 	struct manifest manifest = {0};
 	CLEANUP_FREE char *usual = memory_format("%s/manifest.jsonl", settings.output_dir);
-	int status = EXIT_USAGE;
-	if (read_manifest(manifest_path ? manifest_path : usual, &manifest) == 0)
-		status = attach(argv[optind], output ? output : argv[optind], &manifest, quiet);
+	status = EXIT_USAGE;
+	if ((request.manifest || is_harmless(usual)) &&
+	    read_manifest(request.manifest ? request.manifest : usual, &manifest) == 0)
+		status = attach(argv[optind], request.output ? request.output : argv[optind], &manifest,
+				request.quiet);
 	for (size_t i = 0; i < manifest.count; i++)
-		manifest_line_free(&manifest.items[i]);
+		manifest_record_free(&manifest.items[i]);
 	array_free(&manifest);
 	settings_free(&settings);
 	return status;
@@ -159,18 +179,16 @@ static int run(int argc, char **argv, const struct verb *verb) {
 
 const struct verb verb_junit = {
 	.name = "junit",
-	.summary = "add artifacts to the test cases of a JUnit file",
-	.help = "Usage: tracelet junit [OPTIONS] FILE.xml\n\n"
-		"Adds the artifacts of a manifest to the test cases of a JUnit file, as the lines\n"
-		"[[ATTACHMENT|path]] that Jenkins, GitLab and Azure look for. All else in the file stays as\n"
-		"it is, byte by byte. A test of the manifest belongs to the case whose class and name, or "
-		"suite\n"
-		"and name, or name alone are its own; where that is not one case, to none.\n\n"
-		"  --output FILE    write there ('-': standard output) and leave FILE.xml alone\n"
-		"  --manifest FILE  default: manifest.jsonl in the output folder\n"
-		"  --quiet          do not tell how many were added\n"
-		"  --help           this text\n\n"
-		"Exit status: 0; 2 if a file cannot be read or is none.\n\n"
-		"Example: tracelet junit --manifest tracelet-out/manifest.jsonl results.xml\n",
+	.family = FAMILY_RESULTS,
+	.options = own_options,
+	.summary = "add artifacts to the test cases in a JUnit file",
+	.usage = "tracelet junit [OPTIONS] FILE.xml",
+	.about = "Adds the artifacts of a manifest to the test cases of a JUnit file, as the lines "
+		 "[[ATTACHMENT|path]] that Jenkins, GitLab and Azure look for. Everything else in the file "
+		 "stays unchanged, byte for byte. A test of the manifest belongs to the case with the same "
+		 "class and name, or suite and name, or name alone, even if separators differ; it is left "
+		 "out unless exactly one case matches.",
+	.notes = "Exit status: 0; 2 if a file cannot be read, has another format, or has no test cases.\n\n"
+		 "Example: tracelet junit --manifest tracelet-out/manifest.jsonl results.xml",
 	.run = run,
 };

@@ -1,35 +1,25 @@
 // `tracelet mark`: a mark from a script.
+#include "cli/mark.h"
 #include "base/buffer.h"
 #include "base/log.h"
-#include "cli/mark.h"
 
-#include <getopt.h>
+enum { OPTION_SESSION = LETTERS + 1 };
 
-#ifdef _WIN32
-#define HOW                                                                                                  \
-	"this text into the recording ('wpr -marker'). Elsewhere the mark goes into the operation\n"         \
-	"that 'tracelet start' began.\n\n"
-#else
-#define HOW                                                                                                  \
-	"this text into the trace, at this moment. Elsewhere the mark goes into the operation\n"             \
-	"that 'tracelet start' began. Programs do the same, and more, with the functions of\n"               \
-	"<tracelet/mark.h>.\n\n"
-#endif
+static const struct verb_option own_options[] = {
+	{"session", OPTION_SESSION, "NAME", "the operation to mark, if several are recording"},
+	{0},
+};
+
+static bool take_option(int option, const char *value, void *context) {
+	*(const char **)context = value;
+	return true;
+}
 
 static int run(int argc, char **argv, const struct verb *verb) {
-	static const struct option options[] = {
-		{"session", required_argument, NULL, 's'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
 	const char *session = NULL;
-	for (int option; (option = getopt_long(argc, argv, "+h", options, NULL)) != -1;) {
-		if (option == 'h')
-			return verb_print_help(verb);
-		if (option == '?')
-			return verb_bad_usage(verb);
-		session = optarg;
-	}
+	int status = verb_take(argc, argv, verb, take_option, &session);
+	if (status >= 0)
+		return status;
 	if (optind == argc) {
 		log_error("mark needs a TEXT");
 		return verb_bad_usage(verb);
@@ -38,18 +28,26 @@ static int run(int argc, char **argv, const struct verb *verb) {
 	for (int i = optind; i < argc; i++)
 		buffer_printf(&text, "%s%s", i > optind ? " " : "", argv[i]);
 	buffer_append(&text, "", 1);
-	int status = mark_put(session, (char *)text.data);
+	status = mark_put(session, (char *)text.data);
 	buffer_free(&text);
 	return status;
 }
 
 const struct verb verb_mark = {
 	.name = "mark",
+	.family = FAMILY_RECORD,
+	.ordered = true,
+	.options = own_options,
 	.summary = "put a mark into the trace of a test or an operation",
-	.help = "Usage: tracelet mark [--session NAME] TEXT...\n\n"
-		"Called by a test that 'tracelet run' runs, or by one of its scripts: puts a mark with\n" HOW
-		"  --session NAME  the operation that is meant, if there are several\n"
-		"  -h, --help      this text\n\n"
-		"Exit status: 0; 1 if no session is recording; 2 for bad options, or several are meant.\n",
+	.usage = "tracelet mark [--session NAME] TEXT...",
+	.about = "Called by a test under 'tracelet run', or by one of its scripts: puts a mark with this "
+		 "text into " BY_SYSTEM("the trace, at this moment. Elsewhere the mark goes into the "
+					"operation that 'tracelet "
+					"start' began. Programs do the same, and more, with the functions of "
+					"<tracelet/mark.h>.",
+					"the recording ('wpr -marker'). Elsewhere the mark goes into the "
+					"operation that 'tracelet "
+					"start' began."),
+	.notes = "Exit status: 0; 1 if no session is recording; 2 bad options, or several sessions match.",
 	.run = run,
 };

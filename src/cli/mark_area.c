@@ -1,5 +1,5 @@
-// A mark on Linux goes through the same client as a test's own. It belongs to the test as a whole, not to
-// the process that lives for this only.
+// On Linux a mark is written by the same client code as a test's own. It belongs to the test as a whole, not
+// to this short-lived process.
 #include "base/log.h"
 #include "cli/mark.h"
 #include "session/operation.h"
@@ -37,7 +37,7 @@ int mark_put(const char *session, const char *text) {
 	if (status)
 		return status;
 	if (!is_recorded()) {
-		log_error("the session takes no marks from here");
+		log_error("the session does not accept marks from this process");
 		return EXIT_FOUND;
 	}
 	tl_mark_write(TL_MARK_INSTANT | TL_MARK_ABOUT_ALL >> 16, text, 0);

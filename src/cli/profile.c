@@ -40,7 +40,7 @@ static void say_findings(const struct findings *findings, const char *name,
 		say("%s: and %zu more", name, findings->more);
 }
 
-// Findings are said: as errors if there is no plan, else as warnings.
+// Reports findings: as errors if there is no plan, else as warnings.
 static bool find(const char *text, struct plan *plan) {
 	struct findings findings = {0};
 	CLEANUP_FREE char *path = NULL;
@@ -50,7 +50,7 @@ static bool find(const char *text, struct plan *plan) {
 	return found;
 }
 
-static void tell_found(void *context, const struct profile_found *found) {
+static void print_found(void *context, const struct profile_found *found) {
 	bool *failed = context;
 	*failed |= !found->plan;
 	say_findings(found->findings, found->path ? found->path : found->text,
@@ -65,7 +65,7 @@ static int show(const struct options *options, int count, char **words) {
 		buffer_printf(&names, "%s%s", i ? "+" : "", words[i]);
 	buffer_append(&names, "", 1);
 	const char *wanted = count ? (const char *)names.data : builtins[BUILTIN_USUAL].name;
-	bool found = profiles_find(wanted, MODE_FILE, &plan, tell_found, &failed);
+	bool found = profiles_find(wanted, MODE_FILE, &plan, print_found, &failed);
 	buffer_free(&names);
 	if (found && !failed)
 		(options->json ? plan_json : plan_show)(&plan, source_why_not, &text);
@@ -104,7 +104,7 @@ static int check_file(const char *path) {
 	if (wprp_open(&file, input.data, input.size, &findings)) {
 		wprp_check(&file, &findings);
 		if (!findings.list.count)
-			printf("%s: good, %zu %s\n", path, file.profiles.count,
+			printf("%s: valid, %zu %s\n", path, file.profiles.count,
 			       file.profiles.count == 1 ? "profile" : "profiles");
 		wprp_free(&file);
 	}
@@ -126,7 +126,7 @@ static int check(const struct options *options, int count, char **words) {
 
 static const struct action {
 	const char *name;
-	int least, most; // words behind it
+	int least, most; // number of words after it
 	bool json, output;
 	int (*run)(const struct options *options, int count, char **words);
 } actions[] = {
@@ -146,12 +146,12 @@ static const struct action *find_action(const char *name) {
 static int act(const struct verb *verb, const struct options *options, int count, char **words) {
 	const struct action *action = find_action(count ? words[0] : NULL);
 	if (!action) {
-		log_error("profile needs one of show, check, export, list");
+		log_error("profile needs one of: show, check, export, list");
 		return verb_bad_usage(verb);
 	}
 	if (count - 1 < action->least || count - 1 > action->most) {
 		log_error("profile %s: %s", action->name,
-			  count - 1 < action->least ? "which file?" : "too many words");
+			  count - 1 < action->least ? "a file is missing" : "too many arguments");
 		return verb_bad_usage(verb);
 	}
 	if ((options->json && !action->json) || (options->output && !action->output)) {
@@ -161,45 +161,50 @@ static int act(const struct verb *verb, const struct options *options, int count
 	return action->run(options, count - 1, words + 1);
 }
 
+enum { OPTION_JSON = LETTERS + 1 };
+
+static const struct verb_option own_options[] = {
+	{"json", OPTION_JSON, NULL, "for show: print JSON"},
+	{"output", 'o', "FILE", "for export: write to FILE instead of standard output"},
+	{0},
+};
+
+static bool take_option(int option, const char *value, void *context) {
+	struct options *options = context;
+	if (option == 'o')
+		options->output = value;
+	else
+		options->json = true;
+	return true;
+}
+
 static int run(int argc, char **argv, const struct verb *verb) {
-	static const struct option known[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"output", required_argument, NULL, 'o'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
 	struct options options = {0};
-	for (int option; (option = getopt_long(argc, argv, "o:h", known, NULL)) != -1;) {
-		if (option == 'j')
-			options.json = true;
-		else if (option == 'o')
-			options.output = optarg;
-		else
-			return option == 'h' ? verb_print_help(verb) : verb_bad_usage(verb);
-	}
+	int status = verb_take(argc, argv, verb, take_option, &options);
+	if (status >= 0)
+		return status;
 	return act(verb, &options, argc - optind, argv + optind);
 }
 
 const struct verb verb_profile = {
 	.name = "profile",
-	.summary = "what profiles record: show, check, export, list",
-	.help = "Usage: tracelet profile list\n"
-		"       tracelet profile show [--json] [NAME | FILE.wprp[!PROFILE]]...\n"
-		"       tracelet profile check FILE.wprp...\n"
-		"       tracelet profile export [-o FILE] [NAME]\n\n"
-		"A profile says what is recorded (--profile of 'run'): a built-in one, or one of Windows\n"
-		"Performance Recorder in a .wprp file.\n\n"
-		"  list    the built-in profiles\n"
-		"  show    what will be recorded here: keyword by keyword, or why not, and which sizes;\n"
-		"          of several, what they record together\n"
-		"  check   whether WPR would take a file; what is wrong, with line and column\n"
-		"  export  a profile as a .wprp file, for WPR\n\n"
-		"PROFILE is NAME, NAME.Light or NAME.Verbose, and may end in .File or .Memory.\n\n"
-		"  --json             show: as JSON\n"
-		"  -o, --output FILE  export: there, not on standard output\n"
-		"  --help             this text\n\n"
-		"Exit status: 0; 1 if check finds something; 2 bad options, or a file that cannot be "
-		"read.\n\n"
-		"Example: tracelet profile show cpu\n",
+	.family = FAMILY_SET_UP,
+	.options = own_options,
+	.summary = "show, check, export and list profiles: what to record",
+	.usage = "tracelet profile list\n"
+		 "tracelet profile show [--json] [NAME | FILE.wprp[!PROFILE]]...\n"
+		 "tracelet profile check FILE.wprp...\n"
+		 "tracelet profile export [-o FILE] [NAME]",
+	.about = "A profile says what to record (run --profile): a built-in one, or a Windows Performance "
+		 "Recorder profile in a .wprp file.\n\n"
+		 "  list    lists the built-in profiles\n"
+		 "  show    shows what will be recorded here, keyword by keyword, or why not, and the "
+		 "sizes;\n          for several profiles, what they record together\n"
+		 "  check   checks whether WPR would accept a file; prints errors with line and column\n"
+		 "  export  writes a profile as a .wprp file, for WPR\n\n"
+		 "PROFILE is NAME, NAME.Light or NAME.Verbose, and may end in .File or .Memory.",
+	.notes = "Exit status: 0; 1 if check finds something; 2 bad options, or a file that cannot be "
+		 "read.\n\n"
+		 "Example: tracelet profile show cpu",
 	.run = run,
 };

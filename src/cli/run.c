@@ -1,61 +1,46 @@
+#include "base/descriptor.h"
 #include "base/log.h"
 #include "cli/verb.h"
 #include "session/check_settings.h"
 #include "session/choose_profile.h"
 #include "session/run.h"
+#include "suite/each.h"
+#include "suite/verdict.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
-const enum setting_id verb_run_flags[] = {
-	SETTING_ENABLED,
-	SETTING_NAME,
-	SETTING_VARIANT,
-	SETTING_OUTPUT_DIR,
-	SETTING_PROFILE,
-	SETTING_SCOPE,
-	SETTING_TYPE,
-	SETTING_RING_SIZE,
-	SETTING_RING_SECONDS,
-	SETTING_SAMPLE,
-	SETTING_OFF_CPU,
-	SETTING_HEAP,
-	SETTING_HEAP_CHILDREN,
-	SETTING_HEAP_SAMPLE,
-	SETTING_HEAP_USABLE,
-	SETTING_HEAP_LEAKS,
-	SETTING_HEAP_SUPPRESSIONS,
-	SETTING_FAIL_ON_LEAK,
-	SETTING_CALL_GRAPH,
-	SETTING_DURATION,
-	SETTING_MAX_SIZE,
-	SETTING_WAIT_TREE,
-	SETTING_TIMEOUT,
-	SETTING_GRACE,
-	SETTING_TIMEOUT_STATUS,
-	SETTING_CORE,
-	SETTING_CORE_LIMIT,
-	SETTING_KEEP,
-	SETTING_MAX_TOTAL_SIZE,
-	SETTING_MAX_AGE,
-	SETTING_BUFFER_SIZE,
-	SETTING_JSON,
-	SETTING_ATTACHMENTS,
-	SETTING_CASES,
-	SETTING_KEEP_SPOOL,
-	SETTING_STRICT,
-	SETTING_QUIET,
-	SETTING_VERBOSE,
-	SETTING_COUNTERS,
-	SETTING_COUNTER_TIME,
-	SETTING_COUNTER_SLICES,
-	SETTING_REPRO,
+// The record is for the user of --json, not for the command.
+static void keep_from_command(const char *json) {
+#ifndef _WIN32
+	int fd = json ? descriptor_named(json) : -1;
+	if (fd > STDERR_FILENO)
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+#endif
+}
+
+// ---- one case of a test program ----
+
+struct judged {
+	struct case_rule rule;
+	const char *output;
 };
 
-const size_t verb_run_flag_count = sizeof(verb_run_flags) / sizeof(*verb_run_flags);
+static void judge(void *context, int status, struct test_end *end) {
+	const struct judged *judged = context;
+	struct case_judgement judgement = case_judge(&judged->rule, judged->output, status);
+	end->accepted = !judgement.failed;
+	if (judgement.by_report)
+		snprintf(end->verdict, sizeof(end->verdict), "%s", judgement.words);
+}
 
-static int run(int argc, char **argv, const struct verb *verb) {
+// ---- the verb ----
+
+static int run_judged(int argc, char **argv, const struct verb *verb, const struct run_judge *judge) {
 	struct settings settings;
-	int status = verb_settings(argc, argv, verb, verb_run_flags, verb_run_flag_count, &settings);
+	int status = verb_take_settings(argc, argv, verb, NULL, NULL, &settings);
 	if (status >= 0)
 		return status;
 	if (optind == argc) {
@@ -64,118 +49,63 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		return EXIT_USAGE;
 	}
 	settings.command = argv + optind;
-	if (settings_enabled(&settings) && !check_settings(&settings)) {
+	if (!check_user(&settings) || (settings_enabled(&settings) && !check_settings(&settings))) {
 		settings_free(&settings);
 		return EXIT_USAGE;
 	}
+	keep_from_command(settings.json);
 	bool profiled = !settings_enabled(&settings) || choose_profile(&settings);
-	status = profiled ? session_run(&settings) : EXIT_NO_TRACE;
+	status = profiled ? session_run(&settings, judge) : EXIT_NO_TRACE;
 	settings_free(&settings);
 	return status;
 }
 
-#ifdef _WIN32
-#define HELP                                                                                                 \
-	"Usage: tracelet run [OPTIONS] -- COMMAND [ARGUMENTS...]\n\n"                                        \
-	"Runs COMMAND with its own input, output, console and exit code, and leaves an .etl file\n"          \
-	"of what the machine did meanwhile, recorded by Windows Performance Recorder (WPR). That\n"          \
-	"needs an elevated prompt; without one COMMAND is run all the same, and a line says so.\n\n"         \
-	"  --enabled WHEN      yes (default), no: only run COMMAND; auto: if the environment says so\n"      \
-	"  --name NAME         name of the test, and of the artifacts (default: COMMAND's)\n"                \
-	"  --variant KEY=VALUE which variant of the test this is, may be repeated: their hash is\n"          \
-	"                      part of the artifacts' names\n"                                               \
-	"  --output-dir DIR    where artifacts go (default: .\\tracelet-out)\n"                              \
-	"  --profile NAME      what to record: see 'tracelet profile list' (default: embedded), or\n"        \
-	"                      FILE.wprp[!PROFILE]; may be repeated\n"                                       \
-	"  --type TYPE         file (default), or memory: WPR's ring buffers, saved if COMMAND fails\n"      \
-	"  --wait-tree[=SECS]  record until the whole process tree has ended (at most SECS)\n"               \
-	"  --timeout SECONDS   then save a minidump of each process, end COMMAND and all it\n"               \
-	"                      started: exit 124\n"                                                          \
-	"  --timeout-status N  exit with N instead of 124\n"                                                 \
-	"  --core              dumps of all memory then, not of stacks only\n"                               \
-	"  --core-limit SIZE   of processes of at most this size (default: 1G)\n"                            \
-	"  --keep WHEN         always (default), failed (default where CI is set) or never\n"                \
-	"  --max-total-size SIZE  delete old artifacts of DIR beyond this, failed tests' last\n"             \
-	"  --max-age TIME      delete those that are older, as in 7d\n"                                      \
-	"  --json FD|FILE      the summary as JSON there\n"                                                  \
-	"  --attachments WHEN  tell the CI of artifacts: yes, no, auto (default): where it listens\n"        \
-	"  --strict            without a trace do not run COMMAND: exit 125\n"                               \
-	"  --quiet             no summary; warnings stay\n"                                                  \
-	"  --verbose           say more, as each command that wpr.exe is given\n"                            \
-	"  --help              this text\n\n"                                                                \
-	"Each option may also be given as a variable (TRACELET_OUTPUT_DIR) or in tracelet.ini;\n"            \
-	"'tracelet settings' shows what is in force. TRACELET_WPR names another wpr.exe.\n\n"                \
-	"Exit status: COMMAND's, all 32 bits; 124 timed out; 127 not found; 126 not executable;\n"           \
-	"2 bad options.\n\n"                                                                                 \
-	"Example: tracelet run --name parser -- unit_tests.exe parser\n"
-#else
-#define HELP                                                                                                 \
-	"Usage: tracelet run [OPTIONS] -- COMMAND [ARGUMENTS...]\n\n"                                        \
-	"Runs COMMAND with its own input, output, terminal and exit status, and leaves a\n"                  \
-	"Perfetto trace of what the machine did for it.\n\n"                                                 \
-	"  --enabled WHEN      yes (default), no: only run COMMAND; auto: if the environment says "          \
-	"so\n"                                                                                               \
-	"  --name NAME         name of the test, and of the artifacts (default: COMMAND's)\n"                \
-	"  --variant KEY=VALUE which variant of the test this is, may be repeated: their hash is "           \
-	"put\n"                                                                                              \
-	"                      behind the name\n"                                                            \
-	"  --output-dir DIR    where artifacts go (default: ./tracelet-out)\n"                               \
-	"  --profile NAME      what to record (see 'tracelet profile list'); may be repeated\n"              \
-	"  --scope SCOPE       tree: COMMAND and all it starts (default); system: everything\n"              \
-	"  --type TYPE         file (default), or memory: a flight recorder of the newest events,\n"         \
-	"                      saved when COMMAND fails or on 'tracelet snapshot'\n"                         \
-	"  --ring-size SIZE    how much a flight recorder holds (default: 16M)\n"                            \
-	"  --ring-seconds SECS and for how long (default: as long as there is room)\n"                       \
-	"  --sample[=HZ]       CPU samples with stacks (999 a second), and a flame graph of them\n"          \
-	"  --sample=EVENT@N    or at every Nth of an event, as cache-misses@10000; @Nhz: N a second\n"       \
-	"  --off-cpu           where threads wait and for how long, and a flame graph of that\n"             \
-	"  --counters EVENTS   counters in the trace, of each CPU and of COMMAND: names as in\n"             \
-	"                      'tracelet stat list'\n"                                                       \
-	"  --counters-interval TIME  how often they are read between switches (10ms)\n"                      \
-	"  --counters-per-slice  and what each stay of a thread on a CPU has counted\n"                      \
-	"  --heap              what COMMAND itself allocates, and where: a heap profile for DHAT's "         \
-	"viewer\n"                                                                                           \
-	"  --heap-children     also what its children allocate: a profile for each process\n"                \
-	"  --heap-sample SIZE  not each block: one in SIZE bytes, for estimates (as in 512K)\n"              \
-	"  --heap-usable       sizes as the allocator rounds them up\n"                                      \
-	"  --heap-leaks        what is still allocated at the end, with stacks\n"                            \
-	"  --heap-suppressions FILE  leaks that are not told: patterns of functions and files\n"             \
-	"  --fail-on-leak      exit 4 if there are others and COMMAND has passed\n"                          \
-	"  --call-graph HOW    how stacks are walked: auto (default), fp or dwarf\n"                         \
-	"  --duration SECONDS  stop recording then; COMMAND goes on\n"                                       \
-	"  --max-size SIZE     and when there is so much of it (default: as the profile says)\n"             \
-	"  --wait-tree[=SECS]  record until the whole process tree has ended (at most SECS)\n"               \
-	"  --timeout SECONDS   then save all stacks, end COMMAND and all it started: exit 124\n"             \
-	"  --grace SECONDS     from SIGTERM to SIGKILL then (default: 5)\n"                                  \
-	"  --timeout-status N  exit with N instead of 124\n"                                                 \
-	"  --core              save a core then, too\n"                                                      \
-	"  --core-limit SIZE   of at most this size (default: 1G)\n"                                         \
-	"  --cases yes|no      a trace also for each case that COMMAND tells of by tl_test_begin()\n"        \
-	"                      (default: yes)\n"                                                             \
-	"  --keep WHEN         always (default), failed (default where CI is set) or never\n"                \
-	"  --max-total-size SIZE  delete old artifacts of DIR beyond this, failed tests' last\n"             \
-	"  --max-age TIME      delete those that are older, as in 7d\n"                                      \
-	"  --buffer-size SIZE  bytes between kernel and tracer, as in 64M (default: by CPUs)\n"              \
-	"  --json FD|FILE      the summary as JSON there\n"                                                  \
-	"  --attachments WHEN  tell the CI of artifacts: yes, no, auto (default): where it listens\n"        \
-	"  --keep-spool        keep the raw recording beside the trace\n"                                    \
-	"  --repro             run COMMAND once more if it fails, with samples, waits and heap; its\n"       \
-	"                      artifacts have .repro before the extension\n"                                 \
-	"  --strict            without a trace do not run COMMAND: exit 125\n"                               \
-	"  --quiet             no summary; warnings stay\n"                                                  \
-	"  --verbose           say more\n"                                                                   \
-	"  --help              this text\n\n"                                                                \
-	"Each option may also be given as a variable (TRACELET_OUTPUT_DIR) or in tracelet.ini;\n"            \
-	"'tracelet settings' shows what is in force.\n\n"                                                    \
-	"Exit status: COMMAND's; 4 leaks (--fail-on-leak); 128+N if signal N ended it; 124 timed "           \
-	"out; 127 not found;\n"                                                                              \
-	"126 not executable; 2 bad options.\n\n"                                                             \
-	"Example: tracelet run --name parser -- ./unit_tests parser\n"
-#endif
+static int run(int argc, char **argv, const struct verb *verb) {
+	return run_judged(argc, argv, verb, NULL);
+}
+
+int run_case(int argc, char **argv) {
+	enum { FRAMEWORK = 1, CASE, OUTPUT, REPORT, REST };
+	struct judged judged = {.rule.framework = argc > REST ? framework_by_name(argv[FRAMEWORK]) : NULL};
+	if (!judged.rule.framework) {
+		log_error(RUN_CASE " is for 'tracelet each' only");
+		return EXIT_USAGE;
+	}
+	judged.rule.name = argv[CASE];
+	judged.rule.passed = *argv[REPORT] ? argv[REPORT] + 1 : NULL;
+	judged.output = argv[OUTPUT];
+	return run_judged(argc - REST, argv + REST, &verb_run, &(struct run_judge){judge, &judged});
+}
+
+#define ABOUT                                                                                                \
+	BY_SYSTEM(                                                                                           \
+		"Runs COMMAND with its own input, output, terminal and exit status, and leaves a Perfetto "  \
+		"trace of what the machine did for it.",                                                     \
+		"Runs COMMAND with its own input, output, console and exit code, and leaves an .etl file "   \
+		"of what the machine did meanwhile, recorded by Windows Performance Recorder (WPR). That "   \
+		"needs an elevated prompt; without one COMMAND still runs untraced, with a warning.")
+
+#define NOTES                                                                                                \
+	BY_SYSTEM("Each option can also be given as a variable (TRACELET_OUTPUT_DIR) or in tracelet.ini; "   \
+		  "'tracelet settings' shows the values in effect.\n\n"                                      \
+		  "Exit status: COMMAND's; 128+N if signal N ended it; 4 leaks (--fail-on-leak); 124 timed " \
+		  "out; 125 not traced (--strict); 126 not executable; 127 not found; 2 bad options.\n\n"    \
+		  "Example: tracelet run --name parser -- ./unit_tests parser",                              \
+		  "Each option can also be given as a variable (TRACELET_OUTPUT_DIR) or in tracelet.ini; "   \
+		  "'tracelet settings' shows the values in effect. TRACELET_WPR names another wpr.exe.\n\n"  \
+		  "Exit status: COMMAND's, all 32 bits; 124 timed out; 125 not traced (--strict); 126 not "  \
+		  "executable; 127 not found; 2 bad options.\n\n"                                            \
+		  "Example: tracelet run --name parser -- unit_tests.exe parser")
 
 const struct verb verb_run = {
 	.name = "run",
+	.family = FAMILY_RECORD,
+	.newcomer = true,
+	.ordered = true,
+	.settings = OF_RUN,
 	.summary = "run a test and trace exactly that",
-	.help = HELP,
+	.usage = "tracelet run [OPTIONS] -- COMMAND [ARGUMENTS...]",
+	.about = ABOUT,
+	.notes = NOTES,
 	.run = run,
 };

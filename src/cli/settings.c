@@ -2,7 +2,6 @@
 #include "base/log.h"
 #include "cli/verb.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,47 +38,46 @@ static void show_json(const struct settings *settings) {
 	buffer_free(&text);
 }
 
+enum { OPTION_JSON = LETTERS + 1 };
+
+static const struct verb_option own_options[] = {
+	{"json", OPTION_JSON, NULL, "print JSON"},
+	{0},
+};
+
+static bool take_option(int option, const char *value, void *context) {
+	*(bool *)context = true;
+	return true;
+}
+
 static int run(int argc, char **argv, const struct verb *verb) {
-	static const struct option options[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
 	bool json = false;
-	for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
-		if (option == 'h')
-			return verb_print_help(verb);
-		if (option == '?')
-			return verb_bad_usage(verb);
-		json = true;
-	}
+	int status = verb_take(argc, argv, verb, take_option, &json);
+	if (status >= 0)
+		return status;
 	if (optind != argc) {
-		log_error("settings takes no '%s'", argv[optind]);
+		log_error("settings takes no argument '%s'", argv[optind]);
 		return verb_bad_usage(verb);
 	}
 	struct settings settings;
-	bool good = settings_load(&settings);
+	bool good = settings_load(&settings, true);
 	if (good)
 		(json ? show_json : show_table)(&settings);
 	settings_free(&settings);
 	return good ? 0 : EXIT_USAGE;
 }
 
-#ifdef _WIN32
-#define USER_FOLDER "%APPDATA%\\tracelet"
-#else
-#define USER_FOLDER "~/.config/tracelet"
-#endif
-
 const struct verb verb_settings_show = {
 	.name = "settings",
+	.family = FAMILY_SET_UP,
+	.options = own_options,
 	.summary = "show every setting and where it comes from",
-	.help = "Usage: tracelet settings [--json]\n\n"
-		"Shows the value of every setting, and where it comes from: the default, a file\n"
-		"(tracelet.ini in this folder or one above, or in " USER_FOLDER "), or a variable of\n"
-		"the environment (TRACELET_OUTPUT_DIR for output-dir). A flag of 'run' beats them all.\n\n"
-		"  --json  as JSON\n"
-		"  --help  this text\n\n"
-		"Exit status: 0; 2 if a value is bad.\n",
+	.usage = "tracelet settings [--json]",
+	.about = "Shows the value of every setting, and where it comes from: the default, a file "
+		 "(tracelet.ini in this directory or one above, or in " BY_SYSTEM(
+			 "~/.config/tracelet",
+			 "%APPDATA%\\tracelet") "), or a variable (TRACELET_OUTPUT_DIR for output-dir). An "
+						"option of 'run' overrides them all.",
+	.notes = "Exit status: 0; 2 if a value is bad.",
 	.run = run,
 };

@@ -1,6 +1,7 @@
-// What a session that goes on has so far.
+// `tracelet snapshot`: saves what a running session has recorded so far.
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/current.h"
 
 #include <errno.h>
@@ -18,39 +19,30 @@ static int run_snapshot(int argc, char **argv, const struct verb *verb) {
 	if (error == -ECONNRESET || error == -ECONNREFUSED || error == -ENOENT)
 		log_error("%s has just ended; its own trace is %s", session.name, session.artifact);
 	else if (error)
-		log_error("the tracer of %s does not answer: %s", session.name, strerror(-error));
+		log_error("the tracer of %s does not respond: %s", session.name, strerror(-error));
 	else if (answer.error)
 		log_error("%s: %s", session.name, answer.said);
 	else
-		printf("%s (%s)\n", answer.path, file_size_words(answer.size, size));
+		text_line(stdout, "%s (%s)", answer.path, file_size_words(answer.size, size));
 	return error || answer.error ? EXIT_FOUND : 0;
 }
 
-#ifdef _WIN32
-#define HELP                                                                                                 \
-	"Usage: tracelet snapshot [NAME]\n\n"                                                                \
-	"Saves what an operation has recorded so far as a trace of its own, and prints its path\n"           \
-	"and size; recording goes on, anew: another one begins before the first ends, so that\n"             \
-	"nothing is missing between the two. This is how to look into a flight recorder (--type\n"           \
-	"memory). NAME is the name of the operation; without it: the only one there is.\n\n"                 \
-	"  --help  this text\n\n"                                                                            \
-	"Exit status: 0; 1 there is no such operation, or it could not be saved; 2 bad options,\n"           \
-	"or several are meant.\n"
-#else
-#define HELP                                                                                                 \
-	"Usage: tracelet snapshot [NAME]\n\n"                                                                \
-	"Saves what a session has recorded so far as a trace of its own, and prints its path\n"              \
-	"and size; recording goes on. This is how to look into a flight recorder (--type\n"                  \
-	"memory). NAME is the name of an operation or a test, or the number of its tracer;\n"                \
-	"without it: the only one there is.\n\n"                                                             \
-	"  --help  this text\n\n"                                                                            \
-	"Exit status: 0; 1 there is no such session, or it could not be saved; 2 bad options,\n"             \
-	"or several are meant.\n"
-#endif
-
 const struct verb verb_snapshot = {
 	.name = "snapshot",
+	.family = FAMILY_RECORD,
 	.summary = "save what a session has recorded so far",
-	.help = HELP,
+	.usage = "tracelet snapshot [NAME]",
+	.about = BY_SYSTEM(
+		"Saves what a session has recorded so far as a trace of its own, and prints its path and "
+		"size; recording continues. Use it to look into a flight recorder (--type memory). NAME is "
+		"the name of an operation or a test, or the process id of its tracer; without NAME there "
+		"must be only one session.",
+		"Saves what an operation has recorded so far as a trace of its own, and prints its path and "
+		"size. A new recording begins before the first ends, so that nothing is missing between the "
+		"two. Use it to look into a flight recorder (--type memory). NAME is the name of the "
+		"operation; without NAME there must be only one."),
+	.notes = "Exit status: 0; 1 no such session, or it could not be saved; 2 bad options, or "
+		 "several "
+		 "sessions match.",
 	.run = run_snapshot,
 };

@@ -1,4 +1,5 @@
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/verb.h"
 #include "session/check_settings.h"
 #include "session/choose_profile.h"
@@ -7,18 +8,10 @@
 #include <errno.h>
 #include <stdio.h>
 
-static const enum setting_id flags[] = {
-	SETTING_VARIANT,     SETTING_OUTPUT_DIR,   SETTING_PROFILE,        SETTING_SCOPE,
-	SETTING_TYPE,        SETTING_RING_SIZE,    SETTING_RING_SECONDS,   SETTING_SAMPLE,
-	SETTING_OFF_CPU,     SETTING_CALL_GRAPH,   SETTING_DURATION,       SETTING_MAX_SIZE,
-	SETTING_BUFFER_SIZE, SETTING_PID,          SETTING_QUIET,          SETTING_VERBOSE,
-	SETTING_COUNTERS,    SETTING_COUNTER_TIME, SETTING_COUNTER_SLICES,
-};
-
 static int run(int argc, char **argv, const struct verb *verb) {
 	struct settings settings;
 	char name[ARTIFACT_NAME_SIZE], artifact[4096];
-	int status = verb_settings(argc, argv, verb, flags, ARRAY_SIZE(flags), &settings);
+	int status = verb_take_settings(argc, argv, verb, NULL, NULL, &settings);
 	if (status >= 0)
 		return status;
 	if (argc - optind != 1) {
@@ -29,69 +22,35 @@ static int run(int argc, char **argv, const struct verb *verb) {
 		settings_free(&settings);
 		return 0;
 	}
-	if (!check_settings(&settings)) {
+	if (!check_user(&settings) || !check_settings(&settings)) {
 		settings_free(&settings);
 		return EXIT_USAGE;
 	}
 	artifact_safe_name(argv[optind], name);
-	// Whoever calls us is what the operation is about: a script and all it starts.
+	// The operation is about the caller: a script and everything it starts.
 	int error = choose_profile(&settings) ? 0 : -EINVAL;
 	if (!error)
 		error = operation_start(&settings, name, settings.pid, artifact);
 	if (!error && !settings.quiet)
-		fprintf(stderr, "tracelet: recording %s; 'tracelet stop %s' makes %s\n", name, name,
-			artifact);
+		text_line(stderr, "tracelet: recording %s; 'tracelet stop %s' writes %s", name, name,
+			  artifact);
 	settings_free(&settings);
 	return error ? EXIT_FOUND : 0;
 }
 
-#ifdef _WIN32
-#define HELP                                                                                                 \
-	"Usage: tracelet start [OPTIONS] NAME\n\n"                                                           \
-	"Begins to record the machine with Windows Performance Recorder, until 'tracelet stop\n"             \
-	"NAME'. No process of ours is there in between. A recording of that name is stopped and\n"           \
-	"saved first.\n\n"                                                                                   \
-	"  --variant KEY=VALUE which variant of the operation this is; may be repeated\n"                    \
-	"  --output-dir DIR    where artifacts go (default: .\\tracelet-out)\n"                              \
-	"  --profile NAME      what to record: see 'tracelet profile list' (default: embedded), or\n"        \
-	"                      FILE.wprp[!PROFILE]; may be repeated\n"                                       \
-	"  --type TYPE         file (default), or memory: WPR's ring buffers\n"                              \
-	"  --quiet             say nothing; warnings stay\n"                                                 \
-	"  --verbose           say more, as each command that wpr.exe is given\n"                            \
-	"  --help              this text\n\n"                                                                \
-	"Exit status: 0; 1 nothing can be recorded; 2 bad options.\n"
-#else
-#define HELP                                                                                                 \
-	"Usage: tracelet start [OPTIONS] NAME\n\n"                                                           \
-	"Begins to record the script or shell that calls it, and all that this starts from\n"                \
-	"now on, until 'tracelet stop NAME'. A recording of that name is stopped and saved\n"                \
-	"first.\n\n"                                                                                         \
-	"  --variant KEY=VALUE which variant of the operation this is; may be repeated\n"                    \
-	"  --output-dir DIR    where artifacts go (default: ./tracelet-out)\n"                               \
-	"  --profile NAME      what to record (see 'tracelet profile list'); may be repeated\n"              \
-	"  --scope SCOPE       tree: the caller and all it starts (default); system: everything\n"           \
-	"  --type TYPE         file (default), or memory: a flight recorder of the newest events\n"          \
-	"  --ring-size SIZE    how much a flight recorder holds (default: 16M)\n"                            \
-	"  --ring-seconds SECS and for how long (default: as long as there is room)\n"                       \
-	"  --sample[=HZ]       CPU samples with stacks (999 a second), and a flame graph of them\n"          \
-	"  --counters EVENTS   counters in the trace: names as in 'tracelet stat list'\n"                    \
-	"  --counters-interval TIME  how often they are read between switches (10ms)\n"                      \
-	"  --counters-per-slice  and what each stay of a thread on a CPU has counted\n"                      \
-	"  --off-cpu           also where threads wait, and a flame graph of that\n"                         \
-	"  --call-graph HOW    how stacks are walked: auto (default), fp or dwarf\n"                         \
-	"  --duration SECONDS  stop recording then\n"                                                        \
-	"  --max-size SIZE     and when there is so much of it (default: as the profile says)\n"             \
-	"  --buffer-size SIZE  bytes between kernel and tracer, as in 64M (default: by CPUs)\n"              \
-	"  --pid PID           record this process instead of the caller\n"                                  \
-	"  --quiet             say nothing; warnings stay\n"                                                 \
-	"  --verbose           say more\n"                                                                   \
-	"  --help              this text\n\n"                                                                \
-	"Exit status: 0; 1 nothing can be recorded; 2 bad options.\n"
-#endif
-
 const struct verb verb_start = {
 	.name = "start",
-	.summary = "begin to record an operation",
-	.help = HELP,
+	.family = FAMILY_RECORD,
+	.settings = OF_START,
+	.summary = "start recording an operation: any number of commands",
+	.usage = "tracelet start [OPTIONS] NAME",
+	.about = BY_SYSTEM(
+		"Starts recording the script or shell that calls it, and everything that it starts from now "
+		"on, until 'tracelet stop NAME'. If that shell ends before, as that of a CI step does, the "
+		"process above it is followed.",
+		"Starts recording the machine with Windows Performance Recorder, until 'tracelet stop "
+		"NAME'. No tracelet process runs in between.") " An earlier recording of the same name is "
+							       "stopped and saved first.",
+	.notes = "Exit status: 0; 1 nothing can be recorded; 2 bad options.",
 	.run = run,
 };

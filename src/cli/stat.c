@@ -1,27 +1,60 @@
 // `tracelet stat`: counts events while a command runs.
-#include "session/stat.h"
 #include "base/log.h"
 #include "cli/stat_list.h"
 #include "cli/verb.h"
+#include "stat/stat.h"
 
 #include <ctype.h>
-#include <getopt.h>
 #include <string.h>
 
 enum {
-	OPTION_JSON = 1000,
+	OPTION_JSON = LETTERS + 1,
 	OPTION_CSV,
 	OPTION_PER_CORE,
 	OPTION_PER_THREAD,
 	OPTION_PER_TEST,
 	OPTION_METRIC_FILE,
 	OPTION_ASSERT,
+	OPTION_ASSERT_IF_AVAILABLE,
 	OPTION_BASELINE,
 	OPTION_TOLERANCE,
 };
 
+static const struct verb_option own_options[] = {
+	{"event", 'e', "LIST",
+	 "what to count: names from 'list', rNN, pmu/event/, pmu/term=1/, sched:sched_switch, {groups}; :u "
+	 "counts only user code, :k only the kernel"},
+	{"metric", 'm', "LIST", "formulas over events, such as ipc"},
+	{"metric-file", OPTION_METRIC_FILE, "FILE",
+	 "more formulas and events, in the format of share/metrics/"},
+	{"pid", 'p', "PID", "count for a process that is already running"},
+	{"all-cpus", 'a', NULL, "count for the whole machine; without COMMAND, until Ctrl-C"},
+	{"cpus", 'c', "LIST", "only on these CPUs, as in 0,3-5"},
+	{"per-core", OPTION_PER_CORE, NULL, "also show each CPU"},
+	{"per-thread", OPTION_PER_THREAD, NULL, "also show each thread of COMMAND or PID"},
+	{"per-test", OPTION_PER_TEST, NULL, "count each case of a test program separately"},
+	{"timeline", 't', NULL, "print a row for each interval"},
+	{"interval", 'i', "TIME", "length of an interval, as in 100ms (default: 1s)"},
+	{"count", 'n', "N", "print this many rows; without COMMAND, then stop"},
+	{"json", OPTION_JSON, NULL, "print JSON, in the format of WindowsPerf"},
+	{"csv", OPTION_CSV, NULL, "print CSV"},
+	{"output", 'o', "FILE",
+	 "write to FILE instead of stderr; {timestamp}, {class} and {core} in its name are replaced, and "
+	 "--per-core --csv writes a file for each CPU"},
+	{"assert", OPTION_ASSERT, "TEXT",
+	 "exit with 3 if this does not hold, as in 'instructions<5e6', or cannot be counted here"},
+	{"assert-if-available", OPTION_ASSERT_IF_AVAILABLE, "TEXT",
+	 "as --assert, but only warn if it cannot be counted here"},
+	{"baseline", OPTION_BASELINE, "FILE",
+	 "exit with 3 if more is counted than in this file, made with --json"},
+	{"tolerance", OPTION_TOLERANCE, "SHARE", "allow this much more than the baseline (default: 2%)"},
+	{"quiet", 'q', NULL, "print no table; assertions are still checked"},
+	{0},
+};
+
 struct arguments {
 	struct stat_options options;
+	struct settings settings;
 	char *events, *metrics; // all that were given
 };
 
@@ -76,7 +109,9 @@ static bool take_value(struct arguments *arguments, int option, const char *valu
 		options->baseline = value;
 		return true;
 	case OPTION_ASSERT:
-		array_push(&options->assertions, value);
+	case OPTION_ASSERT_IF_AVAILABLE:
+		array_push(&options->assertions,
+			   (struct stat_wanted){value, option == OPTION_ASSERT_IF_AVAILABLE});
 		return true;
 	case 'i':
 		return (settings_parse_seconds(value, &options->interval) && options->interval >= 0.001) ||
@@ -88,7 +123,7 @@ static bool take_value(struct arguments *arguments, int option, const char *valu
 		return true;
 	case 'p':
 		if (!take_number(value, 1 << 22, &number))
-			return bad_value("--pid", "the number of a process", value);
+			return bad_value("--pid", "a process id", value);
 		options->pid = (pid_t)number;
 		return true;
 	case OPTION_TOLERANCE:
@@ -99,7 +134,8 @@ static bool take_value(struct arguments *arguments, int option, const char *valu
 	}
 }
 
-static bool take_option(struct arguments *arguments, int option, const char *value) {
+static bool take_option(int option, const char *value, void *context) {
+	struct arguments *arguments = context;
 	struct stat_options *options = &arguments->options;
 	if (value)
 		return take_value(arguments, option, value);
@@ -137,29 +173,29 @@ static const char *contradiction(const struct stat_options *options) {
 	if (!options->command && !options->pid && !options->system)
 		return "stat needs a command, -p PID or -a: tracelet stat -- COMMAND [ARGUMENTS...]";
 	if (options->pid && options->system)
-		return "-p and -a do not go together";
+		return "-p and -a cannot be combined";
 	if (options->per_core && options->per_thread)
-		return "--per-core and --per-thread do not go together";
+		return "--per-core and --per-thread cannot be combined";
 	if (options->per_thread && options->system)
 		return "--per-thread needs a command or -p PID, not -a";
 	if (options->per_thread && !options->pid && (options->timeline || options->cpus))
-		return "--per-thread of a command does not go together with -t and -c";
+		return "--per-thread with a command cannot be combined with -t or -c";
 	if (options->per_test && (!options->command || options->pid || options->system))
 		return "--per-test needs a test program: tracelet stat --per-test -- TEST_PROGRAM";
 	if (options->per_test && (options->timeline || options->per_core || options->per_thread))
-		return "--per-test does not go together with -t, --per-core and --per-thread";
+		return "--per-test cannot be combined with -t, --per-core or --per-thread";
 	if (options->output && strstr(options->output, "{core}") && !stat_wants_files(options))
-		return "{core} in the name of a file needs --per-core and --csv";
+		return "{core} in a file name needs --per-core and --csv";
 	if (options->count && !options->timeline)
-		return "-n counts the rows of a timeline: add -t";
+		return "-n limits the rows of a timeline: add -t";
 	if (options->interval > 0 && !options->timeline)
-		return "-i is the time between the rows of a timeline: add -t";
+		return "-i sets the time between the rows of a timeline: add -t";
 	if (options->tolerance >= 0 && !options->baseline)
-		return "--tolerance is that of a baseline: add --baseline FILE";
+		return "--tolerance applies to a baseline: add --baseline FILE";
 	return NULL;
 }
 
-// 'list [TEXT]', 'detect' and 'man NAME', unless behind "--", where it is a command. -1: none of them.
+// 'list [TEXT]', 'detect' and 'man NAME', unless after "--", where it is a command. -1 if none of them.
 static int take_word(int count, char **words) {
 	bool list = strcmp(words[0], "list") == 0, detect = strcmp(words[0], "detect") == 0,
 	     man = strcmp(words[0], "man") == 0;
@@ -171,49 +207,15 @@ static int take_word(int count, char **words) {
 		return stat_man(words[1]);
 	if (!list && !detect && !man)
 		return -1;
-	log_error("it is written 'stat list [TEXT]', 'stat detect' or 'stat man NAME'; a command stands "
-		  "behind --");
+	log_error("use 'stat list [TEXT]', 'stat detect' or 'stat man NAME'; a command comes after --");
 	return EXIT_USAGE;
 }
 
-static const struct option long_options[] = {
-	{"event", required_argument, NULL, 'e'},
-	{"metric", required_argument, NULL, 'm'},
-	{"cpus", required_argument, NULL, 'c'},
-	{"timeline", no_argument, NULL, 't'},
-	{"interval", required_argument, NULL, 'i'},
-	{"count", required_argument, NULL, 'n'},
-	{"pid", required_argument, NULL, 'p'},
-	{"all-cpus", no_argument, NULL, 'a'},
-	{"output", required_argument, NULL, 'o'},
-	{"json", no_argument, NULL, OPTION_JSON},
-	{"csv", no_argument, NULL, OPTION_CSV},
-	{"per-core", no_argument, NULL, OPTION_PER_CORE},
-	{"per-thread", no_argument, NULL, OPTION_PER_THREAD},
-	{"per-test", no_argument, NULL, OPTION_PER_TEST},
-	{"metric-file", required_argument, NULL, OPTION_METRIC_FILE},
-	{"assert", required_argument, NULL, OPTION_ASSERT},
-	{"baseline", required_argument, NULL, OPTION_BASELINE},
-	{"tolerance", required_argument, NULL, OPTION_TOLERANCE},
-	{"quiet", no_argument, NULL, 'q'},
-	{"help", no_argument, NULL, 'h'},
-	{0},
-};
-
-static int count(struct arguments *arguments, int words, char **argv, const struct verb *verb) {
-	for (int option;
-	     (option = getopt_long(words, argv, "+e:m:c:ti:n:p:ao:qh", long_options, NULL)) != -1;) {
-		if (option == 'h')
-			return verb_print_help(verb);
-		if (option == '?')
-			return verb_bad_usage(verb);
-		if (!take_option(arguments, option, optarg))
-			return EXIT_USAGE;
-	}
+static int count(struct arguments *arguments, int words, char **argv) {
+	int status = -1;
 	struct stat_options *options = &arguments->options;
 	if (optind < words) {
-		int status = strcmp(argv[optind - 1], "--") == 0 ? -1
-								 : take_word(words - optind, argv + optind);
+		status = strcmp(argv[optind - 1], "--") == 0 ? -1 : take_word(words - optind, argv + optind);
 		if (status >= 0)
 			return status;
 		options->command = argv + optind;
@@ -229,12 +231,17 @@ static int count(struct arguments *arguments, int words, char **argv, const stru
 		options->interval = 1;
 	if (options->tolerance < 0)
 		options->tolerance = 0.02;
+	options->settings = &arguments->settings;
 	return session_stat(options);
 }
 
 static int run(int argc, char **argv, const struct verb *verb) {
 	struct arguments arguments = {.options = {.interval = 0, .tolerance = -1}};
-	int status = count(&arguments, argc, argv, verb);
+	int status = verb_take_settings(argc, argv, verb, take_option, &arguments, &arguments.settings);
+	if (status < 0) {
+		status = count(&arguments, argc, argv);
+		settings_free(&arguments.settings);
+	}
 	array_free(&arguments.options.assertions);
 	free(arguments.events);
 	free(arguments.metrics);
@@ -243,40 +250,27 @@ static int run(int argc, char **argv, const struct verb *verb) {
 
 const struct verb verb_stat = {
 	.name = "stat",
+	.family = FAMILY_RECORD,
+	.ordered = true,
+	.settings = OF_NUMBERS | OF_STAT,
+	.options = own_options,
 	.summary = "count events while a command runs: instructions, misses, switches, faults",
-	.help = "Usage: tracelet stat [OPTIONS] -- COMMAND [ARGUMENTS...]\n"
-		"       tracelet stat [OPTIONS] -p PID | -a\n"
-		"       tracelet stat list [TEXT] | detect | man NAME\n\n"
-		"Counts events while COMMAND and all it starts run, for a process or the whole machine.\n"
-		"COMMAND has its own input, output and exit status; the table is on stderr. What this\n"
-		"machine cannot count is shown as not available, with the reason.\n\n"
-		"  -e, --event LIST      what to count: names as in 'list', rNN, pmu/event/, pmu/term=1/,\n"
-		"                        sched:sched_switch, {groups}; :u user, :k kernel only\n"
-		"  -m, --metric LIST     formulas over events, as ipc\n"
-		"      --metric-file FILE  formulas and events of your own, as share/metrics/ has them\n"
-		"  -p, --pid PID         a process that runs already\n"
-		"  -a, --all-cpus        the whole machine; without COMMAND until Ctrl-C\n"
-		"  -c, --cpus LIST       only on these CPUs, as in 0,3-5\n"
-		"      --per-core        for each CPU\n"
-		"      --per-thread      for each thread of COMMAND, or of PID\n"
-		"      --per-test        for each case of a test program, run by itself\n"
-		"  -t, --timeline        a row for each interval\n"
-		"  -i, --interval TIME   how long that is, as in 100ms (default: 1 s)\n"
-		"  -n, --count N         so many rows; without COMMAND the end\n"
-		"      --json            as JSON, in the shape of WindowsPerf's\n"
-		"      --csv             as CSV\n"
-		"  -o, --output FILE     there in place of stderr; {timestamp}, {class} and {core} in its "
-		"name\n"
-		"                        are filled in, with --per-core --csv a file for each\n"
-		"      --assert TEXT     exit with 3 if it does not hold, as in 'instructions<5e6'\n"
-		"      --baseline FILE   exit with 3 if more is counted than in this file of --json\n"
-		"      --tolerance SHARE by more than this (default: 2%)\n"
-		"      --quiet           no table; assertions are checked\n"
-		"      --help            this text\n\n"
-		"list: events and metrics, and whether they can be counted here, or those that TEXT is part\n"
-		"of; detect: the PMUs; man NAME: one event or metric.\n\n"
-		"Exit status: COMMAND's; 3 if that is 0 and a check failed; 1 nothing to count\n"
-		"(-p, -a); 2 bad options.\n\n"
-		"Example: tracelet stat -e instructions:u --assert 'instructions:u<5e6' -- ./unit_tests\n",
+	.usage = "tracelet stat [OPTIONS] -- COMMAND [ARGUMENTS...]\n"
+		 "tracelet stat [OPTIONS] -p PID | -a\n"
+		 "tracelet stat list [TEXT] | detect | man NAME",
+	.about = "Counts events while COMMAND and everything it starts run, for a process or for the whole "
+		 "machine. "
+		 "COMMAND has its own input, output and exit status; the table goes to stderr. Events that "
+		 "this "
+		 "machine cannot count are shown as not available, with the reason.",
+	.notes = "list: the events and metrics, or those that contain TEXT, and whether they can be counted "
+		 "here; "
+		 "detect: the PMUs; man NAME: details of one event or metric.\n\n"
+		 "With COMMAND, the counts are also a line of the output directory's manifest, for 'tracelet "
+		 "history'.\n\n"
+		 "Exit status: COMMAND's; 3 if that is 0 and a check failed; 1 nothing to count (-p, -a); 2 "
+		 "bad "
+		 "options.\n\n"
+		 "Example: tracelet stat -e instructions:u --assert 'instructions:u<5e6' -- ./unit_tests",
 	.run = run,
 };

@@ -1,5 +1,5 @@
-// Events and metrics with what they mean, and whether they are available here, which is found
-// out by trying.
+// Events and metrics with their meaning, and whether they are available here, determined by
+// trying them.
 #include "cli/stat_list.h"
 #include "base/log.h"
 #include "capture/pmu/counters.h"
@@ -126,7 +126,7 @@ int stat_list(const char *text) {
 	int status = flush();
 	if (status || listing.count)
 		return status;
-	log_error("no event and no metric has '%s' in its name or description", text);
+	log_error("no event or metric has '%s' in its name or description", text);
 	return EXIT_USAGE;
 }
 
@@ -140,8 +140,8 @@ static void print_hardware(const struct pmu_source *source) {
 	CLEANUP_FREE char *why = why_not("instructions:u", source);
 	printf("hardware counters: %s%s\n", why ? "none: " : "yes", why ? why : "");
 	if (why)
-		printf("  a virtual machine has them if its host passes its PMU on; until then software "
-		       "events are\n"
+		printf("  a virtual machine has them if its host passes its PMU through; without them, "
+		       "software events are\n"
 		       "  counted: 'tracelet stat list software'\n");
 	printf("\n");
 }

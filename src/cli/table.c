@@ -1,78 +1,141 @@
+#include "analyse/table.h"
 #include "base/log.h"
-#include "cli/look.h"
+#include "cli/parse_option.h"
 #include "cli/verb.h"
-#include "write/table.h"
+#include "flow/pipeline.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { OPTION_TEXT = 256, OPTION_CSV, OPTION_JSON };
+enum {
+	OPTION_TEXT = LETTERS + 1, // in the order of enum table_format
+	OPTION_CSV,
+	OPTION_JSON,
+	OPTION_LIST,
+	OPTION_GROUP_BY,
+	OPTION_SUM,
+	OPTION_SORT,
+	OPTION_REVERSE,
+	OPTION_LIMIT,
+	OPTION_MANIFEST,
+	OPTION_FROM,
+	OPTION_TO,
+	OPTION_PROCESS,
+	OPTION_FILTER,
+	OPTION_BETWEEN,
+	OPTION_FIELDS,
+};
+
+static const struct verb_option own_options[] = {
+	{"list", OPTION_LIST, NULL, "list the tables with a description"},
+	{"text", OPTION_TEXT, NULL, "print readable columns (the default)"},
+	{"csv", OPTION_CSV, NULL, "print comma-separated values"},
+	{"json", OPTION_JSON, NULL, "print an array of objects"},
+	{"group-by", OPTION_GROUP_BY, "A,B",
+	 "print one row for each combination of these columns, with a count; 'none' prints single rows of a "
+	 "table that is grouped by default"},
+	{"sum", OPTION_SUM, "C,D", "also print the sums of these columns"},
+	{"sort", OPTION_SORT, "COLUMN", "sort by this column: numbers from the largest, text from A to Z"},
+	{"reverse", OPTION_REVERSE, NULL, "reverse the order"},
+	{"limit", OPTION_LIMIT, "NUMBER", "print only this many rows"},
+	{"from", OPTION_FROM, "TIME", "only rows from this time in the trace on: 1.5 (seconds), 20ms, 7us"},
+	{"to", OPTION_TO, "TIME", "only rows before this time"},
+	{"between", OPTION_BETWEEN, "MARK,MARK", "only rows between these two marks, each time they occur"},
+	{"process", OPTION_PROCESS, "NAME|PID", "only rows of this process"},
+	{"filter", OPTION_FILTER, "TEXT", "only rows with this text in a column"},
+	{"fields", OPTION_FIELDS, "A,B",
+	 "generic-events: print these fields as columns, one row for each event"},
+	{"manifest", OPTION_MANIFEST, "FILE", "a .man file that describes events (ETL); may be repeated"},
+	{0},
+};
 
 struct arguments {
 	struct table_options table;
+	bool list;
 	ARRAY(const char *) manifests;
 };
 
-static int take_option(struct arguments *arguments, int option, const char *value) {
-	char *end;
+static bool take_option(int option, const char *value, void *context) {
+	struct arguments *arguments = context;
+	struct table_options *table = &arguments->table;
 	switch (option) {
-	case OPTION_TEXT ... OPTION_JSON:
-		arguments->table.format = (enum table_format)(option - OPTION_TEXT);
-		return 0;
-	case 'g':
-		arguments->table.group_by = value;
-		return 0;
-	case 's':
-		arguments->table.sum = value;
-		return 0;
-	case 'o':
-		arguments->table.sort = value;
-		return 0;
-	case 'r':
-		arguments->table.reverse = true;
-		return 0;
-	case 'm':
+	case OPTION_LIST:
+		arguments->list = true;
+		return true;
+	case OPTION_GROUP_BY:
+		table->group_by = value;
+		return true;
+	case OPTION_SUM:
+		table->sum = value;
+		return true;
+	case OPTION_SORT:
+		table->sort = value;
+		return true;
+	case OPTION_REVERSE:
+		table->reverse = true;
+		return true;
+	case OPTION_FROM:
+		return parse_time_option("from", value, &table->from);
+	case OPTION_TO:
+		return parse_time_option("to", value, &table->to);
+	case OPTION_PROCESS:
+		table->process = value;
+		return true;
+	case OPTION_FILTER:
+		table->filter = value;
+		return true;
+	case OPTION_BETWEEN:
+		table->between = value;
+		return true;
+	case OPTION_FIELDS:
+		table->fields = value;
+		return true;
+	case OPTION_MANIFEST:
 		array_push(&arguments->manifests, value);
-		return 0;
-	case 'l':
-		arguments->table.limit = strtoull(value, &end, 10);
-		if (end != value && !*end)
-			return 0;
-		log_error("--limit: '%s' is not a number", value);
-		return -EINVAL;
+		return true;
+	case OPTION_LIMIT:
+		return parse_count_option("limit", value, &table->limit);
+	default:
+		table->format = (enum table_format)(option - OPTION_TEXT);
+		return true;
 	}
-	return -EINVAL;
 }
 
-static int print_table(const char *path, struct arguments *arguments) {
-	struct look look;
+static int print_table(const char *const *paths, size_t count, struct arguments *arguments) {
+	const char *name = arguments->table.name;
+	static const char *const with_names[] = {"cpu-usage", "cpu-samples", "event-stacks", "dpc-isr",
+						 "system-calls"};
+	bool named = false;
+	for (size_t i = 0; i < ARRAY_SIZE(with_names); i++)
+		named |= strcmp(name, with_names[i]) == 0;
 	struct output output;
-	struct tables tables = tables_new();
+	struct tables tables = named ? pipeline_tables(true) : tables_new();
 	array_push(&arguments->manifests, NULL);
-	struct read_options options = {.manifests = arguments->manifests.items,
-				       .images = strcmp(arguments->table.name, "images") == 0};
+	struct pipeline pipeline = {
+		.path = paths[0],
+		.more = paths + 1,
+		.more_count = count - 1,
+		.options = {.manifests = arguments->manifests.items, .images = strcmp(name, "images") == 0},
+		.raw = !named};
 	int error = output_open(&output, "-", OUTPUT_REPLACE);
 	struct sink *table = table_new(&output, &tables, &arguments->table);
 	if (!table)
 		error = -EINVAL;
-	if (!error && !(error = look_open(&look, path))) {
-		look.names = strcmp(arguments->table.name, "cpu-usage") == 0 ||
-			     strcmp(arguments->table.name, "cpu-samples") == 0;
-		error = look_read(&look, &options, &tables, table);
+	if (!error && !(error = pipeline_open(&pipeline))) {
+		error = pipeline_run(&pipeline, &tables, table);
 		table = NULL;
-		look_close(&look);
+		pipeline_close(&pipeline);
 	}
 	sink_destroy(table);
 	int written = output_commit(&output);
 	if (written == -EPIPE) {
-		error = 0; // whoever read it has seen enough
+		error = 0; // the reader has seen enough
 	} else if (written) {
-		log_error("standard output: cannot be written: %s", strerror(-written));
+		log_error("cannot write to standard output: %s", strerror(-written));
 		error = written;
 	}
-	tables_free(&tables);
+	pipeline_tables_free(&tables);
 	return error ? EXIT_USAGE : 0;
 }
 
@@ -85,33 +148,18 @@ static int list_tables(void) {
 }
 
 static int run(int argc, char **argv, const struct verb *verb) {
-	static const struct option known[] = {
-		{"text", no_argument, NULL, OPTION_TEXT},   {"csv", no_argument, NULL, OPTION_CSV},
-		{"json", no_argument, NULL, OPTION_JSON},   {"group-by", required_argument, NULL, 'g'},
-		{"sum", required_argument, NULL, 's'},      {"sort", required_argument, NULL, 'o'},
-		{"reverse", no_argument, NULL, 'r'},        {"limit", required_argument, NULL, 'l'},
-		{"manifest", required_argument, NULL, 'm'}, {"list", no_argument, NULL, 'L'},
-		{"help", no_argument, NULL, 'h'},           {0},
-	};
 	struct arguments arguments = {0};
-	int status = -1;
-	for (int option; status < 0 && (option = getopt_long(argc, argv, "h", known, NULL)) != -1;) {
-		if (option == 'h')
-			status = verb_print_help(verb);
-		else if (option == 'L')
-			status = list_tables();
-		else if (option == '?')
-			status = verb_bad_usage(verb);
-		else if (take_option(&arguments, option, optarg))
-			status = EXIT_USAGE;
-	}
-	if (status < 0 && argc - optind != 2) {
-		log_error("table needs a file and the name of a table; --list tells the names");
+	int status = verb_take(argc, argv, verb, take_option, &arguments);
+	if (status < 0 && arguments.list)
+		status = list_tables();
+	if (status < 0 && argc - optind < 2) {
+		log_error("table needs a FILE and the NAME of a table; --list lists the names");
 		status = verb_bad_usage(verb);
 	}
 	if (status < 0) {
-		arguments.table.name = argv[optind + 1];
-		status = print_table(argv[optind], &arguments);
+		arguments.table.name = argv[argc - 1];
+		status = print_table((const char *const *)argv + optind, (size_t)(argc - optind) - 1,
+				     &arguments);
 	}
 	array_free(&arguments.manifests);
 	return status;
@@ -119,27 +167,21 @@ static int run(int argc, char **argv, const struct verb *verb) {
 
 const struct verb verb_table = {
 	.name = "table",
-	.summary = "show a table made from a recording",
-	.help = "Usage: tracelet table [OPTIONS] FILE NAME\n\n"
-		"Shows one of the tables that Windows Performance Analyzer's users know, from any\n"
-		"recording that has the events for it: processes, threads, images, cpu-usage,\n"
-		"cpu-samples, cpu-usage-precise, context-switches, dpc-isr, disk-io, hard-faults,\n"
-		"page-faults, virtual-alloc, system-calls, kvm-exits, event-stacks, kernel-events,\n"
-		"generic-events, lost, pmu, pmu-app, pmu-driver.\n\n"
-		"  --list           the tables, a line about each\n"
-		"  --text           columns to read (this is how it is without an option)\n"
-		"  --csv            comma-separated values\n"
-		"  --json           an array of objects\n"
-		"  --group-by A,B   one row for each combination of these columns, with a count;\n"
-		"                   'none' for all rows of a table that is grouped by itself\n"
-		"  --sum C,D        and the sums of these columns\n"
-		"  --sort COLUMN    numbers from the largest, text from A to Z\n"
-		"  --reverse        the other way round\n"
-		"  --limit NUMBER   only so many rows\n"
-		"  --manifest FILE  a .man file that describes events (ETL); may be repeated\n"
-		"  --help           this text\n\n"
-		"Example: which files were read for how long\n"
-		"  tracelet table trace.etl disk-io --group-by file --sum duration_us,size --sort "
-		"duration_us\n",
+	.family = FAMILY_UNDERSTAND,
+	.settings = OF_READING,
+	.options = own_options,
+	.summary = "show a recording as tables: CPU usage, switches, disk I/O, faults",
+	.usage = "tracelet table [OPTIONS] FILE... NAME\n"
+		 "tracelet table --list",
+	.about = "Shows one of the tables that users of Windows Performance Analyzer know, from any "
+		 "recording that has "
+		 "the events for it: processes, threads, images, cpu-usage, cpu-samples, cpu-usage-precise, "
+		 "context-switches, dpc-isr, disk-io, file-io, network, registry, power, heap, pool, "
+		 "handles, hard-faults, page-faults, "
+		 "virtual-alloc, system-calls, "
+		 "kvm-exits, event-stacks, kernel-events, generic-events, lost, pmu, pmu-app, pmu-driver.",
+	.notes = "Example: which files were read, and for how long\n"
+		 "  tracelet table trace.etl disk-io --group-by file --sum duration_us,size --sort "
+		 "duration_us",
 	.run = run,
 };

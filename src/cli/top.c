@@ -1,10 +1,12 @@
 // `tracelet top`: where the time went, on the terminal.
+#include "analyse/functions.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "cli/profile_options.h"
+#include "base/text.h"
+#include "cli/parse_option.h"
+#include "cli/sample_options.h"
 #include "cli/verb.h"
-#include "session/profile.h"
-#include "write/profile_table.h"
+#include "flow/pipeline.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,9 +15,9 @@
 enum { OPTION_LIMIT = OPTION_OF_VERB, OPTION_SORT, OPTION_FUNCTION, OPTION_JSON };
 
 struct top_arguments {
-	struct profile_input input;
+	struct sample_input input;
 	const char *function;
-	unsigned limit;
+	uint64_t limit;
 	enum function_order order;
 	bool json, sources;
 };
@@ -26,53 +28,67 @@ static double share(uint64_t part, uint64_t whole) {
 
 // ---- tables ----
 
-static void print_rows(const struct top_arguments *arguments, const struct profile *profile,
+static void print_rows(const struct top_arguments *arguments, const struct sample_tree *profile,
 		       const struct function_table *table) {
 	struct strings *strings = profile->tables->strings;
 	size_t count = arguments->limit ? MIN(table->rows.count, arguments->limit) : table->rows.count;
-	const char *unit = profile->metric ? profile_unit(profile) : "";
-	printf("  %7s %16s  %7s %16s  %s\n", "SELF", unit, "TOTAL", unit, "FUNCTION");
+	bool weighted = sample_tree_is_weighted(profile);
+	struct sample_unit shown = sample_tree_shown(profile);
+	const char *unit = profile->metric || weighted ? shown.name : "";
+	text_line(stdout, "  %7s %16s  %7s %16s%s  %s", "SELF", unit, "TOTAL", unit,
+		  weighted ? "   SAMPLES" : "", "FUNCTION");
 	for (size_t i = 0; i < count; i++) {
 		const struct function_row *row = &table->rows.items[i];
 		const char *module = strings_get(strings, row->module);
-		printf("  %6.2f%% %16" PRIu64 "  %6.2f%% %16" PRIu64 "  %s%s%s%s",
-		       share(row->self, profile->weight), row->self, share(row->total, profile->weight),
-		       row->total, strings_get(strings, row->name), *module ? " (" : "", module,
-		       *module ? ")" : "");
-		const struct frame *source = profile_source(profile, row->name, row->module);
-		if (source && arguments->sources)
-			printf(" at %s:%" PRIu32, strings_get(strings, source->file), source->line);
-		putchar('\n');
+		const struct frame *source = sample_tree_source(profile, row->name, row->module);
+		CLEANUP_FREE char *place = source && arguments->sources
+						   ? memory_format(" at %s:%" PRIu32,
+								   strings_get(strings, source->file),
+								   source->line)
+						   : NULL;
+		int digits = shown.factor < 1 ? 3 : 0;
+		char samples[24] = "";
+		if (weighted)
+			snprintf(samples, sizeof(samples), "%10" PRIu64, row->samples);
+		text_line(stdout, "  %6.2f%% %16.*f  %6.2f%% %16.*f%s  %s%s%s%s%s",
+			  share(row->self, profile->weight), digits, (double)row->self * shown.factor,
+			  share(row->total, profile->weight), digits, (double)row->total * shown.factor,
+			  samples, strings_get(strings, row->name), *module ? " (" : "", module,
+			  *module ? ")" : "", place ? place : "");
 	}
 	if (count < table->rows.count)
 		printf("  and %zu more (--limit 0 shows all)\n", table->rows.count - count);
 }
 
-static void print_json(const struct top_arguments *arguments, const struct profile *profile,
+static void print_json(const struct top_arguments *arguments, const struct sample_tree *profile,
 		       const struct function_table *table) {
 	struct strings *strings = profile->tables->strings;
 	struct buffer text = {0};
 	struct json json = json_into(&text);
 	size_t count = arguments->limit ? MIN(table->rows.count, arguments->limit) : table->rows.count;
 	json_object(&json, NULL);
-	json_string(&json, "event", profile_event_name(profile));
+	json_string(&json, "event", sample_tree_event_name(profile));
 	json_uint(&json, "samples", profile->samples);
 	json_uint(&json, "weight", profile->weight);
-	if (profile->metric)
-		json_string(&json, "unit", profile_unit(profile));
+	json_string(&json, "unit",
+		    sample_tree_in_nanoseconds(profile) ? "nanoseconds" : sample_tree_shown(profile).name);
 	json_array(&json, "functions");
 	for (size_t i = 0; i < count; i++) {
 		const struct function_row *row = &table->rows.items[i];
 		json_object(&json, NULL);
 		json_string(&json, "name", strings_get(strings, row->name));
 		json_string(&json, "module", strings_get(strings, row->module));
-		const struct frame *source = profile_source(profile, row->name, row->module);
+		const struct frame *source = sample_tree_source(profile, row->name, row->module);
 		if (source) {
 			json_string(&json, "file", strings_get(strings, source->file));
 			json_uint(&json, "line", source->line);
 		}
 		json_uint(&json, "self", row->self);
 		json_uint(&json, "total", row->total);
+		if (sample_tree_is_weighted(profile)) {
+			json_uint(&json, "self_samples", row->self_samples);
+			json_uint(&json, "total_samples", row->samples);
+		}
 		json_close_object(&json);
 	}
 	json_close_array(&json);
@@ -81,19 +97,24 @@ static void print_json(const struct top_arguments *arguments, const struct profi
 	buffer_free(&text);
 }
 
-static void print_title(const struct profile *profile) {
-	const char *event = profile_event_name(profile);
+static void print_title(const struct sample_tree *profile) {
+	const char *event = sample_tree_event_name(profile);
 	if (profile->metric)
-		printf("%" PRIu64 " %s %s, from %" PRIu64 " places\n\n", profile->weight,
-		       profile_unit(profile), profile->metric->words, profile->samples);
+		text_line(stdout, "%" PRIu64 " %s %s, from %" PRIu64 " place%s", profile->weight,
+			  sample_tree_unit(profile), profile->metric->words, profile->samples,
+			  plural(profile->samples));
+	else if (sample_tree_in_nanoseconds(profile) && sample_tree_is_weighted(profile))
+		text_line(stdout, "%" PRIu64 " sample%s of %s, %.3f s", profile->samples,
+			  plural(profile->samples), event, (double)profile->weight / 1e9);
 	else
-		printf("%" PRIu64 " samples%s%s, weight %" PRIu64 "\n\n", profile->samples,
-		       *event ? " of " : "", event, profile->weight);
+		text_line(stdout, "%" PRIu64 " sample%s%s%s, weight %" PRIu64, profile->samples,
+			  plural(profile->samples), *event ? " of " : "", event, profile->weight);
+	putchar('\n');
 }
 
-static int show_flat(const struct top_arguments *arguments, const struct profile *profile) {
+static int show_flat(const struct top_arguments *arguments, const struct sample_tree *profile) {
 	struct function_table table = {0};
-	profile_functions(&table, profile);
+	sample_functions(&table, profile);
 	function_table_sort(&table, arguments->order);
 	if (arguments->json) {
 		print_json(arguments, profile, &table);
@@ -105,33 +126,34 @@ static int show_flat(const struct top_arguments *arguments, const struct profile
 	return 0;
 }
 
-static int show_neighbours(const struct top_arguments *arguments, const struct profile *profile) {
+static int show_neighbours(const struct top_arguments *arguments, const struct sample_tree *profile) {
 	struct function_table functions = {0};
 	struct strings *strings = profile->tables->strings;
 	const struct function_row *found = NULL;
-	profile_functions(&functions, profile);
+	sample_functions(&functions, profile);
 	for (size_t i = 0; i < functions.rows.count; i++)
 		if (strcmp(strings_get(strings, functions.rows.items[i].name), arguments->function) == 0)
 			found = &functions.rows.items[i];
 	if (!found) {
-		log_error("no sample has a function '%s'; 'tracelet top' without --function lists them",
-			  arguments->function);
+		log_error(
+			"no sample contains the function '%s'; 'tracelet top' without --function lists them",
+			arguments->function);
 		function_table_free(&functions);
 		return EXIT_USAGE;
 	}
-	printf("%s: self %.2f%%, total %.2f%%\n", arguments->function, share(found->self, profile->weight),
-	       share(found->total, profile->weight));
+	text_line(stdout, "%s: self %.2f%%, total %.2f%%", arguments->function,
+		  share(found->self, profile->weight), share(found->total, profile->weight));
 	for (int callers = 1; callers >= 0; callers--) {
 		struct function_table table = {0};
-		profile_neighbours(&table, profile, found->name, callers);
+		sample_neighbours(&table, profile, found->name, callers);
 		function_table_sort(&table, ORDER_TOTAL);
 		printf("\n%s\n", callers ? "called by" : "calls");
 		size_t count = arguments->limit ? MIN(table.rows.count, arguments->limit) : table.rows.count;
 		for (size_t i = 0; i < count; i++)
-			printf("  %6.2f%%  %6.2f%% of it  %s\n",
-			       share(table.rows.items[i].total, profile->weight),
-			       share(table.rows.items[i].total, found->total),
-			       strings_get(strings, table.rows.items[i].name));
+			text_line(stdout, "  %6.2f%%  %6.2f%% of it  %s",
+				  share(table.rows.items[i].total, profile->weight),
+				  share(table.rows.items[i].total, found->total),
+				  strings_get(strings, table.rows.items[i].name));
 		if (!count)
 			printf("  nothing\n");
 		function_table_free(&table);
@@ -140,16 +162,18 @@ static int show_neighbours(const struct top_arguments *arguments, const struct p
 	return 0;
 }
 
-static int top(const struct top_arguments *arguments, const char *path) {
-	struct tables tables = profile_tables_new(&arguments->input.options);
-	struct profile profile;
-	profile_init(&profile, &tables, &arguments->input.options);
+static int top(const struct top_arguments *arguments, const char *const *paths, size_t count) {
+	struct tables tables = pipeline_tables(!arguments->input.options.no_inline);
+	struct sample_tree profile;
+	sample_tree_init(&profile, &tables, &arguments->input.options);
 	tables.details = true;
-	int status = profile_read(path, arguments->input.reader, &tables, &profile.sink) ? EXIT_USAGE : 0;
+	int status = pipeline_samples(paths, count, arguments->input.reader, 0, &tables, &profile.sink)
+			     ? EXIT_USAGE
+			     : 0;
 	if (!status) {
-		profile_finish(&profile);
+		sample_tree_finish(&profile);
 		if (!profile.samples) {
-			log_error("%s: there are no samples in it", path);
+			log_error("%s: no samples found", paths[0]);
 			status = EXIT_USAGE;
 		}
 	}
@@ -160,75 +184,72 @@ static int top(const struct top_arguments *arguments, const char *path) {
 		log_error("cannot write to standard output");
 		status = EXIT_USAGE;
 	}
-	profile_free(&profile);
-	profile_tables_free(&tables);
+	sample_tree_free(&profile);
+	pipeline_tables_free(&tables);
 	return status;
 }
 
 // ---- options ----
 
-static int take_option(struct top_arguments *arguments, int option, const char *value) {
-	char *end;
+static const struct verb_option own_options[] = {
+	{"sort", OPTION_SORT, "self|total",
+	 "sort by the weight of functions themselves, or with all they call (default: self)", "self total"},
+	{"limit", OPTION_LIMIT, "N", "print this many functions; 0: all (default: 30)"},
+	{"function", OPTION_FUNCTION, "NAME", "show the callers and the callees of this function"},
+	{"json", OPTION_JSON, NULL, "print JSON"},
+	{0},
+};
+
+static bool take_option(int option, const char *value, void *context) {
+	struct top_arguments *arguments = context;
 	switch (option) {
 	case OPTION_LIMIT:
-		arguments->limit = (unsigned)strtoul(value, &end, 10);
-		if (*value >= '0' && *value <= '9' && !*end)
-			return 0;
-		log_error("--limit takes a number, not '%s'", value);
-		return EXIT_USAGE;
+		return parse_count_option("limit", value, &arguments->limit);
 	case OPTION_SORT:
 		arguments->order = strcmp(value, "total") == 0 ? ORDER_TOTAL : ORDER_SELF;
 		if (arguments->order == ORDER_TOTAL || strcmp(value, "self") == 0)
-			return 0;
+			return true;
 		log_error("--sort takes self or total, not '%s'", value);
-		return EXIT_USAGE;
+		return false;
 	case OPTION_FUNCTION:
 		arguments->function = value;
-		return 0;
+		return true;
 	case OPTION_JSON:
 		arguments->json = true;
-		return 0;
+		return true;
 	default:
-		return profile_option(&arguments->input, option, value);
+		return sample_option(&arguments->input, option, value);
 	}
 }
 
 static int run(int argc, char **argv, const struct verb *verb) {
-	static const struct option options[] = {
-		PROFILE_LONG_OPTIONS,
-		{"limit", required_argument, NULL, OPTION_LIMIT},
-		{"sort", required_argument, NULL, OPTION_SORT},
-		{"function", required_argument, NULL, OPTION_FUNCTION},
-		{"json", no_argument, NULL, OPTION_JSON},
-		{0},
-	};
 	struct top_arguments arguments = {.limit = 30};
-	for (int option; (option = getopt_long(argc, argv, "qh", options, NULL)) != -1;) {
-		if (option == 'h')
-			return verb_print_help(verb);
-		if (option == '?')
-			return verb_bad_usage(verb);
-		if (take_option(&arguments, option, optarg))
-			return EXIT_USAGE;
-	}
-	if (argc - optind > 1) {
+	int status = verb_take(argc, argv, verb, take_option, &arguments);
+	if (status >= 0)
+		return status;
+	static const char *const standard_input[] = {"-"};
+	const char *const *paths = optind < argc ? (const char *const *)argv + optind : standard_input;
+	size_t count = (size_t)MAX(argc - optind, 1);
+	if (count > 1 && pipeline_together(paths, count) != count) {
 		log_error("top takes one FILE; to compare two, use 'tracelet diff'");
 		return EXIT_USAGE;
 	}
 	// In a column of its own, so that --function takes names as they are.
 	arguments.sources = arguments.input.options.source;
 	arguments.input.options.source = false;
-	return top(&arguments, optind < argc ? argv[optind] : "-");
+	return top(&arguments, paths, count);
 }
 
 const struct verb verb_top = {
 	.name = "top",
-	.summary = "the functions of a profile by weight; callers and callees of one",
-	.help = "Usage: tracelet top [OPTIONS] [FILE]\n\n"
-		"Prints the functions of a profile: what each weighs itself and with all it calls.\n\n"
-		"      --sort self|total   by which of the two (self)\n"
-		"      --limit N           so many functions (30); 0: all\n"
-		"      --function NAME     who calls this one, and whom it calls\n"
-		"      --json              as JSON\n" PROFILE_OPTIONS_HELP,
+	.family = FAMILY_UNDERSTAND,
+	.settings = OF_READING,
+	.options = own_options,
+	.sample_options = sample_options,
+	.summary = "list the functions of a profile by weight; callers and callees of one",
+	.usage = "tracelet top [OPTIONS] [FILE...]",
+	.about =
+		"Prints the functions of a profile with the weight of each, by itself and with all it calls. "
+		"Several FILEs are ETL files of one recording.",
 	.run = run,
 };

@@ -1,8 +1,9 @@
-// `tracelet vm run`: a test in a machine that is booted for it.
+// `tracelet vm run`: a test in a virtual machine booted for it.
 #include "base/log.h"
 #include "cli/verb.h"
-#include "guest/host_run.h"
+#include "guest/host/run.h"
 #include "session/choose_profile.h"
+#include "vm/console.h"
 #include "vm/run.h"
 
 #include <string.h>
@@ -22,7 +23,7 @@ struct request {
 
 static bool list_add(struct list *list, const char *name, const char *value) {
 	if (list->count == WORDS_MOST) {
-		log_error("--%s: more than %d are too many", name, WORDS_MOST);
+		log_error("--%s: at most %d are allowed", name, WORDS_MOST);
 		return false;
 	}
 	list->items[list->count++] = value;
@@ -74,51 +75,109 @@ static bool take_memory(const char *value, unsigned *mebibytes) {
 	return good;
 }
 
+static bool take_size(const char *name, const char *value, size_t least, uint64_t *bytes) {
+	size_t size = 0;
+	if (settings_parse_size(value, &size) && size >= least) {
+		*bytes = size;
+		return true;
+	}
+	if (least > 1)
+		log_error("--%s: '%s' is not a size of at least %zuK", name, value, least >> 10);
+	else
+		log_error("--%s: '%s' is not a size, as in 2G", name, value);
+	return false;
+}
+
+enum {
+	OPTION_KERNEL = LETTERS + 1,
+	OPTION_ROOTFS,
+	OPTION_INITRD,
+	OPTION_ADD,
+	OPTION_ENV,
+	OPTION_MEM,
+	OPTION_CPUS,
+	OPTION_ARCH,
+	OPTION_AGENT,
+	OPTION_APPEND,
+	OPTION_QEMU,
+	OPTION_BOOT_TIMEOUT,
+	OPTION_SOCKET,
+	OPTION_MAX_ARTIFACT_SIZE,
+	OPTION_MAX_CONSOLE,
+};
+
+static const struct verb_option own_options[] = {
+	{"kernel", OPTION_KERNEL, "FILE",
+	 "the guest's kernel: a vmlinux, bzImage or arm64 Image. Its modules are searched in modules/ next "
+	 "to it, ../lib/modules/RELEASE and /lib/modules/RELEASE"},
+	{"rootfs", OPTION_ROOTFS, "DIR", "copy this directory into the guest as its root"},
+	{"initrd", OPTION_INITRD, "FILE",
+	 "boot this initramfs instead (without --rootfs and --initrd the guest has COMMAND, a shell and "
+	 "little "
+	 "else)"},
+	{"add", OPTION_ADD, "FILE[=PATH]",
+	 "also copy this file or directory into the guest, with the libraries it needs; may be repeated. "
+	 "COMMAND runs in a directory with the same path as the current one"},
+	{"env", OPTION_ENV, "NAME[=VALUE]",
+	 "set a variable for COMMAND, which inherits none; without VALUE, copy it from here"},
+	{"mem", OPTION_MEM, "SIZE", "the guest's memory, as in 2G (default: 512M)"},
+	{"cpus", OPTION_CPUS, "N", "the guest's processors (default: 1)"},
+	{"arch", OPTION_ARCH, "ARCH", "the guest's architecture, x86_64 or arm64 (default: this machine's)",
+	 "x86_64 arm64"},
+	{"agent", OPTION_AGENT, "FILE",
+	 "the tracelet-agent for the guest, if it is not next to this program"},
+	{"append", OPTION_APPEND, "WORDS", "words to add to the kernel's command line"},
+	{"qemu", OPTION_QEMU, "WORDS", "words to add to QEMU's command line"},
+	{"boot-timeout", OPTION_BOOT_TIMEOUT, "SECONDS", "how long the guest may take to boot (default: 60)"},
+	{"socket", OPTION_SOCKET, "PATH", "for start: the socket for reaching the guest"},
+	{"max-artifact-size", OPTION_MAX_ARTIFACT_SIZE, "SIZE",
+	 "accept no more than this from the guest (default: 8G)"},
+	{"max-console", OPTION_MAX_CONSOLE, "SIZE",
+	 "keep no more than this of the guest's console: its beginning and its last 64K (default: 64M)"},
+	{0},
+};
+
 static bool take_option(int option, const char *value, void *context) {
 	struct request *request = context;
 	struct vm_options *options = &request->options;
-	size_t size = 0;
 	switch (option) {
-	case 'k':
+	case OPTION_KERNEL:
 		options->kernel = value;
 		return true;
-	case 'i':
+	case OPTION_INITRD:
 		options->initrd = value;
 		return true;
-	case 'r':
+	case OPTION_ROOTFS:
 		options->rootfs = value;
 		return true;
-	case 'g':
+	case OPTION_AGENT:
 		options->agent = value;
 		return true;
-	case 'p':
+	case OPTION_APPEND:
 		options->append = value;
 		return true;
-	case 'c':
+	case OPTION_CPUS:
 		return take_number("cpus", value, 1, CPUS_MOST, &options->cpus);
-	case 'm':
+	case OPTION_MEM:
 		return take_memory(value, &options->memory);
-	case 'a':
+	case OPTION_ARCH:
 		if (machine_arch(value, &options->arch))
 			return true;
 		log_error("--arch: '%s' is neither x86_64 nor arm64", value);
 		return false;
-	case 'x':
-		if (settings_parse_size(value, &size) && size) {
-			options->max_artifact_size = size;
-			return true;
-		}
-		log_error("--max-artifact-size: '%s' is not a size, as in 2G", value);
-		return false;
-	case 'Q':
+	case OPTION_MAX_ARTIFACT_SIZE:
+		return take_size("max-artifact-size", value, 1, &options->max_artifact_size);
+	case OPTION_MAX_CONSOLE:
+		return take_size("max-console", value, CONSOLE_LEAST, &options->max_console);
+	case OPTION_QEMU:
 		options->qemu = value;
 		return true;
-	case 'S':
+	case OPTION_SOCKET:
 		options->socket = value;
 		return true;
-	case 'B':
+	case OPTION_BOOT_TIMEOUT:
 		return take_seconds(value, &options->boot_limit);
-	case 'E':
+	case OPTION_ENV:
 		return take_variable(&request->variables, value);
 	default:
 		return list_add(&request->additions, "add", value);
@@ -131,7 +190,7 @@ static const char *what_is_missing(const struct request *request, bool command) 
 		return request->start ? "vm start needs a kernel: --kernel FILE"
 				      : "vm run needs a kernel: --kernel FILE";
 	if (request->options.initrd && request->options.rootfs)
-		return "--initrd and --rootfs: the guest has one of them, not both";
+		return "--initrd and --rootfs cannot be combined";
 	if (request->start && command)
 		return "vm start takes no command: 'tracelet guest ADDRESS run -- COMMAND' runs one there";
 	if (!request->start && !command)
@@ -140,33 +199,15 @@ static const char *what_is_missing(const struct request *request, bool command) 
 }
 
 static int with_machine(int argc, char **argv, const struct verb *verb) {
-	static const struct option own[] = {
-		{"kernel", required_argument, NULL, 'k'},
-		{"initrd", required_argument, NULL, 'i'},
-		{"rootfs", required_argument, NULL, 'r'},
-		{"mem", required_argument, NULL, 'm'},
-		{"cpus", required_argument, NULL, 'c'},
-		{"arch", required_argument, NULL, 'a'},
-		{"agent", required_argument, NULL, 'g'},
-		{"append", required_argument, NULL, 'p'},
-		{"add", required_argument, NULL, 'd'},
-		{"env", required_argument, NULL, 'E'},
-		{"qemu", required_argument, NULL, 'Q'},
-		{"socket", required_argument, NULL, 'S'},
-		{"boot-timeout", required_argument, NULL, 'B'},
-		{"max-artifact-size", required_argument, NULL, 'x'},
-		{0},
-	};
 	struct request request = {.start = strcmp(argv[0], "start") == 0,
 				  .options = {.arch = machine_arch_here(),
 					      .memory = 512,
 					      .cpus = 1,
 					      .boot_limit = 60,
-					      .max_artifact_size = 8ull << 30}};
-	struct verb_options more = {own, NULL, take_option, &request};
+					      .max_artifact_size = 8ull << 30,
+					      .max_console = 64ull << 20}};
 	struct settings settings;
-	int status = verb_settings_and(argc, argv, verb, verb_run_flags, verb_run_flag_count, &more,
-				       &settings);
+	int status = verb_take_settings(argc, argv, verb, take_option, &request, &settings);
 	if (status >= 0)
 		return status;
 	request.options.additions = request.additions.items;
@@ -193,35 +234,23 @@ static int run(int argc, char **argv, const struct verb *verb) {
 
 const struct verb verb_vm = {
 	.name = "vm",
-	.summary = "boot a throw-away virtual machine for one test, traced inside",
-	.help = "Usage: tracelet vm run --kernel FILE [OPTIONS] -- COMMAND [ARGUMENTS...]\n"
-		"       tracelet vm start --kernel FILE [--socket PATH] [OPTIONS]\n\n"
-		"Boots a guest with QEMU, takes COMMAND and the libraries it needs along, runs it there\n"
-		"traced, with our standard input, output, signals and its exit status, brings the artifacts\n"
-		"here and throws the guest away. What its kernel said is an artifact too (console.log); if\n"
-		"it panics, why and where is told. With KVM where that works, else in emulation.\n"
-		"'start' boots the same guest for many tests: it prints its address, for 'tracelet guest\n"
-		"ADDRESS run', and stays until 'tracelet guest ADDRESS power-off' or Ctrl-C.\n\n"
-		"  --kernel FILE    a vmlinux, bzImage or arm64 Image; its modules are looked for in\n"
-		"                   modules/ beside it, ../lib/modules/RELEASE and /lib/modules/RELEASE\n"
-		"  --rootfs DIR     the guest's root is a copy of this folder\n"
-		"  --initrd FILE    or this initramfs; without both: COMMAND, a shell and not much else\n"
-		"  --add FILE[=PATH]  take this file or folder along, too, with what it needs; may be\n"
-		"                   repeated. COMMAND runs in the folder that has the name of ours\n"
-		"  --env NAME[=VALUE]  a variable for COMMAND, which gets none of ours by itself\n"
-		"  --mem SIZE       of the guest, as in 2G (default: 512M)\n"
-		"  --cpus N         its processors (default: 1)\n"
-		"  --arch ARCH      x86_64 or arm64 (default: this machine's)\n"
-		"  --agent FILE     tracelet-agent for that\n"
-		"  --append WORDS   to the kernel's command line\n"
-		"  --qemu WORDS     to QEMU's\n"
-		"  --boot-timeout SECONDS  for the guest to come up (default: 60)\n"
-		"  --socket PATH    start: where the guest is reached\n"
-		"  --max-artifact-size SIZE  more is not taken from the guest (default: 8G)\n"
-		"  --timeout SECONDS  for COMMAND, as in 'run'; a guest that hangs is ended, too\n"
-		"  --help           this text\n\n"
-		"All options of 'tracelet run' are taken too.\n\n"
-		"Exit status: COMMAND's; 124 timed out; 125 the guest failed; 2 bad options.\n\n"
-		"Example: tracelet vm run --kernel /boot/vmlinuz-6.1.0-32-cloud-amd64 -- ./unit_tests\n",
+	.family = FAMILY_MACHINES,
+	.ordered = true,
+	.as_run = true,
+	.options = own_options,
+	.summary = "trace a test inside a throw-away virtual machine",
+	.usage = "tracelet vm run --kernel FILE [OPTIONS] -- COMMAND [ARGUMENTS...]\n"
+		 "tracelet vm start --kernel FILE [--socket PATH] [OPTIONS]",
+	.about =
+		"Boots a guest with QEMU, copies COMMAND and the libraries it needs into it, runs and traces "
+		"it "
+		"there with our standard input, output, signals and exit status, copies the artifacts here "
+		"and discards the guest. The kernel's console is an artifact too (console.log); if the "
+		"kernel panics, tracelet reports why and where. Uses KVM where it works, else "
+		"emulation.\n'start' boots the same guest for many tests: it prints its address, for "
+		"'tracelet guest ADDRESS run', and stays until 'tracelet guest ADDRESS power-off' or Ctrl-C.",
+	.notes = "--timeout also ends a guest that hangs.\n\n"
+		 "Exit status: COMMAND's; 124 timed out; 125 the guest failed; 2 bad options.\n\n"
+		 "Example: tracelet vm run --kernel /boot/vmlinuz-6.1.0-32-cloud-amd64 -- ./unit_tests",
 	.run = run,
 };

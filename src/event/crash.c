@@ -20,7 +20,7 @@ static const struct {
 	const char *words;
 } reasons[] = {
 	{SEGV, 1, "is not mapped"},
-	{SEGV, 2, "may not be accessed so"},
+	{SEGV, 2, "does not permit this access"},
 	{SEGV, 3, "is beyond its bounds"},
 	{SEGV, 4, "is protected by a key"},
 	{BUS, 1, "is not aligned"},

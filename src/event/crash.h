@@ -1,10 +1,10 @@
-// What the numbers of a crash mean, on Linux.
+// The meaning of a crash's numbers on Linux.
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-// "SIGSEGV"; NULL: no signal of a crash.
+// "SIGSEGV"; NULL if the signal is not that of a crash.
 const char *crash_signal_name(uint32_t signal);
 
 // "SIGSEGV, address 0x10 is not mapped", "SIGABRT", "SIGFPE, integer division by zero",

@@ -1,50 +1,61 @@
 #include "event/event.h"
+#include "base/buffer.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 const char *const event_source_names[SOURCE_COUNT] = {
-	[SOURCE_SCHED] = "sched",
-	[SOURCE_PROCESS] = "process",
-	[SOURCE_IRQ] = "irq",
-	[SOURCE_SAMPLE] = "sample",
-	[SOURCE_MARKER] = "marker",
-	[SOURCE_FAULT] = "fault",
-	[SOURCE_MEMORY] = "memory",
-	[SOURCE_FILE] = "file",
-	[SOURCE_SYSTEM_CALL] = "system-call",
-	[SOURCE_BLOCK] = "block",
-	[SOURCE_TIMER] = "timer",
-	[SOURCE_WORK] = "workqueue",
-	[SOURCE_IPI] = "ipi",
-	[SOURCE_NETWORK] = "network",
-	[SOURCE_POWER] = "power",
-	[SOURCE_PRIORITY] = "priority",
-	[SOURCE_MIGRATION] = "migration",
-	[SOURCE_CLOCK] = "clock",
-	[SOURCE_SOFTIRQ_QUEUE] = "softirq-queue",
-	[SOURCE_RSS] = "rss",
-	[SOURCE_SLAB] = "slab",
-	[SOURCE_LOCK] = "lock",
-	[SOURCE_BIO] = "bio",
-	[SOURCE_KVM] = "kvm",
+#define SOURCE(NAME, name, keywords, tracepoints, why_not) [SOURCE_##NAME] = name,
+#include "format/source_table.h"
+#undef SOURCE
 	[SOURCE_TRACE] = "trace",
 	[SOURCE_BUFFER] = "buffer",
 };
 
 const char *const event_wait_reasons[WAIT_REASON_COUNT] = {
-	"Executive",        "FreePage",          "PageIn",
-	"PoolAllocation",   "DelayExecution",    "Suspended",
-	"UserRequest",      "WrExecutive",       "WrFreePage",
-	"WrPageIn",         "WrPoolAllocation",  "WrDelayExecution",
-	"WrSuspended",      "WrUserRequest",     "WrEventPair",
-	"WrQueue",          "WrLpcReceive",      "WrLpcReply",
-	"WrVirtualMemory",  "WrPageOut",         "WrRendezvous",
-	"WrKeyedEvent",     "WrTerminated",      "WrProcessInSwap",
-	"WrCpuRateControl", "WrCalloutStack",    "WrKernel",
-	"WrResource",       "WrPushLock",        "WrMutex",
-	"WrQuantumEnd",     "WrDispatchInt",     "WrPreempted",
-	"WrYieldExecution", "WrFastMutex",       "WrGuardedMutex",
-	"WrRundown",        "WrAlertByThreadId", "WrDeferredPreempt",
+	"Executive",
+	"FreePage",
+	"PageIn",
+	"PoolAllocation",
+	"DelayExecution",
+	"Suspended",
+	"UserRequest",
+	"WrExecutive",
+	"WrFreePage",
+	"WrPageIn",
+	"WrPoolAllocation",
+	"WrDelayExecution",
+	"WrSuspended",
+	"WrUserRequest",
+	"WrEventPair",
+	"WrQueue",
+	"WrLpcReceive",
+	"WrLpcReply",
+	"WrVirtualMemory",
+	"WrPageOut",
+	"WrRendezvous",
+	"WrKeyedEvent",
+	"WrTerminated",
+	"WrProcessInSwap",
+	"WrCpuRateControl",
+	"WrCalloutStack",
+	"WrKernel",
+	"WrResource",
+	"WrPushLock",
+	"WrMutex",
+	"WrQuantumEnd",
+	"WrDispatchInt",
+	"WrPreempted",
+	"WrYieldExecution",
+	"WrFastMutex",
+	"WrGuardedMutex",
+	"WrRundown",
+	"WrAlertByThreadId",
+	"WrDeferredPreempt",
+	"WrPhysicalFault",
+	"WrIoRing",
+	"WrMdlCache",
+	"WrRcu",
 };
 
 const struct event_field *event_fields_copy(const struct event_field *fields, size_t count) {
@@ -67,4 +78,32 @@ const struct event_field *event_fields_copy(const struct event_field *fields, si
 		}
 	}
 	return copy;
+}
+
+int sink_push_late(struct sink *sink, uint64_t count) {
+	struct event event = {.kind = EVENT_LATE, .cpu = CPU_NONE, .late = {.count = count}};
+	return count ? sink_push(sink, &event) : 0;
+}
+
+void field_print(struct buffer *out, const struct event_field *field) {
+	switch (field->type) {
+	case FIELD_UINT:
+		buffer_printf(out, "%" PRIu64, field->uint);
+		break;
+	case FIELD_INT:
+		buffer_printf(out, "%" PRId64, field->sint);
+		break;
+	case FIELD_HEX:
+		buffer_printf(out, "0x%" PRIx64, field->uint);
+		break;
+	case FIELD_DOUBLE:
+		buffer_printf(out, "%.17g", field->real);
+		break;
+	case FIELD_BOOL:
+		buffer_printf(out, "%s", field->uint ? "true" : "false");
+		break;
+	case FIELD_TEXT:
+		buffer_append(out, field->text, field->size);
+		break;
+	}
 }

@@ -1,17 +1,17 @@
-// Stacks that are taken at events of the kernel: samples whose event is that one, each of weight 1.
+// Stacks taken at kernel events: samples with that event, each of weight 1.
 #pragma once
 
 #include "event/event.h"
-#include "event/record.h"
+#include "format/record.h"
 
 enum { NO_STACK_EVENT = -1 };
 
-// The number by which a recording knows an event, from its name: a point's ("page_fault_minor"), a system
-// call's ("sys_enter_mmap") on this machine, and a few more. NO_STACK_EVENT: there is no such event.
+// The number of an event in a recording, from its name: a point ("page_fault_minor"), a system call on this
+// machine ("sys_enter_mmap"), and a few more. NO_STACK_EVENT if there is no such event.
 int stack_event_find(const char *machine, const char *name);
 
-// The other way round, as a string; of a number that nobody knows "event".
+// The name for a number, as a string; "event" if unknown.
 uint32_t stack_event_name(struct strings *strings, const char *machine, uint32_t event);
 
-// Is it the name of such an event, on whatever machine?
+// Whether this is the name of such an event, on any machine.
 bool stack_event_is(const char *name);

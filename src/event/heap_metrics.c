@@ -3,16 +3,16 @@
 #include <string.h>
 
 const struct heap_metric heap_metrics[HEAP_METRIC_COUNT] = {
-	[HEAP_ALLOCATED] = {"allocated", "Heap: allocated in all", "allocated in all", HEAP_BYTES},
-	[HEAP_ALLOCATED_BLOCKS] = {"blocks", "Heap: blocks allocated", "allocated in all", HEAP_BLOCKS},
+	[HEAP_ALLOCATED] = {"allocated", "Heap: allocated in total", "allocated in total", HEAP_BYTES},
+	[HEAP_ALLOCATED_BLOCKS] = {"blocks", "Heap: blocks allocated", "allocated in total", HEAP_BLOCKS},
 	[HEAP_PEAK] = {"peak", "Heap: at its peak", "at the peak", HEAP_BYTES},
 	[HEAP_PEAK_BLOCKS] = {"peak-blocks", "Heap: blocks at its peak", "at the peak", HEAP_BLOCKS},
 	[HEAP_LEAKED] = {"leaked", "Heap: at the end", "at the end", HEAP_BYTES},
 	[HEAP_LEAKED_BLOCKS] = {"leaked-blocks", "Heap: blocks at the end", "at the end", HEAP_BLOCKS},
-	[HEAP_MOST] = {"most", "Heap: the most of each place", "as the most of each place", HEAP_BYTES},
-	[HEAP_MOST_BLOCKS] = {"most-blocks", "Heap: the most blocks of each place",
-			      "as the most of each place", HEAP_BLOCKS},
-	[HEAP_LIFETIME] = {"lifetime", "Heap: lifetimes added up", "of life, added up", HEAP_TIME},
+	[HEAP_MOST] = {"most", "Heap: peak of each place", "at each place's own peak", HEAP_BYTES},
+	[HEAP_MOST_BLOCKS] = {"most-blocks", "Heap: peak blocks of each place", "at each place's own peak",
+			      HEAP_BLOCKS},
+	[HEAP_LIFETIME] = {"lifetime", "Heap: total lifetime of blocks", "of total lifetime", HEAP_TIME},
 	[HEAP_READ] = {"read", "Heap: read", "read", HEAP_BYTES},
 	[HEAP_WRITTEN] = {"written", "Heap: written", "written", HEAP_BYTES},
 };

@@ -1,4 +1,4 @@
-// What a heap profile knows of each place that allocates. A place is a sample for each
+// What a heap profile knows about each place that allocates. A place is one sample per
 // metric, whose event is the metric's name.
 #pragma once
 
@@ -31,6 +31,6 @@ struct heap_metric {
 extern const struct heap_metric heap_metrics[HEAP_METRIC_COUNT];
 const struct heap_metric *heap_metric_find(const char *name); // or NULL
 
-// Facts of a profile whose units have other names than these.
+// Facts of a profile whose units have other names.
 extern const char *const heap_unit_names[HEAP_UNIT_COUNT]; // "bytes", "blocks", "µs"
 extern const char *const heap_unit_keys[HEAP_UNIT_COUNT];  // of EVENT_META

@@ -1,5 +1,5 @@
-// Why a guest was left, in the words that the kernel prints: Intel's VMX, AMD's SVM (two ranges), and the
-// exception classes of arm64.
+// Reasons of VM exits, as the kernel prints them: Intel's VMX, AMD's SVM (two ranges), and the exception
+// classes of arm64.
 #include "event/kvm_reasons.h"
 #include "base/memory.h"
 
@@ -183,7 +183,7 @@ static const char *const svm_high[] = {
 };
 
 static const char *const arm64[] = {
-	[0x00] = "IRQ", // no exception at all, as a rule
+	[0x00] = "IRQ", // usually not an exception
 	[0x01] = "WFx",         [0x03] = "CP15_32",     [0x04] = "CP15_64",     [0x05] = "CP14_MR",
 	[0x06] = "CP14_LS",     [0x07] = "FP_ASIMD",    [0x08] = "CP10_ID",     [0x09] = "PAC",
 	[0x0c] = "CP14_64",     [0x0d] = "BTI",         [0x0e] = "ILL",         [0x11] = "SVC32",

@@ -20,7 +20,7 @@ static void end_life(struct lives *lives, uint32_t tid) {
 }
 
 static struct life *begin_life(struct lives *lives, struct life life) {
-	end_life(lives, life.tid); // a number that is used again
+	end_life(lives, life.tid); // a reused id
 	struct life *made = memory_alloc(sizeof(*made));
 	*made = life;
 	*map_put(&lives->tasks, life.tid) = (uintptr_t)made;
@@ -62,7 +62,7 @@ static void learn_mapping(struct lives *lives, const struct strings *strings, co
 	spaces_learn(&lives->spaces, lives->strings, &own);
 }
 
-// Names and command lines add up over hours: from time to time the table begins anew.
+// Names and command lines add up over hours, so the table is rebuilt from time to time.
 static void renew_strings(struct lives *lives) {
 	if (lives->strings->texts.count < FEW_STRINGS + 2 * lives->strings_kept)
 		return;
@@ -89,9 +89,9 @@ static void renew_strings(struct lives *lives) {
 
 void lives_learn(struct lives *lives, const struct strings *strings, const struct event *event) {
 	struct life *life;
+	renew_strings(lives);
 	switch (event->kind) {
 	case EVENT_TASK:
-		renew_strings(lives);
 		begin_life(lives, (struct life){.tid = event->tid,
 						.pid = event->pid,
 						.parent_pid = event->task.parent_pid,
@@ -104,11 +104,9 @@ void lives_learn(struct lives *lives, const struct strings *strings, const struc
 		learn_fork(lives, strings, event);
 		break;
 	case EVENT_EXEC:
-		renew_strings(lives);
 		learn_exec(lives, strings, event);
 		break;
 	case EVENT_RENAME:
-		renew_strings(lives);
 		life = life_of(lives, event->tid);
 		if (life)
 			life->name = copied(lives->strings, strings, event->rename.name);

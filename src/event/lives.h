@@ -1,6 +1,6 @@
-// Who is there right now: the tasks with their names and command lines, and the code
-// that their processes have mapped. What a trace that begins in the middle of a
-// recording needs to be understood.
+// What is alive right now: the tasks with their names and command lines, and the code
+// that their processes have mapped. A trace that begins in the middle of a recording
+// starts with this.
 #pragma once
 
 #include "event/event.h"
@@ -13,7 +13,7 @@ struct life {
 
 struct lives {
 	struct strings *strings;
-	size_t strings_kept; // of them were of the living when the table began anew
+	size_t strings_kept; // of them belonged to live tasks when the table was rebuilt
 	struct map tasks;    // tid → struct life *
 	struct spaces spaces;
 };
@@ -21,7 +21,7 @@ struct lives {
 void lives_init(struct lives *lives);
 void lives_free(struct lives *lives);
 
-// Events in order of time; `strings` is the table that their ids are of.
+// Takes events in order of time; their string ids are in `strings`.
 void lives_learn(struct lives *lives, const struct strings *strings, const struct event *event);
 
 void lives_each_task(const struct lives *lives, void (*take)(void *context, const struct life *life),

@@ -22,13 +22,14 @@ struct locate {
 	uint64_t version;
 	uint64_t kernel_text;
 	uint32_t kernel_module, kernel_build;
+	uint32_t off_cpu; // name of the samples of waits
 };
 
 static void changed(struct locate *locate, uint32_t pid) {
 	*map_put(&locate->versions, pid) = ++locate->version;
 }
 
-// A caller's address is where the call returns to: the call is before it.
+// A caller's address is a return address: the call is before it.
 static struct frame code_at(struct locate *locate, uint32_t pid, const struct frame *raw, bool caller) {
 	struct frame frame = {.address = raw->address - (caller && raw->address), .kind = raw->kind};
 	if (raw->kind == FRAME_KERNEL) {
@@ -65,6 +66,10 @@ static uint32_t located(struct locate *locate, uint32_t pid, uint32_t raw, uint3
 		frames[count++] = at->frame;
 	for (size_t i = count; i-- > 0;) {
 		struct frame frame = *stacks_frame(stacks, frames[i]);
+		if (frame.symbol) { // stands for frames that are missing
+			stack = stacks_add(stacks, stack, frames[i]);
+			continue;
+		}
 		// The innermost frames of both halves are where the task was, the others where calls return
 		// to.
 		bool inner = i == 0 || stacks_frame(stacks, frames[i - 1])->kind != frame.kind;
@@ -88,9 +93,17 @@ static bool find_code(void *context, uint64_t address, struct frame *frame) {
 	return frame->module;
 }
 
-// The user's half walked now, under the kernel's half that is there.
-static uint32_t walk_copy(struct locate *locate, const struct event *event, bool *complete) {
-	enum { X86_FRAME = 6, X86_STACK = 7, X86_PC = 8 }; // perf's numbers
+// The copy was too small.
+static uint32_t add_cut(struct tables *tables, size_t frames) {
+	char text[64];
+	snprintf(text, sizeof(text), "[cut at %zu frames]", frames);
+	struct frame frame = {.kind = FRAME_USER, .symbol = strings_add(tables->strings, text)};
+	return stacks_add(tables->stacks, 0, stacks_add_frame(tables->stacks, &frame));
+}
+
+// Walks the user's half now, below the kernel's half that is already there.
+static uint32_t walk_copy(struct locate *locate, const struct event *event, bool *complete, bool *beyond) {
+	enum { X86_FIRST = 5, X86_FRAME = 6, X86_STACK = 7, X86_PC = 8 }; // perf's numbers
 	struct tables *tables = locate->tables;
 	const struct sample_copy *copy = event->sample.copy;
 	struct finding finding = {.locate = locate, .pid = event->pid};
@@ -98,36 +111,46 @@ static uint32_t walk_copy(struct locate *locate, const struct event *event, bool
 				   .valid = 1 << X86_FRAME | 1 << X86_STACK | 1 << X86_PC,
 				   .stack = copy->bytes,
 				   .stack_size = copy->size,
+				   .top = copy->top,
+				   .beyond = beyond,
 				   .find = find_code,
 				   .context = &finding};
 	state.registers[X86_FRAME] = copy->frame;
 	state.registers[X86_STACK] = copy->stack;
 	state.registers[X86_PC] = copy->pc;
+	state.registers[X86_FIRST] = copy->first;
+	state.valid |= (uint64_t)(copy->first != 0) << X86_FIRST;
 	uint32_t ids[MOST_FRAMES], stack = 0;
 	size_t count = tables->symbolizer->unwind(tables->symbolizer, tables, &state, ids, MOST_FRAMES,
 						  complete);
+	*beyond |= count == MOST_FRAMES;
+	if (*beyond && !*complete)
+		stack = add_cut(tables, count);
 	while (count)
 		stack = stacks_add(tables->stacks, stack, ids[--count]);
 	return stack;
 }
 
 static int take_copied(struct locate *locate, const struct event *event) {
-	bool complete = false;
+	bool complete = false, beyond = false;
 	struct event named = *event;
-	uint32_t user = locate->tables->symbolizer ? walk_copy(locate, event, &complete) : 0;
+	uint32_t user = locate->tables->symbolizer ? walk_copy(locate, event, &complete, &beyond) : 0;
 	named.sample.stack = located(locate, event->pid, event->sample.stack, user);
 	named.sample.copy = NULL;
-	named.sample.flags &= ~(uint32_t)(SAMPLE_RAW | SAMPLE_BROKEN);
+	named.sample.flags &= ~(uint32_t)(SAMPLE_RAW | SAMPLE_BROKEN | SAMPLE_CUT);
 	if (!complete)
-		named.sample.flags |= SAMPLE_BROKEN;
+		named.sample.flags |= beyond ? SAMPLE_CUT : SAMPLE_BROKEN;
 	return sink_push(locate->next, &named);
 }
 
 static int take_sample(struct locate *locate, const struct event *event) {
+	bool waits = event->sample.name == locate->off_cpu;
+	if (locate->tables->symbolizer)
+		locate->tables->symbolizer->lines = waits;
 	if (event->sample.copy)
 		return take_copied(locate, event);
 	uint64_t *version = map_get(&locate->versions, event->pid);
-	uint64_t key[2] = {version ? *version : 0, event->sample.stack};
+	uint64_t key[2] = {version ? *version : 0, event->sample.stack | (uint64_t)waits << 32};
 	uint64_t *known = map_put(&locate->known, hash_bytes(key, sizeof(key)));
 	uint64_t stack = *known;
 	if (!stack) {
@@ -140,7 +163,7 @@ static int take_sample(struct locate *locate, const struct event *event) {
 	return sink_push(locate->next, &named);
 }
 
-// Of an address that nobody knows the address itself.
+// For an unknown address, the address itself.
 static uint32_t function_at(struct locate *locate, uint64_t address) {
 	struct tables *tables = locate->tables;
 	uint64_t *known = map_put(&locate->functions, address);
@@ -184,8 +207,7 @@ static void take_fact(struct locate *locate, const struct event *event) {
 		locate->kernel_build = event->meta.value;
 }
 
-static int push(struct sink *sink, const struct event *event) {
-	struct locate *locate = CONTAINER_OF(sink, struct locate, sink);
+static __attribute__((noinline)) int take(struct locate *locate, const struct event *event) {
 	uint64_t *version;
 	switch (event->kind) {
 	case EVENT_META:
@@ -210,11 +232,21 @@ static int push(struct sink *sink, const struct event *event) {
 			return take_sample(locate, event);
 		break;
 	case EVENT_POINT:
-		if (points[event->point.number].code)
+		if (point_names_code(&points[event->point.number]))
 			return take_point(locate, event);
 		break;
 	}
 	return sink_push(locate->next, event);
+}
+
+// Most events are of other kinds: they go by without a stack frame.
+static int push(struct sink *sink, const struct event *event) {
+	enum {
+		TAKEN = 1 << EVENT_META | 1 << EVENT_MAPPING | 1 << EVENT_FORK | 1 << EVENT_SAMPLE |
+			1 << EVENT_POINT
+	};
+	struct locate *locate = CONTAINER_OF(sink, struct locate, sink);
+	return 1 << event->kind & TAKEN ? take(locate, event) : sink_push(locate->next, event);
 }
 
 static int finish(struct sink *sink) {
@@ -237,5 +269,6 @@ struct sink *locate_new(struct tables *tables, struct sink *next) {
 	locate->next = next;
 	locate->tables = tables;
 	locate->kernel_module = strings_add(tables->strings, "[kernel.kallsyms]");
+	locate->off_cpu = strings_add(tables->strings, EVENT_OFF_CPU);
 	return &locate->sink;
 }

@@ -1,6 +1,6 @@
-// A sink that tells whose code raw addresses are: it follows what processes map, and
-// gives samples that come with bare addresses stacks of modules, positions and, with
-// the tables' symbolizer, names.
+// A sink that resolves raw addresses: it follows what processes map, and gives samples
+// with bare addresses stacks of modules, positions and, with the tables' symbolizer,
+// names.
 #pragma once
 
 #include "event/event.h"

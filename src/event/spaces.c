@@ -18,7 +18,7 @@ struct space *space_of(struct spaces *spaces, uint32_t pid) {
 	return &spaces->spaces.items[*index - 1];
 }
 
-// The first map that ends behind `address`.
+// The first map that ends after `address`.
 static size_t lower_bound(const struct space *space, uint64_t address) {
 	size_t low = 0, high = space->maps.count;
 	while (low < high) {
@@ -105,7 +105,7 @@ void spaces_exec(struct spaces *spaces, uint32_t pid) {
 	space->jit_dump = 0;
 }
 
-// The last one takes the place of the one that goes.
+// The last one replaces the removed one.
 void spaces_end(struct spaces *spaces, uint32_t pid) {
 	uint64_t *index = map_get(&spaces->by_pid, pid);
 	if (!index)

@@ -1,5 +1,5 @@
-// Address spaces: for each process what code is mapped where. A new mapping takes the
-// place of what it covers, as in the kernel.
+// Address spaces: which code each process has mapped where. A new mapping replaces what
+// it covers, as in the kernel.
 #pragma once
 
 #include "event/event.h"
@@ -12,15 +12,15 @@ struct space_map {
 
 struct space {
 	ARRAY(struct space_map) maps; // in order, not overlapping
-	size_t last;                  // where something was found
+	size_t last;                  // where the last lookup found something
 	uint32_t pid;
-	uint32_t jit_dump; // string: the file in which a compiler tells what it makes; 0: there is none
+	uint32_t jit_dump; // string: the file in which a JIT compiler describes its code; 0 if none
 };
 
 struct spaces {
-	struct map by_pid; // to one more than the index
+	struct map by_pid; // to index + 1
 	ARRAY(struct space) spaces;
-	uint32_t last_pid; // of the lookup before, and one more than its index
+	uint32_t last_pid; // of the previous lookup, and its index + 1
 	size_t last_index;
 	struct space kernel;
 };
@@ -32,12 +32,12 @@ void spaces_fork(struct spaces *spaces, uint32_t parent, uint32_t child);
 void spaces_exec(struct spaces *spaces, uint32_t pid);
 void spaces_end(struct spaces *spaces, uint32_t pid);
 
-// What kind of code a mapped file is, and the name of the module that has its names: code in memory
-// without a file has them in one that its compiler writes.
+// The kind of code in a mapped file, and the module that has its names: for code without a file, the
+// file that its compiler writes.
 void space_name(struct space *space, struct strings *strings, const char *file, struct space_map *map);
-// The place of an address in a map's module.
+// The position of an address in a map's module.
 struct frame space_frame(const struct space *space, const struct space_map *map, uint64_t address);
 
-// What an EVENT_MAPPING or an EVENT_FORK changes.
+// Applies an EVENT_MAPPING or an EVENT_FORK.
 void spaces_learn(struct spaces *spaces, struct strings *strings, const struct event *event);
 void spaces_free(struct spaces *spaces);

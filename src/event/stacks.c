@@ -4,7 +4,7 @@
 #include <string.h>
 
 // Frames are hashed and compared as bytes.
-_Static_assert(sizeof(struct frame) == 48, "a frame has no padding");
+_Static_assert(sizeof(struct frame) == 56, "a frame has no padding");
 
 struct stacks *stacks_new(void) {
 	struct stacks *stacks = memory_alloc(sizeof(*stacks));
@@ -34,7 +34,7 @@ uint32_t stacks_add_frame(struct stacks *stacks, const struct frame *frame) {
 	return id;
 }
 
-// A slot has the id and half of the hash, so that other stacks are told apart here.
+// A slot has the id and half of the hash, so that other stacks are ruled out here.
 static bool slot_ends(const struct stacks *stacks, size_t at, uint64_t hash, uint32_t caller,
 		      uint32_t frame) {
 	uint64_t slot = stacks->slots[at];
@@ -88,6 +88,17 @@ uint32_t stacks_add(struct stacks *stacks, uint32_t caller, uint32_t frame) {
 		array_push(&stacks->stacks, (struct stack){.frame = frame, .caller = caller});
 	}
 	return (uint32_t)*slot;
+}
+
+uint32_t stacks_below(struct stacks *stacks, uint32_t frame, uint32_t stack) {
+	ARRAY(uint32_t) frames = {0};
+	for (const struct stack *at = stacks_get(stacks, stack); at; at = stacks_get(stacks, at->caller))
+		array_push(&frames, at->frame);
+	uint32_t made = stacks_add(stacks, 0, frame);
+	for (size_t i = frames.count; i-- > 0;)
+		made = stacks_add(stacks, made, frames.items[i]);
+	array_free(&frames);
+	return made;
 }
 
 const struct frame *stacks_frame(const struct stacks *stacks, uint32_t frame) {

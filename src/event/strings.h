@@ -1,5 +1,5 @@
-// Interned strings: every distinct text once, named by a small number. Id 0 is
-// the empty string. One table serves a whole pipeline, from reader to writer.
+// Interned strings: each distinct text is stored once, under a small number. Id 0 is the
+// empty string. One table serves a whole pipeline, from reader to writer.
 #pragma once
 
 #include "base/array.h"
@@ -8,7 +8,7 @@
 struct strings {
 	ARRAY(char *) texts;
 	ARRAY(uint32_t) lengths;
-	struct map by_hash; // hash to id; a different text of the same hash probes on
+	struct map by_hash; // hash to id; a different text with the same hash probes further
 };
 
 struct strings *strings_new(void);

@@ -1,4 +1,4 @@
-// The names of system calls by their numbers, as Linux 6.18 has them.
+// The names of system calls by number, as of Linux 6.18.
 #pragma once
 
 static const char *const names_x86_64[] = {

@@ -4,17 +4,17 @@
 #include "event/stacks.h"
 #include "event/symbolizer.h"
 
-// Which frames keep their address. A frame without one is one frame wherever in
-// its function it was, so the fewer have one, the fewer stacks there are.
+// Which frames keep their address. Without addresses, all places in a function are the
+// same frame, so there are fewer stacks.
 enum frame_addresses { ADDRESSES_NONE, ADDRESSES_OF_UNNAMED, ADDRESSES_ALL };
 
 struct tables {
 	struct strings *strings;
 	struct stacks *stacks;
-	enum frame_addresses addresses; // what the writer asks the reader for; a reader may give more
-	bool details; // frames are to tell more than names, where it can be found: source file and line; or
-		      // of functions without a name, where in its module they begin
-	struct symbolizer *symbolizer; // names for addresses; NULL: there is none. Not the tables' own.
+	enum frame_addresses addresses; // requested by the writer; a reader may provide more
+	bool details; // frames should have more than names, where available: source file and line, or the
+		      // start in its module of a function without a name
+	struct symbolizer *symbolizer; // names for addresses, or NULL; not owned by the tables
 };
 
 static inline struct tables tables_new(void) {

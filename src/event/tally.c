@@ -1,41 +1,55 @@
 #include "event/tally.h"
 
-// A switch names the task that leaves. If another one had come, a switch between
-// the two is missing, though nobody has counted it as lost: some kernels do not
-// report all of them.
+enum { UNKNOWN = 0, OUTSIDE = TID_OUTSIDE + 1 }; // what may run on a CPU beside a task's number plus 1
+
+static bool is_outside(const struct event *event) {
+	return event->switched.outside || event->tid >= TID_OUTSIDE;
+}
+
+// A switch names the task that leaves. If another one had come, a switch between the two is missing although
+// it was not counted as lost: some kernels do not report all of them. Of foreign tasks only some switches
+// are recorded, of the test's tasks all: one that leaves without having come is a gap, too.
 static void follow_cpu(struct tally *tally, const struct event *event) {
 	size_t index = event->cpu < CPU_COUNT_MOST ? event->cpu + 1 : 0;
 	while (tally->current.count <= index)
-		array_push(&tally->current, 0);
+		array_push(&tally->current, UNKNOWN);
 	uint64_t *current = &tally->current.items[index];
 	if (event->kind == EVENT_SWITCH) {
-		if (*current && *current != event->tid + 1ull)
+		bool joins = *current == OUTSIDE ? is_outside(event) : *current == event->tid + 1ull;
+		if (*current != UNKNOWN && !joins)
 			tally->gaps++;
 		bool followed = event->switched.next_tid < TID_OUTSIDE &&
-				!(event->switched.outside && event->switched.next_outside);
-		*current = followed ? event->switched.next_tid + 1ull : 0;
+				(!(event->switched.outside && event->switched.next_outside) ||
+				 event->switched.followed);
+		*current = followed ? event->switched.next_tid + 1ull : OUTSIDE;
 	} else if (event->kind == EVENT_EXEC && *current == event->exec.old_tid + 1ull) {
 		*current = event->tid + 1ull;
 	} else if (event->kind == EVENT_LOST) {
-		*current = 0;
+		*current = UNKNOWN;
 	}
 }
 
 static void count_sample(struct tally *tally, const struct event *event) {
 	tally->waits += !!(event->sample.flags & SAMPLE_WAITS);
 	tally->at_events += !!(event->sample.flags & SAMPLE_AT_EVENT);
-	// Before its first exec the test is a copy of us, and nobody has looked at that code.
+	// Before its first exec the test is a copy of us, whose code was not recorded.
 	bool begun = tally->kinds[EVENT_EXEC] || !(event->sample.flags & SAMPLE_AT_EVENT);
 	tally->broken += event->sample.flags & SAMPLE_BROKEN && begun;
+	tally->cut += !!(event->sample.flags & SAMPLE_CUT);
 }
 
 static int push(struct sink *sink, const struct event *event) {
 	struct tally *tally = CONTAINER_OF(sink, struct tally, sink);
+	if (event->kind == EVENT_SAMPLE && event->sample.flags & SAMPLE_READY)
+		return sink_push(tally->next, event); // the second half of a wait
 	tally->kinds[event->kind]++;
 	switch (event->kind) {
 	case EVENT_LOST:
 		tally->lost[event->lost.source] += event->lost.count;
 		follow_cpu(tally, event);
+		return sink_push(tally->next, event);
+	case EVENT_LATE:
+		tally->late += event->late.count;
 		return sink_push(tally->next, event);
 	case EVENT_WATERMARK:
 	case EVENT_START:

@@ -26,7 +26,7 @@ const struct builtin builtins[BUILTIN_COUNT] = {
 	 EMBEDDED MEMORY BLOCK_IO THE_OTHER, "SampledProfile", DETAIL_VERBOSE, .providers = true},
 };
 
-// By number: WPR finds a name only where what bears it is installed.
+// By GUID: WPR finds a provider by name only if it is installed.
 static const struct {
 	const char *id, *name;
 	bool in_kernel;

@@ -1,27 +1,15 @@
-// A plan as a .wprp file. WPR validates against a schema: the elements come in its
-// order, and the Id of a profile is its name, detail level and logging mode.
+// Writes a plan as a .wprp file. WPR validates against a schema: the elements must be in its order,
+// and the Id of a profile is its name, detail level and logging mode.
+#include "base/text.h"
 #include "profile/plan.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-static void put_text(struct buffer *text, const char *value) {
-	for (; *value; value++) {
-		const char *entity = *value == '&'   ? "&amp;"
-				     : *value == '<' ? "&lt;"
-				     : *value == '"' ? "&quot;"
-						     : NULL;
-		if (entity)
-			buffer_append(text, entity, strlen(entity));
-		else
-			buffer_append(text, value, 1);
-	}
-}
-
 // ` NAME="VALUE"`.
 static void put_attribute(struct buffer *text, const char *name, const char *value) {
 	buffer_printf(text, " %s=\"", name);
-	put_text(text, value);
+	text_xml(text, value, strlen(value));
 	buffer_printf(text, "\"");
 }
 
@@ -46,7 +34,7 @@ static bool has_collector(const struct plan *plan, enum plan_collector_kind kind
 	return false;
 }
 
-// An element that may hold nothing is left out: the schema wants at least one in it.
+// Leaves out an element that would be empty: the schema requires content.
 static void put_system_provider(const struct plan *plan, struct buffer *text) {
 	bool any = false;
 	if (!has_collector(plan, COLLECTOR_SYSTEM))

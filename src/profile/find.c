@@ -1,13 +1,13 @@
 #include "profile/find.h"
-#include "profile/builtin.h"
-#include "profile/wprp.h"
 #include "base/near.h"
 #include "base/system.h"
+#include "profile/builtin.h"
+#include "profile/wprp.h"
 
 #include <errno.h>
 #include <string.h>
 
-// A word alone, as a built-in profile would be called.
+// A single word that could be the name of a built-in profile.
 static bool looks_like_name(const char *text) {
 	return !strpbrk(text, "/\\.");
 }
@@ -28,13 +28,13 @@ static void say_unknown(struct findings *findings, const char *name) {
 	for (size_t i = 0; i < BUILTIN_COUNT; i++)
 		near_offer(&near, builtins[i].name);
 	near_words(&near, words, sizeof(words));
-	findings_add(findings, 0, 0, "there is no such profile%s; 'tracelet profile list' lists them", words);
+	findings_add(findings, 0, 0, "no such profile%s; 'tracelet profile list' lists them", words);
 }
 
 int profile_open(struct input *input, const char *path) {
 	struct stat file;
 	if (system_stat(path, &file) == 0 && S_ISCHR(file.st_mode))
-		return -EINVAL; // it may have no end
+		return -EINVAL; // it may be endless
 	return input_open(input, path);
 }
 
@@ -49,7 +49,7 @@ bool profile_find(const char *text, enum plan_mode wanted, struct plan *plan, st
 	}
 	const char *mark = strrchr(text, '!');
 	*path = memory_format("%.*s", mark ? (int)(mark - text) : (int)strlen(text), text);
-	// Standard input is the test's.
+	// Standard input belongs to the test.
 	int error = strcmp(*path, "-") == 0 ? -ENOENT : profile_open(&input, *path);
 	if (error) {
 		if (error == -ENOENT && !mark && looks_like_name(text))
@@ -92,7 +92,7 @@ size_t profile_first(const char *text) {
 }
 
 bool profiles_find(const char *text, enum plan_mode wanted, struct plan *plan,
-		   void (*told)(void *context, const struct profile_found *found), void *context) {
+		   void (*report)(void *context, const struct profile_found *found), void *context) {
 	bool any = false;
 	for (bool more = true; more;) {
 		struct findings findings = {0};
@@ -100,7 +100,7 @@ bool profiles_find(const char *text, enum plan_mode wanted, struct plan *plan,
 		size_t length = profile_first(text);
 		CLEANUP_FREE char *name = memory_format("%.*s", (int)length, text), *path = NULL;
 		bool found = profile_find(name, wanted, &next, &findings, &path);
-		told(context, &(struct profile_found){name, path, found ? &next : NULL, &findings});
+		report(context, &(struct profile_found){name, path, found ? &next : NULL, &findings});
 		findings_free(&findings);
 		if (found && any)
 			plan_add(plan, &next);

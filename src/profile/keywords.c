@@ -6,81 +6,78 @@
 #define POWER_EVENTS "cpu_idle, cpu_frequency, suspend_resume, cpuhp_enter/exit"
 #define LOCK_EVENTS  "futex system calls, contention_begin/end"
 
-// One line for each keyword of WPR's schema. Where a source is named, the events are those
-// that it records today; the others are what a source of ours would have to record.
+// One line for each keyword of WPR's schema. The events are those that its sources record
+// (format/source_table.h); if there is no source, those that one would have to record.
 const struct system_keyword system_keywords[KEYWORD_COUNT] = {
-	{"AllFaults", "page-faults-min, page-faults-maj", RECORD_SOURCE_FAULT},
-	{"Alpc", NULL, NOT_RECORDED},
-	{"AntiStarvation", "sched_pi_setprio", RECORD_SOURCE_PRIORITY},
-	{"CacheFlush", NULL, NOT_RECORDED, .newer = true},
-	{"CC", NULL, NOT_RECORDED},
-	{"ClockInterrupt", "local_timer_entry/exit", RECORD_SOURCE_CLOCK},
-	{"ClusterOff", NULL, NOT_RECORDED},
-	{"CompactCSwitch", "sched_switch", RECORD_SOURCE_SCHED},
-	{"ContiguousMemorygeneration", NULL, NOT_RECORDED},
-	{"CpuConfig", POWER_EVENTS, RECORD_SOURCE_POWER},
-	{"CSwitch", "sched_switch", RECORD_SOURCE_SCHED},
-	{"DiskIO", "block_rq_issue, block_rq_complete", RECORD_SOURCE_BLOCK},
-	{"DiskIOInit", "block_rq_issue, block_rq_complete", RECORD_SOURCE_BLOCK},
-	{"DPC", "softirq_entry/exit", RECORD_SOURCE_IRQ},
-	{"DPCQueue", "softirq_raise, tasklet_entry/exit", RECORD_SOURCE_SOFTIRQ_QUEUE, .newer = true},
-	{"Drivers", NULL, NOT_RECORDED},
-	{"FileIO", "sys_enter/exit of open, read, write, fsync and the like", RECORD_SOURCE_FILE},
-	{"FileIOInit", "sys_enter/exit of open, read, write, fsync and the like", RECORD_SOURCE_FILE},
-	{"Filename", "sys_enter_openat", NOT_RECORDED, "the calls with FileIO, not the names"},
-	{"FilterIO", NULL, NOT_RECORDED},
-	{"FilterIOFailure", NULL, NOT_RECORDED},
-	{"FilterIOFastIO", NULL, NOT_RECORDED},
-	{"FilterIOInit", NULL, NOT_RECORDED},
-	{"FootPrint", NULL, NOT_RECORDED},
-	{"KeClock", NULL, NOT_RECORDED, .newer = true},
-	{"Handle", NULL, NOT_RECORDED},
-	{"HardFaults", "page-faults-maj", RECORD_SOURCE_FAULT},
-	{"HvHypercalls", "kvm_entry, kvm_exit, KVM_CREATE_VM, KVM_CREATE_VCPU", RECORD_SOURCE_KVM,
-	 .newer = true},
-	{"IdealProcessor", "sched_migrate_task", RECORD_SOURCE_MIGRATION, .newer = true},
-	{"IdleStates", POWER_EVENTS, RECORD_SOURCE_POWER},
+	{"AllFaults", "page-faults-min, page-faults-maj"},
+	{"Alpc", NULL},
+	{"AntiStarvation", "sched_pi_setprio"},
+	{"CacheFlush", NULL, .newer = true},
+	{"CC", NULL},
+	{"ClockInterrupt", "local_timer_entry/exit"},
+	{"ClusterOff", NULL},
+	{"CompactCSwitch", "sched_switch"},
+	{"ContiguousMemorygeneration", NULL},
+	{"CpuConfig", POWER_EVENTS},
+	{"CSwitch", "sched_switch"},
+	{"DiskIO", "block_rq_issue, block_rq_complete"},
+	{"DiskIOInit", "block_rq_issue, block_rq_complete"},
+	{"DPC", "softirq_entry/exit"},
+	{"DPCQueue", "softirq_raise, tasklet_entry/exit", .newer = true},
+	{"Drivers", NULL},
+	{"FileIO", "sys_enter/exit of open, read, write, fsync and the like"},
+	{"FileIOInit", "sys_enter/exit of open, read, write, fsync and the like"},
+	{"Filename", "sys_enter_openat", .part = "the calls with FileIO, not the names"},
+	{"FilterIO", NULL},
+	{"FilterIOFailure", NULL},
+	{"FilterIOFastIO", NULL},
+	{"FilterIOInit", NULL},
+	{"FootPrint", NULL},
+	{"KeClock", NULL, .newer = true},
+	{"Handle", NULL},
+	{"HardFaults", "page-faults-maj"},
+	{"HvHypercalls", "kvm_entry, kvm_exit, KVM_CREATE_VM, KVM_CREATE_VCPU", .newer = true},
+	{"IdealProcessor", "sched_migrate_task", .newer = true},
+	{"IdleStates", POWER_EVENTS},
 	{"InterProcessorInterrupt",
-	 "ipi_send_cpu, ipi_send_cpumask, ipi_raise, reschedule_*, call_function_*", RECORD_SOURCE_IPI},
-	{"Interrupt", "irq_handler_entry/exit", RECORD_SOURCE_IRQ},
-	{"KernelQueue", "workqueue_queue_work, workqueue_execute_start/end", RECORD_SOURCE_WORK},
-	{"Loader", "PERF_RECORD_MMAP2 (with build id)", NOT_RECORDED, "what samples and crashes need"},
-	{"Memory", "rss_stat", RECORD_SOURCE_RSS},
-	{"NonTradeableMemory", NULL, NOT_RECORDED, .newer = true},
-	{"MemoryInfo", "rss_stat", RECORD_SOURCE_RSS},
-	{"MemoryInfoWS", "rss_stat", RECORD_SOURCE_RSS},
-	{"NetworkTrace", "inet_sock_set_state, net_dev_xmit, netif_receive_skb", RECORD_SOURCE_NETWORK},
-	{"Object", NULL, NOT_RECORDED},
-	{"OpticalIO", NULL, NOT_RECORDED},
-	{"OpticalIOInit", NULL, NOT_RECORDED},
-	{"Pool", "kmalloc, kfree, kmem_cache_alloc/free", RECORD_SOURCE_SLAB},
-	{"Power", POWER_EVENTS, RECORD_SOURCE_POWER},
-	{"PmcProfile", "hardware events", NOT_RECORDED, "with run --counters or --sample EVENT",
-	 .newer = true},
-	{"ProcessCounter", NULL, NOT_RECORDED},
-	{"ProcessFreeze", NULL, NOT_RECORDED},
-	{"ProcessThread", "task_newtask, task_rename, sched_process_exec/exit", RECORD_SOURCE_PROCESS},
-	{"ReadyThread", "sched_waking", RECORD_SOURCE_SCHED},
-	{"ReferenceSet", NULL, NOT_RECORDED},
-	{"Registry", NULL, NOT_RECORDED},
-	{"RegistryHive", NULL, NOT_RECORDED},
-	{"SampledProfile", "cpu-clock, or cycles where a PMU is", RECORD_SOURCE_SAMPLE},
-	{"Session", NULL, NOT_RECORDED, .newer = true},
-	{"SpinLock", LOCK_EVENTS, RECORD_SOURCE_LOCK},
-	{"SplitIO", "block_bio_queue, block_split", RECORD_SOURCE_BIO},
-	{"SynchronizationObjects", LOCK_EVENTS, RECORD_SOURCE_LOCK},
-	{"SystemCall", "sys_enter, sys_exit", RECORD_SOURCE_SYSTEM_CALL},
-	{"ThreadPriority", "sched_pi_setprio", RECORD_SOURCE_PRIORITY},
-	{"Timer", "hrtimer_start, hrtimer_expire_*, timer_start, timer_expire_*", RECORD_SOURCE_TIMER},
-	{"VAMap", "sys_enter/exit of mmap, munmap, brk, mprotect, mremap", RECORD_SOURCE_MEMORY,
-	 .newer = true},
-	{"VirtualAllocation", "sys_enter/exit of mmap, munmap, brk, mprotect, mremap", RECORD_SOURCE_MEMORY},
-	{"WakeCounter", NULL, NOT_RECORDED},
-	{"WakeDrop", NULL, NOT_RECORDED, .newer = true},
-	{"WakeEvent", NULL, NOT_RECORDED, .newer = true},
-	{"WDFDPC", NULL, NOT_RECORDED, .newer = true},
-	{"WDFInterrupt", NULL, NOT_RECORDED, .newer = true},
-	{"HiberRundown", NULL, NOT_RECORDED, .newer = true},
+	 "ipi_send_cpu, ipi_send_cpumask, ipi_raise, reschedule_*, call_function_*"},
+	{"Interrupt", "irq_handler_entry/exit"},
+	{"KernelQueue", "workqueue_queue_work, workqueue_execute_start/end"},
+	{"Loader", "PERF_RECORD_MMAP2 (with build id)", .part = "what samples and crashes need"},
+	{"Memory", "rss_stat"},
+	{"NonTradeableMemory", NULL, .newer = true},
+	{"MemoryInfo", "rss_stat"},
+	{"MemoryInfoWS", "rss_stat"},
+	{"NetworkTrace", "inet_sock_set_state, net_dev_xmit, netif_receive_skb"},
+	{"Object", NULL},
+	{"OpticalIO", NULL},
+	{"OpticalIOInit", NULL},
+	{"Pool", "kmalloc, kfree, kmem_cache_alloc/free"},
+	{"Power", POWER_EVENTS},
+	{"PmcProfile", "hardware events", .part = "with run --counters or --sample EVENT", .newer = true},
+	{"ProcessCounter", NULL},
+	{"ProcessFreeze", NULL},
+	{"ProcessThread", "task_newtask, task_rename, sched_process_exec/exit, signal_generate"},
+	{"ReadyThread", "sched_waking"},
+	{"ReferenceSet", NULL},
+	{"Registry", NULL},
+	{"RegistryHive", NULL},
+	{"SampledProfile", "cpu-clock, or cycles if there is a PMU"},
+	{"Session", NULL, .newer = true},
+	{"SpinLock", LOCK_EVENTS},
+	{"SplitIO", "block_bio_queue, block_split"},
+	{"SynchronizationObjects", LOCK_EVENTS},
+	{"SystemCall", "sys_enter, sys_exit"},
+	{"ThreadPriority", "sched_pi_setprio"},
+	{"Timer", "hrtimer_start, hrtimer_expire_*, timer_start, timer_expire_*"},
+	{"VAMap", "sys_enter/exit of mmap, munmap, brk, mprotect, mremap", .newer = true},
+	{"VirtualAllocation", "sys_enter/exit of mmap, munmap, brk, mprotect, mremap"},
+	{"WakeCounter", NULL},
+	{"WakeDrop", NULL, .newer = true},
+	{"WakeEvent", NULL, .newer = true},
+	{"WDFDPC", NULL, .newer = true},
+	{"WDFInterrupt", NULL, .newer = true},
+	{"HiberRundown", NULL, .newer = true},
 };
 
 const char *const stack_names[STACK_COUNT] = {
@@ -279,13 +276,38 @@ int stack_find(const char *name) {
 	return -1;
 }
 
+static const char *const words_of[RECORD_SOURCE_COUNT] = {
+#define SOURCE(NAME, name, keywords, tracepoints, why_not) [SOURCE_##NAME] = keywords,
+#include "format/source_table.h"
+#undef SOURCE
+};
+
+bool keyword_asks_for(const struct system_keyword *keyword, int source) {
+	size_t length = strlen(keyword->name);
+	const char *at = words_of[source];
+	while (*at) {
+		size_t here = strcspn(at, " ");
+		if (here == length && strncasecmp(at, keyword->name, length) == 0)
+			return true;
+		at += here + strspn(at + here, " ");
+	}
+	return false;
+}
+
+int keyword_source(const struct system_keyword *keyword) {
+	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
+		if (keyword_asks_for(keyword, source))
+			return source;
+	return NOT_RECORDED;
+}
+
 bool keyword_recorded(const struct system_keyword *keyword) {
-	return keyword->source != NOT_RECORDED || keyword->part;
+	return keyword_source(keyword) != NOT_RECORDED || keyword->part;
 }
 
 const char *keyword_state(const struct system_keyword *keyword) {
-	return keyword->source != NOT_RECORDED ? "recorded"
-	       : keyword->part                 ? "recorded in part"
-	       : keyword->linux_events         ? "not recorded yet"
-					       : "Linux has nothing like it";
+	return keyword_source(keyword) != NOT_RECORDED ? "recorded"
+	       : keyword->part                         ? "recorded in part"
+	       : keyword->linux_events                 ? "not recorded yet"
+						       : "Linux has nothing like it";
 }

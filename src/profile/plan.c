@@ -1,7 +1,7 @@
 #include "profile/plan.h"
+#include "base/json.h"
 #include "profile/sizes.h"
 #include "profile/stacks.h"
-#include "base/json.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ void plan_free(struct plan *plan) {
 
 bool plan_wants(const struct plan *plan, int source) {
 	for (int i = 0; i < KEYWORD_COUNT; i++)
-		if (plan->keywords[i] && system_keywords[i].source == source)
+		if (plan->keywords[i] && keyword_asks_for(&system_keywords[i], source))
 			return true;
 	return false;
 }
@@ -47,21 +47,22 @@ void plan_missing(const struct plan *plan, struct buffer *text) {
 // ---- for people ----
 
 #ifdef _WIN32
-static const bool by_wpr = true; // which knows all keywords
+static const bool by_wpr = true; // WPR knows all keywords
 #else
 static const bool by_wpr = false;
 #endif
 
-// Why this machine does not record what others do; NULL: there is no such reason.
+// Why this machine does not record what others do; NULL if it does.
 static const char *reason_here(plan_why_not *why_not, const struct system_keyword *keyword) {
-	return why_not && keyword->source != NOT_RECORDED ? why_not(keyword->source) : NULL;
+	int source = keyword_source(keyword);
+	return why_not && source != NOT_RECORDED ? why_not(source) : NULL;
 }
 
 static const char *state_here(const struct system_keyword *keyword, const char *reason) {
 	return by_wpr ? "recorded by WPR" : reason ? "not available" : keyword_state(keyword);
 }
 
-// To be freed.
+// The caller frees it.
 static char *stack_here(const char *stack, plan_why_not *why_not) {
 	struct buffer text = {0};
 	if (by_wpr)
@@ -87,7 +88,7 @@ static void show_collector(const struct plan_collector *collector, struct buffer
 		      collector->buffers_percent ? " % of memory" : " buffers");
 	if (collector->file_limit)
 		buffer_printf(text, ", at most %u MB, %s", collector->file_limit,
-			      collector->circular ? "the oldest gives way" : "then it stops");
+			      collector->circular ? "overwriting the oldest events" : "then recording stops");
 	buffer_printf(text, "\n");
 }
 
@@ -112,7 +113,7 @@ void plan_show(const struct plan *plan, plan_why_not *why_not, struct buffer *te
 			show_keyword(why_not, &system_keywords[i], text);
 	if (plan->custom_keywords)
 		buffer_printf(text, "  0x%-22" PRIx32 " %s\n", plan->custom_keywords,
-			      by_wpr ? "recorded by WPR" : "a number means nothing on Linux");
+			      by_wpr ? "recorded by WPR" : "numbers have no meaning on Linux");
 	bool heading = false;
 	for (int i = 0; i < STACK_COUNT; i++)
 		if (plan->stacks[i]) {
@@ -189,7 +190,7 @@ static void json_provider(const struct plan_provider *provider, struct json *jso
 	json_string(json, "name", provider->name);
 	json_string(json, "collector", provider->collector);
 	if (provider->has_keywords) {
-		// As text: JSON's numbers end at 53 bits.
+		// As text: JSON numbers are exact only up to 53 bits.
 		char keywords[24];
 		snprintf(keywords, sizeof(keywords), "0x%" PRIx64, provider->keywords);
 		json_string(json, "keywords", keywords);

@@ -1,5 +1,5 @@
-// A plan: what one profile wants recorded, with everything that it inherits worked
-// out. Built-in profiles and .wprp files come to the same.
+// A plan: what one profile records, with inheritance resolved. Built-in profiles and .wprp
+// files both become plans.
 #pragma once
 
 #include "base/array.h"
@@ -17,11 +17,11 @@ struct plan_collector {
 	char *name;
 	enum plan_collector_kind kind;
 	unsigned buffer_size; // KB
-	unsigned buffers;     // so many, or
-	bool buffers_percent; // so much of all memory
-	bool sized;           // somebody has said so; else WPR's default
-	unsigned file_limit;  // MB, 0: none
-	bool circular;        // the oldest gives way then, else recording stops
+	unsigned buffers;     // number of buffers, or
+	bool buffers_percent; // percent of all memory
+	bool sized;           // given explicitly; otherwise WPR's default
+	unsigned file_limit;  // MB; 0 for none
+	bool circular;        // overwrite the oldest at the limit; otherwise recording stops
 };
 
 struct plan_provider {
@@ -29,15 +29,15 @@ struct plan_provider {
 	char *name;      // a registered name, or a GUID: lower case, no braces
 	char *collector; // its id
 	uint64_t keywords;
-	bool has_keywords; // else all
-	unsigned level;    // 0: all
+	bool has_keywords; // otherwise all
+	unsigned level;    // 0 for all
 	bool stack;
-	bool non_paged; // WPR's buffers must be: the provider speaks inside the kernel
+	bool non_paged; // as WPR's buffers must be: the provider runs inside the kernel
 };
 
 struct plan {
 	char *name;
-	char *file; // NULL: built in
+	char *file; // NULL if built in
 	enum plan_detail detail;
 	enum plan_mode mode;
 	bool keywords[KEYWORD_COUNT];
@@ -49,22 +49,22 @@ struct plan {
 
 void plan_free(struct plan *plan);
 
-// Takes in what another one wants, which is gone then. The larger sizes will win (profile/sizes.h).
+// Adds another plan, which is consumed. The larger sizes win (profile/sizes.h).
 void plan_add(struct plan *plan, struct plan *more);
 
-// Whether it wants what this source records, RECORD_SOURCE_*.
+// Whether it asks for this source, an enum event_source.
 bool plan_wants(const struct plan *plan, int source);
 
-// Why a source cannot be recorded on this machine; NULL: it can. For what is shown: plans know only
-// what could be recorded on some Linux.
+// Why a source cannot be recorded on this machine; NULL if it can. For display: plans only know what
+// can be recorded on some Linux.
 typedef const char *plan_why_not(int source);
 
-// The keywords that it names and nobody records here, as "A, B"; nothing if there are none.
+// The keywords in it that are not recorded here, as "A, B"; empty if none.
 void plan_missing(const struct plan *plan, struct buffer *text);
 
-// What is recorded here, line by line; the same as JSON.
+// What is recorded here, as lines or as JSON.
 void plan_show(const struct plan *plan, plan_why_not *why_not, struct buffer *text);
 void plan_json(const struct plan *plan, plan_why_not *why_not, struct buffer *text);
 
-// As a .wprp file that WPR takes, with a profile for each logging mode.
+// As a .wprp file for WPR, with a profile for each logging mode.
 void plan_export(const struct plan *plan, struct buffer *text);

@@ -1,4 +1,4 @@
-// Several profiles at once: what any of them wants.
+// Combines several profiles: records what any of them wants.
 #include "profile/plan.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ static void add_collectors(struct plan *plan, struct plan *more) {
 }
 
 static void add_providers(struct plan *plan, struct plan *more) {
-	// Those of hostile files are many; to see one twice is better than to wait for it.
+	// Hostile files may have many providers; a duplicate is better than a long wait.
 	enum { MOST_COMPARED = 1000 };
 	size_t before = MIN(plan->providers.count, (size_t)MOST_COMPARED);
 	for (size_t i = 0; i < more->providers.count; i++) {
@@ -64,7 +64,7 @@ void plan_add(struct plan *plan, struct plan *more) {
 		plan->stacks[i] |= more->stacks[i];
 	plan->custom_keywords |= more->custom_keywords;
 	plan->detail = MAX(plan->detail, more->detail);
-	// A built-in one is as it was wanted and has no say; of two files, one that keeps all.
+	// A built-in profile has no preference; of two files, the one that keeps everything wins.
 	if (!plan->file)
 		plan->mode = more->mode;
 	else if (more->file)

@@ -1,14 +1,15 @@
 #include "profile/sizes.h"
-#include "profile/builtin.h"
 #include "base/json.h"
 #include "base/system.h"
+#include "profile/builtin.h"
 
 #include <inttypes.h>
 
-// Less loses events in every burst; more than the largest machine takes by itself helps nobody.
+// A smaller buffer loses events in every burst; more than the default on the largest machine has no
+// benefit.
 #define LEAST_BUFFER ((uint64_t)1 << 20)
 #define MOST_BUFFER  ((uint64_t)64 << 20)
-// As --ring-size has them; and the test needs memory, too.
+// The limits of --ring-size; the test needs memory, too.
 #define LEAST_RING   ((uint64_t)64 << 10)
 #define MOST_RING    ((uint64_t)4 << 30)
 #define MEMORY_SHARE 4
@@ -23,7 +24,7 @@ static uint64_t buffers_of(const struct plan_collector *collector, uint64_t memo
 	return MIN((uint64_t)collector->buffer_size * collector->buffers, (uint64_t)1 << 40) << 10;
 }
 
-// The largest that a collector names, 0: none does.
+// The largest buffers that a collector asks for; 0 if none does.
 static uint64_t largest_buffers(const struct plan *plan, uint64_t memory) {
 	uint64_t largest = 0;
 	for (size_t i = 0; i < plan->collectors.count; i++) {
@@ -34,7 +35,7 @@ static uint64_t largest_buffers(const struct plan *plan, uint64_t memory) {
 	return largest;
 }
 
-// The same of its file. It is circular only if all that have a limit are.
+// The same for the file. It is circular only if all that have a limit are.
 static uint64_t largest_file(const struct plan *plan, bool *circular) {
 	uint64_t largest = 0;
 	*circular = true;
@@ -62,7 +63,7 @@ struct plan_sizes plan_sizes(const struct plan *plan, bool flight, uint64_t memo
 	bool to_file = plan->mode == MODE_FILE && (!flight || circular);
 	if (to_file && buffers)
 		sizes.buffer_size = within(buffers, LEAST_BUFFER, MOST_BUFFER);
-	// In memory WPR's buffers are the ring; else it is the file.
+	// In memory mode WPR's buffers are the ring; otherwise the file is.
 	uint64_t ring = to_file ? file : buffers;
 	if (flight && ring)
 		sizes.ring_size = within(MIN(ring, memory / MEMORY_SHARE), LEAST_RING, MOST_RING);
@@ -71,9 +72,9 @@ struct plan_sizes plan_sizes(const struct plan *plan, bool flight, uint64_t memo
 	return sizes;
 }
 
-// ---- telling ----
+// ---- output ----
 
-// As a flag takes it.
+// In the form that the option accepts.
 static void show_size(const char *flag, uint64_t size, const char *what, struct buffer *text) {
 	bool whole = size % (1 << 20) == 0;
 	CLEANUP_FREE char *words = memory_format("%s %" PRIu64 "%s", flag, whole ? size >> 20 : size >> 10,
@@ -82,13 +83,13 @@ static void show_size(const char *flag, uint64_t size, const char *what, struct 
 		buffer_printf(text, "  %-24s %s\n", words, what);
 }
 
-// A profile that has page faults, too, is one to leave on for every test. In a virtual machine the timer's
-// interrupt alone costs 14 us, so a thousand of them are 1.4 % of the test's time.
+// A profile that also records page faults is meant to stay on for every test. In a virtual machine
+// the timer interrupt alone costs 14 us, so a thousand of them take 1.4 % of the test's time.
 unsigned plan_sample_frequency(const struct plan *plan) {
 	enum { DENSE = 999, SPARSE = 249 };
-	if (!plan_wants(plan, RECORD_SOURCE_SAMPLE))
+	if (!plan_wants(plan, SOURCE_SAMPLE))
 		return 0;
-	return plan_wants(plan, RECORD_SOURCE_FAULT) ? SPARSE : DENSE;
+	return plan_wants(plan, SOURCE_FAULT) ? SPARSE : DENSE;
 }
 
 void plan_sizes_show(const struct plan *plan, struct buffer *text) {
@@ -97,19 +98,20 @@ void plan_sizes_show(const struct plan *plan, struct buffer *text) {
 	unsigned frequency = plan_sample_frequency(plan);
 	if (!flight && !sizes.buffer_size && !sizes.max_size && !frequency)
 		return;
-	buffer_printf(text, "\non Linux (flags are stronger)\n");
+	buffer_printf(text, "\non Linux (options take precedence)\n");
 	if (frequency)
 		buffer_printf(text, "  --sample=%-15u samples a second: SampledProfile%s\n", frequency,
-			      plan_wants(plan, RECORD_SOURCE_FAULT) ? " beside page faults" : "");
+			      plan_wants(plan, SOURCE_FAULT) ? " along with page faults" : "");
 	show_size("--buffer-size", sizes.buffer_size,
 		  "between kernel and tracer: BufferSize x Buffers, from 1M to 64M", text);
 	show_size("--max-size", sizes.max_size, "recording stops then: MaximumFileSize", text);
 	if (flight)
 		buffer_printf(text, "  %-24s %s\n", "--type memory",
-			      "a flight recorder: the oldest gives way; a trace only if the test fails");
+			      "flight recorder: overwrites the oldest events; keeps a trace only if the test "
+			      "fails");
 	show_size("--ring-size", sizes.ring_size,
-		  plan->mode == MODE_MEMORY ? "that it holds: BufferSize x Buffers"
-					    : "that it holds: MaximumFileSize",
+		  plan->mode == MODE_MEMORY ? "its capacity: BufferSize x Buffers"
+					    : "its capacity: MaximumFileSize",
 		  text);
 }
 

@@ -50,7 +50,7 @@ bool wprp_open(struct wprp *file, const void *bytes, size_t size, struct finding
 	if (xml_is(&file->xml, child, "Profile"))
 		array_push(&file->profiles, child);
 	if (!file->profiles.count) {
-		findings_add(findings, AT(file, file->top ? file->top : 1), "there is no <Profile> in it");
+		findings_add(findings, AT(file, file->top ? file->top : 1), "it has no <Profile>");
 		wprp_free(file);
 		return false;
 	}
@@ -64,7 +64,7 @@ void wprp_free(struct wprp *file) {
 	array_free(&file->profiles);
 }
 
-// ---- choosing one ----
+// ---- selection ----
 
 static int place_of(const char *const *names, int count, const char *text) {
 	for (int i = 0; text && i < count; i++)
@@ -83,7 +83,7 @@ bool wprp_profile_id(const struct wprp *file, uint32_t profile, struct wprp_id *
 	return true;
 }
 
-// Cuts ".Light" or the like from the end of `text`; -1: it has none of these.
+// Cuts ".Light" or the like from the end of `text`; -1 if there is no such suffix.
 static int cut_suffix(char *text, const char *const *names) {
 	char *dot = strrchr(text, '.');
 	int place = dot ? place_of(names, 2, dot + 1) : -1;
@@ -92,7 +92,7 @@ static int cut_suffix(char *text, const char *const *names) {
 	return place;
 }
 
-// How well a profile fits; 0: not at all.
+// How well a profile fits; 0 if not at all.
 static unsigned fit(const struct wprp_id *id, const char *name, int detail, int mode, enum plan_mode wanted) {
 	if (strcasecmp(id->name, name) != 0 || (detail >= 0 && (int)id->detail != detail) ||
 	    (mode >= 0 && (int)id->mode != mode))
@@ -140,7 +140,7 @@ bool wprp_select(struct wprp *file, const char *selection, enum plan_mode wanted
 		return false;
 	}
 	CLEANUP_FREE char *name = memory_string(selection ? selection : id.name);
-	// A name may have dots of its own.
+	// A name may itself contain dots.
 	uint32_t found = best_fit(file, name, -1, -1, wanted);
 	if (!found) {
 		int mode = cut_suffix(name, plan_mode_names), detail = cut_suffix(name, plan_detail_names);

@@ -1,5 +1,5 @@
-// What WPR's schema asks for beyond what is needed to make sense of a file: order,
-// Ids, and that every profile comes to something.
+// What WPR's schema requires beyond what resolving a file needs: order, Ids, and that every profile
+// records something.
 #include "profile/wprp.h"
 
 #define FIND(file, findings, node, ...) findings_add(findings, AT(file, node), __VA_ARGS__)
@@ -19,7 +19,7 @@ static void check_order(struct wprp *file, struct findings *findings) {
 			FIND(file, findings, child, "<%.64s> does not belong under <Profiles>",
 			     xml_node(&file->xml, child)->name);
 		else if (order < last)
-			FIND(file, findings, child, "<%s> must stand before <%s>", wprp_order[order],
+			FIND(file, findings, child, "<%s> must come before <%s>", wprp_order[order],
 			     wprp_order[last]);
 		else
 			last = order;
@@ -36,7 +36,7 @@ static void check_ids(struct wprp *file, struct findings *findings) {
 		if (!id || !*id)
 			FIND(file, findings, child, "<%s> has no Id", name);
 		else if (first && *first != child)
-			FIND(file, findings, child, "the Id '%.64s' is taken, in line %u", id,
+			FIND(file, findings, child, "the Id '%.64s' is already used in line %u", id,
 			     xml_node(&file->xml, (uint32_t)*first)->line);
 	}
 }
@@ -62,7 +62,8 @@ static bool before(const struct finding *a, const struct finding *b) {
 	return a->line < b->line || (a->line == b->line && a->column < b->column);
 }
 
-// By line, and each once: a provider that several profiles use is looked at several times.
+// Sorts by line and removes duplicates: a provider that several profiles use is checked several
+// times.
 static void sort_findings(struct findings *findings) {
 	struct finding *items = findings->list.items;
 	size_t kept = 0;

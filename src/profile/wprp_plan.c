@@ -1,6 +1,6 @@
-// What a profile of a .wprp file comes to: its bases first, then what it sets, adds
-// or removes itself. Bases make chains, never trees, so the work is bounded by the
-// length of a chain; the number of steps in one file is limited beside.
+// Resolves a profile of a .wprp file: first its bases, then what it sets, adds or removes itself.
+// Bases form chains, never trees, so the length of a chain bounds the work; the number of steps per
+// file is limited as well.
 #include "base/near.h"
 #include "profile/wprp.h"
 
@@ -15,7 +15,7 @@ struct making {
 	struct wprp *file;
 	struct plan *plan;
 	struct findings *findings;
-	struct map providers; // hash of an Id → place in the plan, plus 1
+	struct map providers; // hash of an Id → index in the plan + 1
 	bool failed;
 };
 
@@ -46,7 +46,7 @@ static bool is_true(const char *text) {
 	return text && (strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0);
 }
 
-// Decimal, or hexadecimal behind 0x.
+// Decimal, or hexadecimal with 0x.
 static uint64_t number_of(struct making *making, uint32_t node, const char *name, uint64_t most) {
 	const char *text = value_of(making, node, name);
 	bool hexadecimal = text && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
@@ -66,7 +66,7 @@ static uint64_t number_of(struct making *making, uint32_t node, const char *name
 	return number;
 }
 
-// The same for all spellings of a GUID; other names stay as they are.
+// Maps all spellings of a GUID to one; other names stay unchanged.
 static char *provider_name(const char *text) {
 	static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
 	size_t length = strlen(text);
@@ -85,15 +85,14 @@ static char *provider_name(const char *text) {
 
 // ---- chains ----
 
-// The element and its bases, the last base first. 0: there is a finding.
+// The element and its bases, the last base first. 0 after adding a finding.
 static size_t chain_of(struct making *making, uint32_t node, uint32_t chain[LONGEST_CHAIN]) {
 	const char *element = xml_node(&making->file->xml, node)->name;
 	uint32_t up[LONGEST_CHAIN];
 	size_t count = 0;
 	for (uint32_t at = node; at;) {
 		if (count == LONGEST_CHAIN) {
-			FIND(making, node, "the Base of <%.64s> leads round in a circle, or too far",
-			     element);
+			FIND(making, node, "the Base of <%.64s> is circular, or nested too deeply", element);
 			making->failed = true;
 			return 0;
 		}
@@ -115,7 +114,7 @@ static size_t chain_of(struct making *making, uint32_t node, uint32_t chain[LONG
 	return count;
 }
 
-// The element that <SomethingId Value="..."> names, 0: a finding.
+// The element that <SomethingId Value="..."> refers to; 0 after adding a finding.
 static uint32_t referred(struct making *making, uint32_t node, const char *element) {
 	const char *id = value_of(making, node, "Value");
 	uint32_t found = id ? wprp_find(making->file, element, id) : 0;
@@ -159,13 +158,13 @@ static void take_word(struct making *making, uint32_t node, const struct words *
 	int place = text ? words->find(text) : -1;
 	if (place < 0) {
 		char near[NEAR_LONGEST + 32] = "";
-		if (!making->findings->more) // else nobody will read it
+		if (!making->findings->more) // otherwise the text would not be shown
 			name_nearest(words, text ? text : "", near, sizeof(near));
-		FIND(making, node, "WPR knows no %s '%.64s'%s", words->element, text ? text : "", near);
+		FIND(making, node, "WPR has no %s '%.64s'%s", words->element, text ? text : "", near);
 		return;
 	}
 	if (strcmp(text, words->name(place)) != 0)
-		FIND(making, node, "%s '%.64s' is written '%s'", words->element, text, words->name(place));
+		FIND(making, node, "%s '%.64s' is spelled '%s'", words->element, text, words->name(place));
 	taken[place] = value;
 }
 
@@ -192,7 +191,7 @@ static void take_words(struct making *making, uint32_t list, const struct words 
 static void take_system_provider(struct making *making, uint32_t provider) {
 	uint32_t chain[LONGEST_CHAIN];
 	size_t count = chain_of(making, provider, chain);
-	// Worked out by itself, and then added to what other providers want.
+	// Resolved separately, then added to what other providers want.
 	bool keywords[KEYWORD_COUNT] = {0}, stacks[STACK_COUNT] = {0};
 	uint32_t custom = 0;
 	for (size_t i = 0; i < count; i++)
@@ -264,7 +263,7 @@ static uint64_t *provider_place(struct making *making, const char *id) {
 	return map_put(&making->providers, hash_bytes(id, strlen(id)));
 }
 
-// A removed one leaves its place empty until the end.
+// A removed provider leaves an empty slot until the end.
 static void remove_provider(struct making *making, const char *id) {
 	uint64_t *place = provider_place(making, id);
 	if (*place)
@@ -278,7 +277,7 @@ static void add_provider(struct making *making, uint32_t node, const char *colle
 	remove_provider(making, id);
 	struct plan_provider provider = event_provider(making, node);
 	provider.id = memory_string(id);
-	// What is copied is work, too.
+	// Copying counts as work, too.
 	making->file->steps += (strlen(provider.name) + strlen(id) + strlen(collector)) / 16;
 	provider.collector = memory_string(collector);
 	array_push(&making->plan->providers, provider);
@@ -341,7 +340,7 @@ static void remove_collector(struct making *making, const char *id) {
 	plan->collectors.count--;
 }
 
-// What stands in a collector, or in a profile's mention of it.
+// Reads the sizes in a collector, or in a profile's reference to it.
 static void take_sizes(struct making *making, uint32_t node, struct plan_collector *collector) {
 	XML_EACH_CHILD(child, &making->file->xml, node) {
 		if (is(making, child, "BufferSize")) {
@@ -376,7 +375,7 @@ static bool make_collector(struct making *making, uint32_t node, enum plan_colle
 	return count;
 }
 
-// <SystemCollectorId Value="..."> and the like: 0, or the kind plus 1.
+// <SystemCollectorId Value="..."> and the like: the kind + 1, or 0.
 static int collector_kind(const struct making *making, uint32_t node) {
 	static const char *const elements[] = {"SystemCollectorId", "EventCollectorId",
 					       "HeapEventCollectorId", "HypervisorEventCollectorId"};
@@ -459,7 +458,7 @@ bool wprp_plan(struct wprp *file, uint32_t profile, struct plan *plan, struct fi
 	map_free(&making.providers);
 	drop_removed(plan);
 	if (file->steps >= MOST_STEPS) {
-		FIND(&making, profile, "what it inherits is too much to work out");
+		FIND(&making, profile, "it inherits too much");
 		making.failed = true;
 	}
 	if (making.failed || !wprp_profile_id(file, profile, &id)) {

@@ -15,7 +15,7 @@ struct reading {
 	struct xml *xml;
 	struct findings *findings;
 	XML_Parser parser;
-	uint32_t open[DEEPEST + 1], last[DEEPEST + 1]; // elements that are open, and the last child of each
+	uint32_t open[DEEPEST + 1], last[DEEPEST + 1]; // open elements, and the last child of each
 	unsigned depth;
 	bool stopped;
 };
@@ -29,7 +29,7 @@ static void stop(struct reading *reading, const char *why) {
 	XML_StopParser(reading->parser, XML_FALSE);
 }
 
-// A line break that was written as a reference would break our own lines.
+// Replaces line breaks that were written as references: they would break our own lines.
 static uint32_t keep_text(struct xml *xml, const char *text) {
 	uint32_t place = (uint32_t)xml->texts.size;
 	buffer_append(&xml->texts, text, strlen(text) + 1);
@@ -87,7 +87,7 @@ static void end_element(void *context, const char *name) {
 
 static void start_doctype(void *context, const char *name, const char *system, const char *public_id,
 			  int internal) {
-	stop(context, "a DOCTYPE is refused: profiles need no entities");
+	stop(context, "DOCTYPE is not allowed: profiles need no entities");
 }
 
 static void set_names(struct xml *xml) {
@@ -107,7 +107,7 @@ bool xml_parse(struct xml *xml, const void *bytes, size_t size, struct findings 
 	if (!reading.parser)
 		memory_exhausted();
 	if (size > LARGEST) {
-		findings_add(findings, 0, 0, "larger than the 64 MB that a profile may have");
+		findings_add(findings, 0, 0, "larger than 64 MB, the limit for a profile");
 		XML_ParserFree(reading.parser);
 		return false;
 	}
@@ -126,7 +126,7 @@ bool xml_parse(struct xml *xml, const void *bytes, size_t size, struct findings 
 #else
 bool xml_parse(struct xml *xml, const void *bytes, size_t size, struct findings *findings) {
 	*xml = (struct xml){0};
-	findings_add(findings, 0, 0, "this build reads no .wprp files (it was made without expat)");
+	findings_add(findings, 0, 0, "this tracelet was built without expat and cannot read .wprp files");
 	return false;
 }
 #endif

@@ -1,15 +1,15 @@
 // The elements of a small XML file as a tree in two arrays. Text between elements
-// is not kept. A DOCTYPE is refused, and with it every entity that a file defines
-// or fetches; depth and number of elements are limited.
+// is not kept. A DOCTYPE is rejected, and with it every entity that a file defines or
+// fetches; depth and number of elements are limited.
 #pragma once
 
 #include "base/buffer.h"
 #include "profile/findings.h"
 
 struct xml_node {
-	const char *name; // set when all is read, as are those of attributes
+	const char *name; // set after everything is read, like those of attributes
 	uint32_t name_place, attributes, attribute_count;
-	uint32_t parent, first_child, next; // 0: none
+	uint32_t parent, first_child, next; // 0 if none
 	unsigned line, column;
 };
 
@@ -24,11 +24,11 @@ struct xml {
 	struct buffer texts;
 };
 
-// False: one finding has been added, and there is nothing to free.
+// False if it is invalid: one finding has been added, and nothing needs to be freed.
 bool xml_parse(struct xml *xml, const void *bytes, size_t size, struct findings *findings);
 void xml_free(struct xml *xml);
 
-// An attribute's value, NULL if it has none of that name.
+// The value of an attribute; NULL if there is none of that name.
 const char *xml_value(const struct xml *xml, uint32_t node, const char *name);
 
 static inline const struct xml_node *xml_node(const struct xml *xml, uint32_t node) {

@@ -1,10 +1,8 @@
-// Reads heap profiles in the format of valgrind's DHAT, version 2: those of valgrind, of
-// Rust's dhat, and ours.
+// Reads heap profiles in DHAT's format, version 2: from Valgrind, Rust's dhat, and tracelet.
 //
-// The places that allocate come before the frames that their stacks are made of. So the
-// file is gone over twice, in place: once for the frames and what it tells of itself, and
-// once for the places, each of which is pushed as it is met. A place is a sample of each
-// metric, also where that is zero.
+// The allocation sites come before the frames that their stacks refer to. So the file is parsed
+// twice, in place: once for the frames and the header, and once for the sites, each of which is
+// pushed as it is parsed. A site becomes one sample for each metric, even where the value is zero.
 #include "read/dhat.h"
 
 #include "base/log.h"
@@ -19,7 +17,7 @@ int dhat_damaged(const struct dhat_file *file, const char *where) {
 	return -EINVAL;
 }
 
-// ---- what it tells of itself ----
+// ---- the header ----
 
 static void read_text(struct json_reader *reader, struct buffer *out) {
 	out->size = 0;
@@ -93,7 +91,7 @@ static int read_head(struct dhat_file *file) {
 		return -EINVAL;
 	}
 	if (reader.failed)
-		return dhat_damaged(file, "it ends too early, or is no JSON");
+		return dhat_damaged(file, "truncated, or not JSON");
 	if (!head->version || !file->points_at || !file->frames_at)
 		return dhat_damaged(file, "it has no version, no places or no frames");
 	for (size_t i = 0; i < HEAP_UNIT_COUNT; i++)
@@ -178,11 +176,11 @@ int dhat_places(const struct dhat_file *file, int (*take)(void *context, const s
 		read_place(&reader, &place);
 		if (reader.failed)
 			break;
-		error = place.frames.count > MOST_FRAMES ? dhat_damaged(file, "a stack without end")
+		error = place.frames.count > MOST_FRAMES ? dhat_damaged(file, "a stack is too deep")
 							 : take(context, &place);
 	}
 	if (!error && reader.failed)
-		error = dhat_damaged(file, "a place is not as it should be");
+		error = dhat_damaged(file, "a place is malformed");
 	array_free(&place.frames);
 	return error;
 }
@@ -209,7 +207,7 @@ static int read_frames(struct dhat *dhat) {
 			array_push(&dhat->frames, dhat_frame(dhat->tables, (char *)text.data));
 	}
 	buffer_free(&text);
-	return reader.failed ? dhat_damaged(file, "a frame is no text") : 0;
+	return reader.failed ? dhat_damaged(file, "a frame is not a string") : 0;
 }
 
 static int push_place(void *context, const struct dhat_place *place) {
@@ -218,7 +216,7 @@ static int push_place(void *context, const struct dhat_place *place) {
 	int error = 0;
 	for (size_t i = place->frames.count; i-- > 0;) {
 		if (place->frames.items[i] >= dhat->frames.count)
-			return dhat_damaged(&dhat->file, "a stack has a frame that there is not");
+			return dhat_damaged(&dhat->file, "a stack refers to a frame that does not exist");
 		uint32_t frame = dhat->frames.items[place->frames.items[i]];
 		if (frame != UINT32_MAX)
 			stack = stacks_add(dhat->tables->stacks, stack, frame);
@@ -241,7 +239,7 @@ static int push_fact(struct dhat *dhat, const char *key, const struct buffer *va
 	return sink_push(dhat->sink, &event);
 }
 
-// The program, whose name is the command's first word without folders.
+// The program, named after the first word of the command without its directories.
 static int push_task(struct dhat *dhat) {
 	const char *command = (const char *)dhat->file.head.command.data;
 	size_t size = strcspn(command, " "), begin = size;
@@ -264,7 +262,7 @@ static int push_all(struct dhat *dhat) {
 	bool known = head->pid && head->pid < TID_OUTSIDE;
 	dhat->event = (struct event){.kind = EVENT_SAMPLE,
 				     .cpu = CPU_NONE,
-				     .time = 1, // the trace's clock is not told
+				     .time = 1, // the file has no trace clock
 				     .tid = known ? (uint32_t)head->pid : 1,
 				     .pid = known ? (uint32_t)head->pid : 1};
 	dhat->event.sample.flags = SAMPLE_NO_TASK | SAMPLE_METRIC;
@@ -290,7 +288,7 @@ static int read_dhat(struct stream *input, const char *name, struct tables *tabl
 	return error;
 }
 
-// The version is the first member of all who write such files, and somewhere near the beginning else.
+// Every known writer puts the version first; otherwise look for it near the beginning.
 static bool probe(const uint8_t *head, size_t size) {
 	static const char word[] = "\"dhatFileVersion\"";
 	size_t at = 0;
@@ -307,9 +305,8 @@ static bool probe(const uint8_t *head, size_t size) {
 const struct reader dhat_reader = {
 	.name = "dhat",
 	.extension = "dhat.json",
-	.description = "heap profiles of tracelet, of valgrind's DHAT and of Rust's dhat",
+	.description = "heap profiles from tracelet, Valgrind's DHAT and Rust's dhat",
 	.probe = probe,
 	.read = read_dhat,
 	.describe = dhat_describe,
-	.ordered = true,
 };

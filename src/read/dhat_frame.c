@@ -1,5 +1,9 @@
-// "0x4005D0: function (file.c:12)", "0x4005D0: function (in /usr/lib/libx.so)",
-// "0x4005D0: ??? (in ...)", "0x4005D0: <T as U>::function (src/file.rs:12:34)".
+// Parses the text of a frame:
+//     0x4005D0: function (file.c:12)
+//     0x4005D0: function (in /usr/lib/libx.so)
+//     0x4005D0: ??? (in ...)
+//     0x4005D0: [libx.so+0x5c0] (in /usr/lib/libx.so)
+//     0x4005D0: <T as U>::function (src/file.rs:12:34)
 #include "read/dhat.h"
 
 static bool is_number(const char *text, size_t size) {
@@ -21,7 +25,7 @@ static bool take_number(const char *text, size_t *size, uint32_t *number) {
 	return true;
 }
 
-// What stands in the parentheses at the end, if it is a place; a list of arguments is none.
+// Parses the parentheses at the end if they hold a location; they may also be an argument list.
 static bool take_place(struct tables *tables, struct frame *frame, const char *text, size_t size) {
 	uint32_t last, line;
 	if (size > 3 && memcmp(text, "in ", 3) == 0) {
@@ -35,7 +39,7 @@ static bool take_place(struct tables *tables, struct frame *frame, const char *t
 	return true;
 }
 
-// valgrind's stacks begin with its own functions.
+// Valgrind's stacks begin with its own functions.
 static bool is_of_valgrind(const struct tables *tables, const struct frame *frame) {
 	return strstr(strings_get(tables->strings, frame->module), "/vgpreload_") ||
 	       strcmp(strings_get(tables->strings, frame->file), "vg_replace_malloc.c") == 0;
@@ -46,6 +50,26 @@ static const char *last_parenthesis(const char *text, size_t size) {
 		if (text[at] == '(' && text[at - 1] == ' ')
 			return text + at;
 	return NULL;
+}
+
+// Recognizes "[module+0x12]", which replaces the name of an unknown function.
+static bool is_place(const char *module, const char *text, size_t size, uint64_t *position) {
+	size_t plus = size;
+	while (plus && text[plus - 1] != '+')
+		plus--;
+	if (!plus || *text != '[' || !*module)
+		return false;
+	*position = strtoull(text + plus, NULL, 16);
+	CLEANUP_FREE char *place = frame_place(module, *position);
+	return strlen(place) == size && memcmp(text, place, size) == 0;
+}
+
+// In the same form as for samples (symbol/symbolizer.c).
+static void set_place(struct tables *tables, struct frame *frame, uint64_t position) {
+	if (tables->details || tables->addresses != ADDRESSES_NONE) {
+		frame->position = position;
+		frame->exact = NAME_OF_SYMBOL;
+	}
 }
 
 uint32_t dhat_frame(struct tables *tables, const char *text) {
@@ -65,7 +89,11 @@ uint32_t dhat_frame(struct tables *tables, const char *text) {
 		size = (size_t)(open - 1 - text);
 	if (is_of_valgrind(tables, &frame))
 		return UINT32_MAX;
-	bool named = size && !(size == 3 && memcmp(text, "???", 3) == 0);
+	uint64_t position;
+	bool place = is_place(strings_get(tables->strings, frame.module), text, size, &position);
+	bool named = size && !place && !(size == 3 && memcmp(text, "???", 3) == 0);
+	if (place)
+		set_place(tables, &frame, position);
 	frame.symbol = named ? strings_add_bytes(tables->strings, text, size) : 0;
 	if (tables->addresses == ADDRESSES_ALL || (tables->addresses == ADDRESSES_OF_UNNAMED && !named))
 		frame.address = address;

@@ -1,8 +1,9 @@
-// What `tracelet info` tells of a heap profile.
+// `tracelet info` for heap profiles.
 #include "read/dhat.h"
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 
@@ -56,35 +57,35 @@ static void write_amount(const struct dhat_file *file, const struct dhat_sums *s
 			 enum heap_metric_id bytes, struct buffer *out) {
 	const struct dhat_head *head = &file->head;
 	if (dhat_has(head, bytes))
-		buffer_printf(out, "%-10s %" PRIu64 " %s in %" PRIu64 " %s\n", label, sums->values[bytes],
-			      unit(head, HEAP_BYTES), sums->values[bytes + 1], unit(head, HEAP_BLOCKS));
+		text_append_line(out, "%-10s %" PRIu64 " %s in %" PRIu64 " %s", label, sums->values[bytes],
+				 unit(head, HEAP_BYTES), sums->values[bytes + 1], unit(head, HEAP_BLOCKS));
 }
 
 static void write_text(const struct dhat_file *file, const struct dhat_sums *sums, struct buffer *out) {
 	const struct dhat_head *head = &file->head;
 	char words[16];
-	buffer_printf(out, "file       %s, a heap profile (dhat, %s), %s\n", file->name,
-		      (char *)head->mode.data, file_size_words(file->size, words));
-	buffer_printf(out, "command    %s\n", (char *)head->command.data);
+	text_append_line(out, "file       %s, a heap profile (dhat, %s), %s", file->name,
+			 (char *)head->mode.data, file_size_words(file->size, words));
+	text_append_line(out, "command    %s", (char *)head->command.data);
 	buffer_printf(out, "process    %" PRIu64 "\n", head->pid);
 	if (head->has_end)
-		buffer_printf(out, "time       %" PRIu64 " %s\n", head->end, unit(head, HEAP_TIME));
+		text_append_line(out, "time       %" PRIu64 " %s", head->end, unit(head, HEAP_TIME));
 	buffer_printf(out, "places     %" PRIu64 "\n", sums->places);
 	if (head->sample)
-		buffer_printf(out, "estimated  from samples, one in %" PRIu64 " %s on average\n",
-			      head->sample, unit(head, HEAP_BYTES));
+		text_append_line(out, "estimated  from samples, one in %" PRIu64 " %s on average",
+				 head->sample, unit(head, HEAP_BYTES));
 	write_amount(file, sums, "allocated", HEAP_ALLOCATED, out);
 	write_amount(file, sums, "peak", HEAP_PEAK, out);
 	if (head->has_peak)
-		buffer_printf(out, "           after %" PRIu64 " %s\n", head->peak, unit(head, HEAP_TIME));
+		text_append_line(out, "           after %" PRIu64 " %s", head->peak, unit(head, HEAP_TIME));
 	write_amount(file, sums, "at end", HEAP_LEAKED, out);
 	uint64_t blocks = sums->values[HEAP_ALLOCATED_BLOCKS];
 	if (dhat_has(head, HEAP_LIFETIME) && blocks)
-		buffer_printf(out, "lifetime   %.1f %s on average\n",
-			      (double)sums->values[HEAP_LIFETIME] / (double)blocks, unit(head, HEAP_TIME));
+		text_append_line(out, "lifetime   %.1f %s on average",
+				 (double)sums->values[HEAP_LIFETIME] / (double)blocks, unit(head, HEAP_TIME));
 	if (head->accesses)
-		buffer_printf(out, "accesses   %" PRIu64 " %s read, %" PRIu64 " written\n",
-			      sums->values[HEAP_READ], unit(head, HEAP_BYTES), sums->values[HEAP_WRITTEN]);
+		text_append_line(out, "accesses   %" PRIu64 " %s read, %" PRIu64 " written",
+				 sums->values[HEAP_READ], unit(head, HEAP_BYTES), sums->values[HEAP_WRITTEN]);
 }
 
 int dhat_describe(struct stream *input, const char *name, const struct read_options *options,

@@ -1,37 +1,37 @@
-// Reads folded stacks: "name;name;name weight" on a line each. Two weights on
-// every line are those of a comparison, before and after.
+// Reads folded stacks, one "name;name;name weight" per line. Two weights on every
+// line mean a comparison: before and after.
 //
-// Such files are mostly sorted, so a line begins like the one before it. What the
-// two have in common is found eight bytes at a time, and only the names behind
-// it are looked up.
-#include "base/log.h"
+// Such files are usually sorted, so a line begins like the previous one. The
+// common prefix is found eight bytes at a time, and only the names after it are
+// looked up.
 #include "base/buffer.h"
+#include "base/log.h"
+#include "read/lines.h"
 #include "read/reader.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-enum { LONGEST_LINE = 1 << 20, MOST_FRAMES = 1 << 16, REMEMBERED_NAMES = 1 << 14 };
+enum { MOST_FRAMES = 1 << 16, REMEMBERED_NAMES = 1 << 14 };
 
 struct name {
-	const char *text; // in the table of strings
+	const char *text; // in the string table
 	uint32_t size, frame;
 };
 
 struct level {
-	size_t end; // of the name, in the line
+	size_t end; // end of the name within the line
 	uint32_t stack;
 };
 
 struct folded {
-	const char *name;
 	struct tables *tables;
 	struct sink *sink;
 	bool two_weights;
-	struct buffer *previous;    // the stack's text of the line before
-	ARRAY(struct level) levels; // of that line
-	struct name *names;         // remembered ones, by hash
+	struct buffer *previous;    // stack text of the previous line
+	ARRAY(struct level) levels; // levels of the previous line
+	struct name *names;         // cached names, by hash
 	uint64_t line, bad_lines, first_bad_line;
 };
 
@@ -41,7 +41,7 @@ static bool is_digit(char c) {
 	return c >= '0' && c <= '9';
 }
 
-// A blank and a number at the end; takes it off. Fractions are rounded.
+// Strips a blank and a number from the end of the line. Rounds fractions.
 static bool take_weight(const char *line, size_t *size, uint64_t *weight) {
 	size_t begin = *size;
 	while (begin && (is_digit(line[begin - 1]) || line[begin - 1] == '.'))
@@ -99,7 +99,7 @@ static uint64_t hash_name(const char *name, size_t size) {
 	return hash ^ hash >> 32;
 }
 
-// The frame of a name, from a table of fixed size that newer names take over.
+// Looks the name up in a fixed-size cache, in which newer names replace older ones.
 static uint32_t frame_of(struct folded *folded, const char *text, size_t size) {
 	struct strings *strings = folded->tables->strings;
 	struct name *name = &folded->names[hash_name(text, size) & (REMEMBERED_NAMES - 1)];
@@ -131,7 +131,7 @@ static size_t common_prefix(const char *a, const char *b, size_t size) {
 static uint32_t stack_of(struct folded *folded, const char *text, size_t size) {
 	struct buffer *previous = folded->previous;
 	size_t common = common_prefix(text, (const char *)previous->data, MIN(size, previous->size));
-	// A name counts as common if the semicolon behind it is, too.
+	// A name is common only if the semicolon after it is, too.
 	while (folded->levels.count && folded->levels.items[folded->levels.count - 1].end >= common)
 		folded->levels.count--;
 	struct level last = folded->levels.count ? folded->levels.items[folded->levels.count - 1]
@@ -141,7 +141,7 @@ static uint32_t stack_of(struct folded *folded, const char *text, size_t size) {
 	while (at <= size && folded->levels.count < MOST_FRAMES) {
 		const char *semicolon = memchr(text + at, ';', size - at);
 		size_t end = semicolon ? (size_t)(semicolon - text) : size;
-		if (end > at) // an empty name is none
+		if (end > at) // skip empty names
 			stack = stacks_add(folded->tables->stacks, stack,
 					   frame_of(folded, text + at, end - at));
 		array_push(&folded->levels, (struct level){end, stack});
@@ -162,7 +162,8 @@ static int push_sample(struct folded *folded, uint32_t stack, uint64_t weight, u
 
 // ---- lines ----
 
-static int take_line(struct folded *folded, const char *line, size_t size) {
+static int take_line(void *context, const char *line, size_t size) {
+	struct folded *folded = context;
 	folded->line++;
 	while (size && (line[size - 1] == '\r' || line[size - 1] == ' '))
 		size--;
@@ -180,41 +181,10 @@ static int take_line(struct folded *folded, const char *line, size_t size) {
 	return error ? error : push_sample(folded, stack, weight, 0);
 }
 
-static int take_lines(struct folded *folded, struct stream *input) {
-	const char *at = (const char *)input->data + input->begin;
-	const char *end = (const char *)input->data + input->end, *begin = at;
-	int error = 0;
-	while (at < end && !error) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at));
-		if (!newline && !input->at_end)
-			break;
-		error = take_line(folded, at, (size_t)((newline ? newline : end) - at));
-		at = newline ? newline + 1 : end;
-	}
-	stream_consume(input, (size_t)(at - begin));
-	return error;
-}
+static const struct line_format format = {.expected = "a file of folded stacks", .take = take_line};
 
-static int read_lines(struct folded *folded, struct stream *input) {
-	for (;;) {
-		stream_need(input, stream_available(input) + 1);
-		if (input->error) {
-			log_error("%s: cannot be read: %s", folded->name, strerror(-input->error));
-			return input->error;
-		}
-		int error = take_lines(folded, input);
-		if (error || input->at_end)
-			return error;
-		if (stream_available(input) > LONGEST_LINE) {
-			log_error("%s: line %" PRIu64 " is longer than %d bytes: these are not folded stacks",
-				  folded->name, folded->line + 1, LONGEST_LINE);
-			return -EINVAL;
-		}
-	}
-}
-
-// What the first lines look like: each ends with as many numbers as the result
-// tells. The last line may be cut off.
+// How many numbers each of the first lines ends with. The last line may be
+// truncated.
 static unsigned weights_of_lines(const uint8_t *head, size_t size, bool whole) {
 	unsigned least = 3;
 	const char *at = (const char *)head, *end = at + size;
@@ -242,23 +212,24 @@ static bool probe(const uint8_t *head, size_t size) {
 	if (memchr(head, 0, size))
 		return false;
 	unsigned weights = weights_of_lines(head, size, size < 4096);
-	// A single line that does not end here: it has to look like a stack.
+	// A single line that continues past the buffer must at least look like a stack.
 	return weights == 3 ? !memchr(head, '\n', size) && memchr(head, ';', size) : weights > 0;
 }
 
 static int read_folded(struct stream *input, const char *name, struct tables *tables, struct sink *sink) {
 	struct buffer previous = {0};
-	struct folded folded = {.name = name, .tables = tables, .sink = sink, .previous = &previous};
+	struct folded folded = {.tables = tables, .sink = sink, .previous = &previous};
 	folded.names = memory_alloc(REMEMBERED_NAMES * sizeof(*folded.names));
 	bool whole = !stream_need(input, 4096);
 	folded.two_weights = stream_available(input) &&
 			     weights_of_lines(input->data + input->begin, stream_available(input),
 					      whole && input->at_end) == 2;
-	int error = read_lines(&folded, input);
+	int error = lines_read(input, name, &format, &folded);
 	if (!error && folded.bad_lines)
-		log_warning("%s: %" PRIu64
-			    " lines end with no number and were left out, the first is line %" PRIu64,
-			    name, folded.bad_lines, folded.first_bad_line);
+		log_warning("%s: skipped %" PRIu64
+			    " line%s not end with a number, the first is line %" PRIu64,
+			    name, folded.bad_lines, folded.bad_lines == 1 ? " that does" : "s that do",
+			    folded.first_bad_line);
 	array_free(&folded.levels);
 	free(folded.names);
 	buffer_free(&previous);

@@ -2,7 +2,8 @@
 #include "base/log.h"
 #include "capture/bpf/sample_event.h"
 #include "capture/pmu/metrics.h"
-#include "session/heap_leaks.h"
+#include "heap/leaks.h"
+#include "process/user.h"
 
 static bool check_suppressions(const struct settings *settings) {
 	struct heap_suppressions suppressions;
@@ -29,4 +30,8 @@ bool check_settings(const struct settings *settings) {
 			log_error("--sample: %s", why);
 	}
 	return !error && check_suppressions(settings);
+}
+
+bool check_user(const struct settings *settings) {
+	return user_choose(settings->user) && user_choose_group(settings->artifact_group);
 }

@@ -1,29 +1,31 @@
 #include "session/choose_profile.h"
 #include "base/log.h"
+#include "base/system.h"
 #include "capture/sources.h"
+#include "process/child.h"
 #include "profile/builtin.h"
 #include "profile/find.h"
 #include "profile/sizes.h"
 #include "profile/stacks.h"
-#include "base/system.h"
+#include "profile/wprp.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-// Processes and marks are in every trace: the rest is about them.
+// Every trace has processes and marks: the rest refers to them.
 static void take_plan(struct settings *settings, const struct plan *plan) {
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
-		settings->without[source] = source != RECORD_SOURCE_PROCESS &&
-					    source != RECORD_SOURCE_MARKER && !plan_wants(plan, source);
-	if (settings->origins[SETTING_SAMPLE] == FROM_DEFAULT && plan_wants(plan, RECORD_SOURCE_SAMPLE))
+		settings->without[source] = source != SOURCE_PROCESS && source != SOURCE_MARKER &&
+					    !plan_wants(plan, source);
+	if (settings->origins[SETTING_SAMPLE] == FROM_DEFAULT && plan_wants(plan, SOURCE_SAMPLE))
 		settings->sample = plan_sample_frequency(plan);
 	settings->hard_faults = !plan->keywords[keyword_find("AllFaults")];
 	if (settings->origins[SETTING_OFF_CPU] == FROM_DEFAULT && plan_stacks_waits(plan))
 		settings->off_cpu = true;
 }
 
-// Adds what cannot be had of them to `missing`.
+// Adds those that are unavailable to `missing`.
 static void take_stacks(struct settings *settings, const struct plan *plan, struct buffer *missing) {
 	struct buffer events = {0}, absent = {0};
 	plan_stack_events(plan, source_why_not, &events, &absent);
@@ -58,29 +60,44 @@ static void take_sizes(struct settings *settings, const struct plan *plan) {
 		settings->max_size = sizes.max_size;
 }
 
-// What is not recorded, in one line: words that mean nothing here, and what this kernel does not have.
-static void say_missing(struct settings *settings, const struct plan *plan, bool told) {
+// Reports in one line what is not recorded: keywords without a meaning here, and what this kernel
+// lacks.
+static void say_missing(struct settings *settings, const struct plan *plan, bool reported) {
 	struct buffer missing = {0}, sources = {0};
 	plan_missing(plan, &missing);
 	take_stacks(settings, plan, &missing);
-	// Built-in profiles want KVM on hosts of virtual machines, and few machines are.
-	if (!plan->file && source_why_not(RECORD_SOURCE_KVM))
-		settings->without[RECORD_SOURCE_KVM] = true;
+	// Built-in profiles include KVM, for hosts of virtual machines; most machines are not.
+	if (!plan->file && source_why_not(SOURCE_KVM))
+		settings->without[SOURCE_KVM] = true;
 	sources_limit(settings->without, &sources);
 	if (missing.size || sources.size)
-		(told ? log_verbose
-		      : log_warning)("profile %s: not recorded here: %.*s%s%.*s%s", settings->profile,
-				     (int)missing.size, missing.size ? (const char *)missing.data : "",
-				     missing.size && sources.size ? "; " : "", (int)sources.size,
-				     sources.size ? (const char *)sources.data : "",
-				     missing.size ? " ('tracelet profile show' tells why)" : "");
+		(reported ? log_verbose
+			  : log_warning)("profile %s: not recorded here: %.*s%s%.*s%s", settings->profile,
+					 (int)missing.size, missing.size ? (const char *)missing.data : "",
+					 missing.size && sources.size ? "; " : "", (int)sources.size,
+					 sources.size ? (const char *)sources.data : "",
+					 missing.size ? " ('tracelet profile show' explains why)" : "");
 	buffer_free(&missing);
 	buffer_free(&sources);
 }
 
+// A profile that has only providers of Windows records next to nothing here, which is easily missed.
+static void say_if_windows_only(const struct settings *settings, const struct plan *plan, bool reported) {
+	if (!plan->providers.count)
+		return;
+	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
+		if (source != SOURCE_PROCESS && source != SOURCE_MARKER && plan_wants(plan, source))
+			return;
+	(reported ? log_verbose : log_warning)("profile %s: its providers exist on Windows only; recording "
+					       "only processes (to add what Linux "
+					       "has: --profile %s+%s)",
+					       settings->profile, settings->profile,
+					       builtins[BUILTIN_USUAL].name);
+}
+
 struct choosing {
 	struct settings *settings;
-	struct buffer names; // of those that are there; files with their folder
+	struct buffer names; // of those that exist; files with their directory
 	bool several, missing;
 };
 
@@ -89,9 +106,10 @@ static void say_first(const struct choosing *choosing, const struct profile_foun
 		return;
 	CLEANUP_FREE char *line = finding_line(&found->findings->list.items[0],
 					       found->path ? found->path : found->text);
-	const char *more = found->findings->list.count > 1 ? " ('tracelet profile check' tells more)" : "";
-	if (!found->plan && choosing->settings->strict)
-		log_error("profile %s%s; --strict: nothing is run", line, more);
+	const char *more = found->findings->list.count > 1 ? " ('tracelet profile check' lists them all)"
+							   : "";
+	if (choosing->settings->strict)
+		log_error("profile %s%s; --strict: the test was not run", line, more);
 	else if (found->plan)
 		log_warning("profile %s%s", line, more);
 	else
@@ -100,22 +118,42 @@ static void say_first(const struct choosing *choosing, const struct profile_foun
 			    choosing->several ? "" : builtins[BUILTIN_EMBEDDED].name);
 }
 
-// What 'each' starts may be in some other folder.
+// Sessions started by 'each' may have another working directory.
 static void add_name(struct choosing *choosing, const struct profile_found *found) {
 	CLEANUP_FREE char *path = found->path ? realpath(found->path, NULL) : NULL;
 	buffer_printf(&choosing->names, "%s%s%s", choosing->names.size ? "+" : "", path ? path : "",
 		      path ? found->text + strlen(found->path) : found->text);
 }
 
-static void take_found(void *context, const struct profile_found *found) {
-	struct choosing *choosing = context;
-	say_first(choosing, found);
-	choosing->missing |= !found->plan;
-	if (found->plan)
-		add_name(choosing, found);
+// As 'tracelet profile check' does: the whole file, not only the requested profile.
+static void check_file(const char *path, struct findings *findings) {
+	struct input input;
+	struct wprp file;
+	if (profile_open(&input, path))
+		return;
+	if (wprp_open(&file, input.data, input.size, findings)) {
+		wprp_check(&file, findings);
+		wprp_free(&file);
+	}
+	input_close(&input);
 }
 
-// Of several, some may be missing; if all are, there is the built-in one.
+static void take_found(void *context, const struct profile_found *found) {
+	struct choosing *choosing = context;
+	struct profile_found checked = *found;
+	struct findings findings = {0};
+	if (choosing->settings->strict && found->path && !found->findings->list.count) {
+		check_file(found->path, &findings);
+		checked.findings = &findings;
+	}
+	say_first(choosing, &checked);
+	choosing->missing |= !found->plan || (choosing->settings->strict && checked.findings->list.count);
+	if (found->plan)
+		add_name(choosing, found);
+	findings_free(&findings);
+}
+
+// Some of several may be missing; if all are, use the built-in one.
 static void replace_missing(struct choosing *choosing, enum plan_mode mode, struct plan *plan) {
 	if (choosing->several)
 		log_warning("recording with %s", builtins[BUILTIN_EMBEDDED].name);
@@ -128,14 +166,14 @@ static void rename_profile(struct settings *settings, struct buffer *names) {
 	char *profile = (char *)names->data;
 	array_push(&settings->owned, profile);
 	if (strcmp(settings->profile, profile) != 0)
-		settings->origins[SETTING_PROFILE] = FROM_FLAG; // for what 'each' starts, too
+		settings->origins[SETTING_PROFILE] = FROM_FLAG; // for sessions started by 'each', too
 	settings->profile = profile;
 }
 
 bool choose_profile(struct settings *settings) {
 	struct plan plan;
-	bool told = getenv(CHOICE_TOLD);
-	unsetenv(CHOICE_TOLD); // that is no matter of the test's
+	bool reported = getenv(CHILD_REPORTED);
+	unsetenv(CHILD_REPORTED); // the test must not see it
 	struct choosing choosing = {.settings = settings,
 				    .several = settings->profile[profile_first(settings->profile)]};
 	enum plan_mode mode = settings->type == RECORD_TO_MEMORY ? MODE_MEMORY : MODE_FILE;
@@ -150,7 +188,8 @@ bool choose_profile(struct settings *settings) {
 		replace_missing(&choosing, mode, &plan);
 	take_plan(settings, &plan);
 	take_sizes(settings, &plan);
-	say_missing(settings, &plan, told);
+	say_missing(settings, &plan, reported);
+	say_if_windows_only(settings, &plan, reported);
 	rename_profile(settings, &choosing.names);
 	plan_free(&plan);
 	return true;

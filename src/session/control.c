@@ -1,5 +1,7 @@
 #include "session/control.h"
 #include "base/log.h"
+#include "base/system.h"
+#include "process/user.h"
 #include "symbol/cut_files.h"
 
 #include <errno.h>
@@ -20,9 +22,11 @@ static struct sockaddr_un address_of(const char *path) {
 
 // ---- the tracer's side ----
 
-int control_open(struct control *control, const struct recording *recording, const char *log) {
+static int open_now(struct control *control, const struct recording *recording, const char *log) {
 	struct state *state = &control->state;
-	*control = CONTROL_NONE;
+	const struct followed *followed = recording->followed;
+	control->open_at = 0;
+	state->follows = followed && followed->ended >= 0 ? followed->process.pid : 0;
 	snprintf(state->log, sizeof(state->log), "%s", log);
 	state->operation = recording->operation;
 	snprintf(state->marks, sizeof(state->marks), "%s", recording->marks_name);
@@ -37,7 +41,7 @@ int control_open(struct control *control, const struct recording *recording, con
 	if (error)
 		return error;
 	struct sockaddr_un address = address_of(state->socket);
-	unlink(state->socket); // of an earlier process with our number
+	unlink(state->socket); // left by an earlier process with our pid
 	control->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (control->listener < 0 || bind(control->listener, (struct sockaddr *)&address, sizeof(address)) ||
 	    listen(control->listener, 16)) {
@@ -45,6 +49,34 @@ int control_open(struct control *control, const struct recording *recording, con
 		control_close(control);
 	}
 	return error;
+}
+
+int control_open(struct control *control, const struct recording *recording, const char *log) {
+	*control = CONTROL_NONE;
+	return open_now(control, recording, log);
+}
+
+void control_open_soon(struct control *control) {
+	enum { SOON_MS = 20 };
+	control->open_at = clock_boot_now() + SOON_MS * 1000000ull;
+}
+
+// Milliseconds until the session is to be registered; -1 if it is not.
+static int time_to_open(const struct control *control) {
+	uint64_t now = clock_boot_now();
+	return !control->open_at        ? -1
+	       : control->open_at > now ? (int)((control->open_at - now) / 1000000) + 1
+					: 0;
+}
+
+static void open_if_due(struct control *control, const struct recording *recording) {
+	if (time_to_open(control) != 0)
+		return;
+	user_files_end();
+	int error = open_now(control, recording, "");
+	user_files_begin();
+	if (error)
+		log_verbose("'tracelet status' will not list this session: %s", strerror(-error));
 }
 
 static bool may_ask(int connection) {
@@ -65,11 +97,12 @@ static void end_snapshot(struct control *control, int status) {
 	struct control_answer answer = {0};
 	struct stat file;
 	if (status == 0 && stat(control->snapshot, &file) == 0) {
+		CLEANUP_FREE char *absolute = system_absolute(control->snapshot); // the asker is elsewhere
 		answer.size = (uint64_t)file.st_size;
-		snprintf(answer.path, sizeof(answer.path), "%s", control->snapshot);
+		snprintf(answer.path, sizeof(answer.path), "%s", absolute ? absolute : control->snapshot);
 	} else {
 		answer.error = -EIO;
-		snprintf(answer.said, sizeof(answer.said), "the snapshot could not be made");
+		snprintf(answer.said, sizeof(answer.said), "cannot make the snapshot");
 	}
 	send_answer(control->asker, &answer);
 	control->asker = -1;
@@ -89,7 +122,8 @@ static void begin_snapshot(struct control *control, struct recording *recording,
 	pid_t child = recording_snapshot(recording, &control->snapshot);
 	if (child < 0) {
 		struct control_answer answer = {.error = (int)child};
-		snprintf(answer.said, sizeof(answer.said), "cannot be written: %s", strerror(-(int)child));
+		snprintf(answer.said, sizeof(answer.said), "cannot write the snapshot: %s",
+			 strerror(-(int)child));
 		send_answer(asker, &answer);
 		return;
 	}
@@ -112,13 +146,22 @@ static void accept_connection(struct control *control) {
 	}
 }
 
-// Whoever connects and says nothing does not keep others out for long.
-static void drop_silent(struct control *control) {
-	enum { PATIENCE_NS = 2000000000 };
-	if (control->connection >= 0 && clock_boot_now() - control->connected > PATIENCE_NS) {
+// Milliseconds until a connection that says nothing is dropped, so that it does not keep others out for long;
+// -1 if there is none.
+static int drop_silent(struct control *control) {
+	enum { PATIENCE_MS = 2000 };
+	uint64_t waited = (clock_boot_now() - control->connected) / 1000000;
+	if (control->connection >= 0 && waited < PATIENCE_MS)
+		return (int)(PATIENCE_MS - waited);
+	if (control->connection >= 0)
 		close(control->connection);
-		control->connection = -1;
-	}
+	control->connection = -1;
+	return -1;
+}
+
+// The earlier of two poll() timeouts; -1 means none.
+static int sooner(int a, int b) {
+	return a < 0 ? b : b < 0 ? a : MIN(a, b);
 }
 
 // Takes a request. Returns what to do beyond it: CONTROL_STOP, CONTROL_CANCEL or 0.
@@ -140,7 +183,7 @@ static int serve(struct control *control, struct recording *recording) {
 		return (int)request;
 	}
 	struct control_answer answer = {.error = -EPERM};
-	snprintf(answer.said, sizeof(answer.said), "a test's recording ends with the test");
+	snprintf(answer.said, sizeof(answer.said), "a test's recording ends when the test ends");
 	send_answer(connection, &answer);
 	return 0;
 }
@@ -164,7 +207,7 @@ void control_take_signals(bool operation) {
 	static const int ignored[] = {SIGINT, SIGHUP, SIGQUIT, SIGTSTP, SIGPIPE, SIGUSR2, SIGXFSZ};
 	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
 		signal(ignored[i], SIG_IGN);
-	// Without SA_RESTART: poll() is to notice.
+	// Without SA_RESTART, so that poll() returns.
 	sigaction(SIGUSR1, &(struct sigaction){.sa_handler = want_snapshot}, NULL);
 	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = only_wake_up}, NULL);
 	sigaction(SIGTERM, &(struct sigaction){.sa_handler = operation ? want_end : SIG_IGN}, NULL);
@@ -174,23 +217,38 @@ void control_take_signals(bool operation) {
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+// The followed process has ended. If there is no other, `status` and `stop` report it.
+static void follow_next(struct control *control, struct recording *recording) {
+	struct state *state = &control->state;
+	bool follows = followed_next(recording->followed, recording, state->ended, sizeof(state->ended));
+	state->follows = follows ? recording->followed->process.pid : 0;
+	user_files_end();
+	state_update(state);
+	user_files_begin();
+}
+
 int control_attend(struct control *control, struct recording *recording, int waiter) {
 	enum { SNAPSHOT_POLL_MS = 20 };
-	struct pollfd waiting[] = {{.fd = waiter, .events = POLLIN}, {.events = POLLIN}, {.events = POLLIN}};
+	struct pollfd waiting[] = {
+		{.fd = waiter, .events = POLLIN}, {.events = POLLIN}, {.events = POLLIN}, {.events = POLLIN}};
 	int request = 0;
 	while (!request && !end_wanted && !(waiting[0].revents & (POLLIN | POLLHUP))) {
-		int limit = recording_wait_time(recording);
-		if (control->saver && (limit < 0 || limit > SNAPSHOT_POLL_MS))
-			limit = SNAPSHOT_POLL_MS;
+		int limit = sooner(recording_wait_time(recording), drop_silent(control));
+		limit = sooner(limit, control->saver ? SNAPSHOT_POLL_MS : -1);
+		limit = sooner(limit, time_to_open(control));
 		waiting[1].fd = recording_wait_fd(recording);
-		drop_silent(control);
 		waiting[2].fd = control->connection >= 0 ? control->connection : control->listener;
+		waiting[3].fd = recording->followed ? recording->followed->ended : -1;
 		if (poll(waiting, ARRAY_SIZE(waiting), limit) < 0) {
 			if (errno != EINTR)
 				break;
-			waiting[0].revents = waiting[2].revents = 0;
+			waiting[0].revents = waiting[2].revents = waiting[3].revents = 0;
 		}
+		if (waiting[3].revents)
+			follow_next(control, recording);
 		recording_turn(recording);
+		if (!waiting[0].revents)
+			open_if_due(control, recording);
 		reap_snapshot(control);
 		if (waiting[2].revents && control->connection >= 0)
 			request = serve(control, recording);
@@ -209,7 +267,7 @@ void control_answer(struct control *control, const struct control_answer *answer
 	control->waiting = -1;
 }
 
-void control_close(struct control *control) {
+void control_hang_up(struct control *control) {
 	await_snapshot(control);
 	if (control->connection >= 0)
 		close(control->connection);
@@ -217,6 +275,10 @@ void control_close(struct control *control) {
 	if (control->listener >= 0)
 		close(control->listener);
 	control->listener = -1;
+}
+
+void control_close(struct control *control) {
+	control_hang_up(control);
 	if (control->state.pid)
 		state_remove(&control->state);
 	control->state.pid = 0;

@@ -1,14 +1,13 @@
-// Memory is a queue of pieces: what the spool hands over up to a watermark, whole
-// blocks. They are let go from the front, the large ones in halves; the records
-// that go are read once more then, for the tasks they tell of. The cut is one
-// moment on all CPUs, no later than the watermark: records behind it stay, even if
-// they came with the piece, and a saved recording begins there.
+// Memory is a queue of pieces: what the spool hands over up to a watermark, in whole
+// blocks. Pieces are dropped from the front, large ones in halves; the dropped records
+// are read once more for the tasks they mention. The cut is one moment on all CPUs, no
+// later than the watermark: records after it stay, even if they came in the same piece,
+// and a saved recording begins there.
 #include "session/flight.h"
 #include "base/array.h"
 #include "base/cursor.h"
 #include "base/file.h"
 #include "event/lives.h"
-#include "event/order.h"
 #include "read/reader.h"
 
 #include <malloc.h>
@@ -17,22 +16,21 @@
 
 struct piece {
 	struct buffer blocks;
-	uint64_t time;      // when it came
-	uint64_t watermark; // everything before has come; 0: there is more to come
+	uint64_t time;      // when it arrived
+	uint64_t watermark; // everything before has arrived; 0 if more will come
 };
 
 struct flight {
-	struct sink sink;           // takes the events of pieces that are let go
-	struct sink *order;         // in front of it, as pieces hold one CPU's events after another's
+	struct sink sink;           // receives the events of dropped pieces
 	ARRAY(struct piece) pieces; // from `first` on
 	size_t first;
 	size_t size, limit;
 	uint64_t longest;     // nanoseconds, or UINT64_MAX
 	struct tables tables; // of those events
-	struct lives lives;   // who is there, after those events
-	struct buffer facts;  // blocks that are never let go
+	struct lives lives;   // tasks alive after those events
+	struct buffer facts;  // blocks that are never dropped
 	struct spool_header header;
-	struct spool_lost forgotten; // losses that are told in what was let go
+	struct spool_lost forgotten; // losses reported in what was dropped
 };
 
 // ---- who is there ----
@@ -52,25 +50,21 @@ static int nothing(struct sink *sink) {
 static void nothing_to_free(struct sink *sink) {
 }
 
-// Names and stacks add up over hours: from time to time the tables begin anew.
+// Names and stacks accumulate over hours: from time to time the tables are replaced.
 static void renew_tables(struct flight *flight) {
 	enum { MOST = 1 << 13 };
 	const struct tables *tables = &flight->tables;
-	if (flight->order && tables->strings->texts.count < MOST && tables->stacks->stacks.count < MOST &&
+	if (tables->strings && tables->strings->texts.count < MOST && tables->stacks->stacks.count < MOST &&
 	    tables->stacks->frames.count < MOST)
 		return;
-	if (flight->order) {
-		sink_finish(flight->order);
-		sink_destroy(flight->order);
+	if (tables->strings)
 		tables_free(&flight->tables);
-	}
 	flight->tables = tables_new();
-	flight->order = order_new(&flight->sink);
 }
 
 // ---- pieces ----
 
-// The next block; its content has failed if it is not whole.
+// The next block; its cursor has failed if the block is truncated.
 static struct cursor take_block(struct cursor *in, struct spool_block *block) {
 	cursor_copy(in, block, sizeof(*block));
 	struct cursor padded = cursor_slice(in, ((size_t)block->size + 7) & ~(size_t)7);
@@ -99,7 +93,7 @@ static void add_block(struct buffer *blocks, uint32_t type, const void *head, si
 	buffer_append(blocks, "\0\0\0\0\0\0\0", -(size_t)block.size & 7);
 }
 
-// Of a batch the records before the cut, with what it says of losses, and those behind.
+// Splits a batch into the records before the cut, with the losses it reports, and those after.
 static void part_batch(struct cursor in, uint64_t cut, struct buffer *old, struct buffer *young) {
 	struct batch batch;
 	struct buffer before = {0}, behind = {0};
@@ -139,7 +133,7 @@ static bool is_behind(const struct spool_block *block, struct cursor content, ui
 	}
 }
 
-// Parts a piece in time. The facts of the old part are kept for ever.
+// Splits a piece at a time. The facts in the older part are kept forever.
 static void part(struct flight *flight, const struct piece *piece, uint64_t cut, struct buffer *old,
 		 struct buffer *young) {
 	struct cursor in = cursor_of(piece->blocks.data, piece->blocks.size);
@@ -162,11 +156,11 @@ static void learn_all(struct flight *flight, const struct buffer *spool) {
 	struct stream input;
 	stream_of_memory(&input, spool->data, spool->size);
 	renew_tables(flight);
-	spool_reader.read(&input, "flight recorder", &flight->tables, flight->order);
+	spool_reader.read(&input, "flight recorder", &flight->tables, &flight->sink);
 	stream_close(&input);
 }
 
-// The first one is empty; the array moves up from time to time.
+// The first piece is empty; compacts the array from time to time.
 static void remove_first(struct flight *flight) {
 	buffer_free(&flight->pieces.items[flight->first++].blocks);
 	if (flight->first > 1024 && flight->first > flight->pieces.count / 2) {
@@ -177,7 +171,7 @@ static void remove_first(struct flight *flight) {
 	}
 }
 
-// Room is never kept for what may come: a piece is as large as it is.
+// Never reserves memory in advance: a piece is exactly as large as its content.
 static void set_blocks(struct piece *piece, struct buffer *blocks) {
 	buffer_free(&piece->blocks);
 	piece->blocks = *blocks;
@@ -187,7 +181,7 @@ static void set_blocks(struct piece *piece, struct buffer *blocks) {
 	}
 }
 
-// What the first piece has up to the cut. What it has behind its own watermark belongs to the next one.
+// Drops the first piece up to the cut. Records after its own watermark belong to the next piece.
 static void let_go(struct flight *flight, uint64_t cut) {
 	struct piece *piece = &flight->pieces.items[flight->first];
 	struct buffer spool = {0}, young = {0};
@@ -209,7 +203,8 @@ static void let_go(struct flight *flight, uint64_t cut) {
 	remove_first(flight);
 }
 
-// Makes room. A piece that is a large part of all goes in halves, so that what is left is never little.
+// Makes room. A piece that is a large part of the whole is dropped in halves, so that much is
+// always left.
 static void let_go_old(struct flight *flight, uint64_t now) {
 	while (flight->first + 1 < flight->pieces.count) {
 		const struct piece *piece = &flight->pieces.items[flight->first];
@@ -228,7 +223,7 @@ static void let_go_old(struct flight *flight, uint64_t now) {
 static int take_piece(void *context, const void *bytes, size_t size) {
 	struct flight *flight = context;
 	uint64_t now = clock_boot_now();
-	if (!flight->header.version && size >= sizeof(flight->header)) { // the first one begins with it
+	if (!flight->header.version && size >= sizeof(flight->header)) { // the first write begins with it
 		memcpy(&flight->header, bytes, sizeof(flight->header));
 		bytes = (const uint8_t *)bytes + sizeof(flight->header);
 		size -= sizeof(flight->header);
@@ -252,7 +247,7 @@ static int take_piece(void *context, const void *bytes, size_t size) {
 struct flight *flight_new(size_t size, double seconds) {
 	struct flight *flight = memory_alloc(sizeof(*flight));
 	flight->sink = (struct sink){.push = learn, .finish = nothing, .destroy = nothing_to_free};
-	// Pieces always go back to the system: malloc() would keep their room after a while.
+	// Pieces always go back to the system: otherwise malloc() ends up keeping their memory.
 	mallopt(M_MMAP_THRESHOLD, 32 << 10);
 	lives_init(&flight->lives);
 	flight->limit = size;
@@ -265,7 +260,6 @@ void flight_free(struct flight *flight) {
 		return;
 	for (size_t i = flight->first; i < flight->pieces.count; i++)
 		buffer_free(&flight->pieces.items[i].blocks);
-	sink_destroy(flight->order);
 	tables_free(&flight->tables);
 	lives_free(&flight->lives);
 	array_free(&flight->pieces);

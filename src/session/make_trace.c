@@ -1,7 +1,7 @@
 #include "session/make_trace.h"
 
 #include "base/log.h"
-#include "session/follow.h"
+#include "flow/follow.h"
 #include "symbol/kernel.h"
 
 #include <errno.h>
@@ -10,22 +10,34 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-enum { WORTH_FOLLOWING = 128 * 1024 }; // bytes of the spool: shorter tests are converted in no time
+enum { WORTH_FOLLOWING = 128 * 1024 }; // bytes of spool; shorter tests convert in no time
 
 static struct conversion conversion_of(struct recording *recording, const char *spool, const char *output) {
 	const struct settings *settings = recording->settings;
-	return (struct conversion){.input = spool,
-				   .output = output,
-				   .reader = &spool_reader,
-				   .writer = &perfetto_writer,
-				   .mode = OUTPUT_CREATE,
-				   .summed = true,
-				   .pictures = settings_sampled(settings) ? &recording->pictures : NULL};
+	struct conversion conversion = {.input = spool,
+					.output = output,
+					.reader = &spool_reader,
+					.writer = &perfetto_writer,
+					.mode = OUTPUT_CREATE,
+					.summed = true};
+	conversion_tap(&conversion, census_tap(&recording->census));
+	if (!recording->operation) {
+		conversion_tap(&conversion, explain_tap(&recording->explanation));
+		conversion_tap(&conversion, (struct tap){measures_open, &recording->measures});
+	}
+	if (settings_sampled(settings))
+		conversion_tap(&conversion, pictures_tap(&recording->pictures));
+	return conversion;
+}
+
+static struct pictures pictures_of(const struct recording *recording, const char *stem) {
+	return (struct pictures){
+		.stem = stem, .title = recording->name, .without_waits = !recording->settings->off_cpu};
 }
 
 // ---- while the test runs ----
 
-// The disk is the test's before it is ours: a trace is larger than its spool, by less than this.
+// The test needs the disk more than we do. A trace is larger than its spool, by less than this.
 static bool has_room(const struct recording *recording) {
 	enum { LARGER = 4, LEFT = 256 << 20 };
 	struct statvfs disk;
@@ -33,8 +45,8 @@ static bool has_room(const struct recording *recording) {
 	       (uint64_t)disk.f_bavail * disk.f_frsize > LEFT + LARGER * recording->spool.written;
 }
 
-// Where there is one processor, nobody has time to spare; in a recording of the whole system we would record
-// ourselves; and what may be thrown away in the end, or needs to be known as a whole, is not begun with.
+// Not with a single CPU, which has no time to spare; not in a system-wide recording, which would
+// record ourselves; and not if the trace may be discarded or needs the whole recording first.
 static bool can_follow(const struct recording *recording) {
 	const struct settings *settings = recording->settings;
 	cpu_set_t processors;
@@ -43,7 +55,7 @@ static bool can_follow(const struct recording *recording) {
 	       sched_getaffinity(0, sizeof(processors), &processors) == 0 && CPU_COUNT(&processors) > 1;
 }
 
-// Cases get traces of their own, whose files have names from the first event on.
+// Cases get their own traces, whose file names are fixed from the first event on.
 static bool has_cases(const struct recording *recording) {
 	return recording->settings->cases && recording->marker && marker_count(recording->marker);
 }
@@ -53,7 +65,7 @@ static void begin_to_follow(struct recording *recording) {
 	struct stat there;
 	if (!can_follow(recording) || lstat(path, &there) == 0)
 		return;
-	recording->pictures = (struct pictures){.stem = recording->stem, .title = recording->name};
+	recording->pictures = pictures_of(recording, recording->stem);
 	struct conversion conversion = conversion_of(recording, recording->spool_path, path);
 	recording->follower = follow(&conversion);
 }
@@ -83,13 +95,16 @@ void make_trace_tidy(struct recording *recording) {
 
 void make_trace_leave(struct recording *recording) {
 	if (recording->follower)
-		kernel_symbols_resolve_by(NULL, NULL); // the parent asks there, one name at a time
+		kernel_symbols_resolve_alone(); // the parent uses it, one name at a time
 	recording->follower = NULL;
+	recording->census = (struct census){0}; // that thread was in the middle of it
+	recording->explanation = (struct explanation){0};
+	recording->measures = (struct measures){0};
 }
 
 // ---- at its end ----
 
-// false: there is none, and nothing is left of it.
+// False if there is none; then nothing is left of it.
 static bool take_followed(struct recording *recording, struct conversion_result *result) {
 	struct follower *follower = recording->follower;
 	recording->follower = NULL;
@@ -100,13 +115,13 @@ static bool take_followed(struct recording *recording, struct conversion_result 
 	if (error)
 		pictures_drop(&recording->pictures);
 	else
-		log_verbose("the trace was made while the test ran, up to its last moments");
+		log_verbose("the trace was converted while the test ran, except for its last moments");
 	return !error;
 }
 
 char *make_trace(struct recording *recording, const char *spool, const char *stem, struct case_traces *cases,
 		 struct conversion_result *result) {
-	if (cases) // the last marks may have been the first ones
+	if (cases) // the last marks may have been the first
 		make_trace_cancel(recording);
 	if (take_followed(recording, result))
 		return memory_format("%s.pb", stem);
@@ -114,19 +129,22 @@ char *make_trace(struct recording *recording, const char *spool, const char *ste
 		CLEANUP_FREE char *numbered = number ? memory_format("%s_%u", stem, number)
 						     : memory_string(stem);
 		char *path = memory_format("%s.pb", numbered);
-		recording->pictures = (struct pictures){.stem = numbered, .title = recording->name};
+		recording->pictures = pictures_of(recording, numbered);
 		struct conversion conversion = conversion_of(recording, spool, path);
-		conversion.cases = cases;
+		if (cases)
+			conversion_tap(&conversion, case_traces_tap(cases));
 		conversion.progress = true;
+		if (stem == recording->stem && recording->ended_spool >= 0 && !cases)
+			conversion.over = &recording->ended_spool;
 		if (recording->settings->heap_children && !recording->active)
-			conversion.execs = &recording->execs;
-		struct stat there; // a link that leads nowhere is there too
+			conversion_tap(&conversion, heap_execs_tap(&recording->execs));
+		struct stat there; // a dangling link counts as existing
 		int error = lstat(path, &there) == 0 ? -EEXIST : convert(&conversion, result);
 		if (!error)
 			return path;
 		free(path);
 		pictures_drop(&recording->pictures);
-		if (error != -EEXIST) // someone put a file there meanwhile: it stays
+		if (error != -EEXIST) // someone created a file there meanwhile: keep it
 			return NULL;
 	}
 	return NULL;

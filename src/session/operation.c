@@ -1,10 +1,11 @@
 #include "session/operation.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "capture/marker/holder.h"
 #include "capture/tasks.h"
+#include "process/descriptors.h"
+#include "process/user.h"
 #include "session/control.h"
-#include "session/convert.h"
-#include "session/descriptors.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,12 +18,12 @@
 
 // ---- the tracer ----
 
-struct beginning { // what the tracer tells whoever started it
+struct beginning { // what the tracer reports to the process that started it
 	bool recording;
 	char artifact[4096];
 };
 
-// Its words go to a file that `stop` shows: nobody's terminal and nobody's pipe is kept open.
+// Its messages go to a file that `stop` shows, so that it keeps no terminal and no pipe open.
 static void detach(const char *log, int report) {
 	setsid();
 	prctl(PR_SET_NAME, "tracelet-tracer");
@@ -35,17 +36,18 @@ static void detach(const char *log, int report) {
 	}
 }
 
-static void fill_answer(const struct summary *summary, struct control_answer *answer) {
-	answer->size = summary->trace_size;
-	answer->events = summary->events;
-	for (int source = 0; source < SOURCE_COUNT; source++)
-		answer->lost += summary->lost[source];
-	if (summary->trace) {
-		snprintf(answer->path, sizeof(answer->path), "%s", summary->trace);
+static void fill_answer(const struct finish *finish, const char *spool, struct control_answer *answer) {
+	const struct manifest_artifact *trace = finish_trace(finish);
+	answer->size = trace ? trace->size : 0;
+	answer->events = finish->record.events;
+	for (size_t i = 0; i < finish->record.lost.count; i++)
+		answer->lost += finish->record.lost.items[i].count;
+	if (trace) {
+		snprintf(answer->path, sizeof(answer->path), "%s", trace->path);
 	} else {
 		answer->error = -EIO;
-		snprintf(answer->said, sizeof(answer->said), "no trace could be made of %s",
-			 summary->spool ? summary->spool : "what was recorded");
+		snprintf(answer->said, sizeof(answer->said), "cannot make a trace from %s",
+			 access(spool, F_OK) == 0 ? spool : "what was recorded");
 	}
 }
 
@@ -58,15 +60,17 @@ static void end_recording(struct recording *recording, struct control *control, 
 		struct test_end end = {.operation = true,
 				       .started = recording->started,
 				       .wall_seconds = recording_seconds(recording)};
-		struct summary summary;
-		recording_finish(recording, &end, &summary);
-		fill_answer(&summary, &answer);
-		array_free(&summary.files);
+		struct finish finish;
+		recording_finish(recording, &end, &finish);
+		fill_answer(&finish, recording->spool_path, &answer);
+		finish_free(&finish);
 	}
-	// The answer says that the name is free: so it must be.
+	// The answer means that the name is free, so it must be.
 	int waiting = control->waiting;
 	control->waiting = -1;
+	user_files_end();
 	control_close(control);
+	user_files_begin();
 	control->waiting = waiting;
 	control_answer(control, &answer);
 }
@@ -74,12 +78,12 @@ static void end_recording(struct recording *recording, struct control *control, 
 struct asked_for {
 	const struct settings *settings;
 	const char *name, *log;
-	pid_t pid;        // what to record, with all it starts
-	pid_t controller; // who asks
-	int report;       // where the beginning is told
+	struct followed *followed; // what to record, with its descendants
+	pid_t controller;          // the process that asked for it
+	int report;                // where to report that recording has begun
 };
 
-// Whoever knows their name can put marks into the trace: `tracelet mark` does.
+// Any process that knows their name can put marks into the trace: `tracelet mark` does.
 static void open_marks(struct recording *recording) {
 	recording->marks = marker_create();
 	if (recording->marks >= 0)
@@ -88,21 +92,28 @@ static void open_marks(struct recording *recording) {
 }
 
 static int operation_main(const struct asked_for *asked) {
-	struct recording recording = {
-		.settings = asked->settings, .name = asked->name, .operation = true, .marks = -1, .heap = -1};
+	struct recording recording = {.settings = asked->settings,
+				      .name = asked->name,
+				      .operation = true,
+				      .followed = asked->followed,
+				      .marks = -1,
+				      .heap = -1};
 	pid_array processes = {0};
 	struct control control = CONTROL_NONE;
 	struct beginning beginning = {0};
 	detach(asked->log, asked->report);
 	open_marks(&recording);
 	recording_open(&recording);
-	task_tree(asked->pid, asked->controller, &processes);
-	int error = recording_begin(&recording, processes.items, processes.count)
-			    ? control_open(&control, &recording, asked->log)
-			    : -ENODATA;
+	if (asked->settings->scope == SCOPE_TREE)
+		followed_begin(asked->followed);
+	task_tree(asked->followed->process.pid, asked->controller, &processes);
+	bool recorded = recording_begin(&recording, processes.items, processes.count);
+	user_files_end();
+	int error = recorded ? control_open(&control, &recording, asked->log) : -ENODATA;
+	user_files_begin();
 	array_free(&processes);
 	if (error && recording.backend) {
-		log_error("the session cannot be registered: %s", strerror(-error));
+		log_error("cannot register the session: %s", strerror(-error));
 		recording_stop(&recording);
 		recording_drop(&recording);
 	}
@@ -111,47 +122,23 @@ static int operation_main(const struct asked_for *asked) {
 	if (file_write_all(asked->report, &beginning, sizeof(beginning)) || error)
 		return 1;
 	close(asked->report);
-	if (chdir("/")) // no file system is kept busy by us
-		log_verbose("cannot leave the folder");
+	if (chdir("/")) // keep no file system busy
+		log_verbose("cannot leave the current directory");
 	int request = control_attend(&control, &recording, -1);
 	end_recording(&recording, &control, request);
 	recording_close(&recording);
+	followed_free(asked->followed);
 	return 0;
 }
 
-// ---- a tracer that is gone ----
-
-// Its tracer was killed, or the machine has been started anew since.
-void operation_clean_up(const struct state *session) {
-	struct conversion_result result;
-	struct stat file;
-	struct conversion conversion = {.input = session->spool,
-					.output = session->artifact,
-					.reader = &spool_reader,
-					.writer = &perfetto_writer,
-					.mode = OUTPUT_CREATE};
-	if (!state_remove(session) || !session->operation)
-		return; // another controller does it; or whoever ran the test knows
-	if (lstat(session->spool, &file) || !S_ISREG(file.st_mode) || file.st_size == 0) {
-		log_warning("the tracer of %s is gone; it has left nothing", session->name);
-	} else if (convert(&conversion, &result) == 0) {
-		unlink(session->spool);
-		log_warning("the tracer of %s is gone; what it had recorded: %s", session->name,
-			    session->artifact);
-	} else {
-		log_warning("the tracer of %s is gone; what it had recorded: %s", session->name,
-			    session->spool);
-	}
-}
-
-// The tracer is one of us, and is there.
+// The tracer is a tracelet process and is running.
 bool operation_is_there(const struct state *session) {
 	return true;
 }
 
 // ---- starting ----
 
-// The tracer's folder may not be ours any more when it writes.
+// The tracer's directory may no longer be ours when it writes.
 static char *absolute(const char *path) {
 	if (*path == '/')
 		return memory_format("%s", path);
@@ -163,15 +150,15 @@ static int log_file(const char *name, char *path, size_t size) {
 	char folder[STATE_FOLDER_SIZE];
 	int error = state_folder(folder);
 	if (error)
-		log_error("%s cannot be used for the state of sessions: %s",
+		log_error("cannot keep the state of sessions in %s: %s",
 			  error == -ENAMETOOLONG ? "TRACELET_STATE_DIR" : folder,
-			  error == -EACCES ? "others may write to it" : strerror(-error));
+			  error == -EACCES ? "other users can write to it" : strerror(-error));
 	else
 		snprintf(path, size, "%s/%s.log", folder, name);
 	return error;
 }
 
-// What the tracer had to say, on our stderr.
+// Prints the tracer's messages on our stderr.
 static void show_log(const char *path) {
 	char text[4096];
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -182,7 +169,7 @@ static void show_log(const char *path) {
 		close(fd);
 }
 
-// As a grandchild: nobody has to wait for it.
+// As a grandchild, so that no process has to wait for it.
 static bool spawn(const struct asked_for *asked) {
 	pid_t child = fork();
 	if (child == 0) {
@@ -209,14 +196,17 @@ static int begin(const struct settings *settings, const char *name, pid_t pid, c
 	theirs.output_dir = folder;
 	theirs.command = NULL;
 	struct beginning beginning = {0};
+	struct followed followed;
+	followed_choose(&followed, pid);
 	struct asked_for asked = {.settings = &theirs,
 				  .name = name,
 				  .log = log,
-				  .pid = pid,
+				  .followed = &followed,
 				  .controller = getpid(),
 				  .report = report[1]};
 	bool spawned = spawn(&asked);
 	close(report[1]);
+	followed_free(&followed);
 	ssize_t got;
 	while (spawned && (got = read(report[0], &beginning, sizeof(beginning))) < 0 && errno == EINTR)
 		;
@@ -232,7 +222,6 @@ static int begin(const struct settings *settings, const char *name, pid_t pid, c
 
 int operation_start(const struct settings *settings, const char *name, pid_t pid, char artifact[4096]) {
 	char log[512];
-	pid = pid ? pid : getppid();
 	int error = log_file(name, log, sizeof(log));
 	int lock = error ? error : state_lock(name);
 	if (lock < 0)
@@ -240,7 +229,7 @@ int operation_start(const struct settings *settings, const char *name, pid_t pid
 	error = operation_stop_earlier(name);
 	if (!error)
 		error = begin(settings, name, pid, artifact);
-	close(lock);
+	state_unlock(name, lock);
 	return error;
 }
 
@@ -251,7 +240,7 @@ int operation_snapshot(const struct state *session, struct control_answer *answe
 }
 
 int operation_stop(const struct state *session, enum control_request how, struct control_answer *answer) {
-	// The tracer removes its log with its state: it is read before it is asked.
+	// The tracer removes its log together with its state, so read it before asking.
 	int log = *session->log ? open(session->log, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
 	*answer = (struct control_answer){0};
 	int error = control_ask(session, how, answer);
@@ -261,7 +250,7 @@ int operation_stop(const struct state *session, enum control_request how, struct
 		file_write_all(STDERR_FILENO, text, (size_t)got);
 	if (log >= 0)
 		close(log);
-	if (error) // it died while we asked
+	if (error) // it died while we were asking
 		operation_clean_up(session);
 	return error;
 }

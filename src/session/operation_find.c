@@ -20,27 +20,34 @@ int operation_list(state_array *sessions) {
 
 int operation_find(const char *name, bool tests_too, struct state *session) {
 	state_array sessions = {0};
-	size_t found = 0;
+	size_t found = 0, tests = 0;
 	struct buffer names = {0};
 	int error = operation_list(&sessions);
 	for (size_t i = 0; i < sessions.count; i++) {
 		const struct state *candidate = &sessions.items[i];
 		char number[16];
 		snprintf(number, sizeof(number), "%d", (int)candidate->pid);
-		if ((!candidate->operation && !tests_too) ||
-		    (name && strcmp(name, candidate->name) != 0 && strcmp(name, number) != 0))
+		if (name && strcmp(name, candidate->name) != 0 && strcmp(name, number) != 0)
 			continue;
+		if (!candidate->operation && !tests_too) {
+			tests += name != NULL;
+			continue;
+		}
 		*session = *candidate;
 		buffer_printf(&names, "%s%s (%d)", found++ ? ", " : "", candidate->name, (int)candidate->pid);
 	}
 	if (error)
-		log_error("the state of sessions cannot be read: %s", strerror(-error));
+		log_error("cannot read the state of sessions: %s", strerror(-error));
+	else if (!found && tests)
+		log_error("%s is a test: its recording ends when the test ends ('tracelet snapshot %s' saves "
+			  "what it has so far)",
+			  name, name);
 	else if (!found && name)
 		log_error("no session %s is recording ('tracelet status' lists them)", name);
 	else if (!found)
 		log_error("no session is recording");
 	else if (found > 1)
-		log_error("several sessions are recording, say which by name or number: %.*s",
+		log_error("several sessions are recording; choose one by name or process id: %.*s",
 			  (int)names.size, (char *)names.data);
 	array_free(&sessions);
 	buffer_free(&names);
@@ -56,11 +63,12 @@ int operation_stop_earlier(const char *name) {
 		if (!session->operation || strcmp(session->name, name) != 0)
 			continue;
 		if (operation_stop(session, CONTROL_STOP, &answer))
-			continue; // what is left of it has been said
+			continue; // what is left of it has been reported
 		if (answer.error)
-			log_warning("%s was being recorded: %s", name, answer.said);
+			log_warning("an earlier recording of %s was stopped: %s", name, answer.said);
 		else
-			log_warning("%s was being recorded; saved: %s", name, answer.path);
+			log_warning("an earlier recording of %s was stopped and saved: %s", name,
+				    answer.path);
 	}
 	array_free(&sessions);
 	return error;

@@ -1,16 +1,20 @@
 #include "session/recording.h"
+#include "artifact/artifact.h"
+#include "artifact/stem.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "capture/sources.h"
+#include "capture/bpf/hidden.h"
+#include "capture/choose.h"
+#include "capture/disks.h"
 #include "capture/tasks.h"
 #include "event/points.h"
-#include "session/artifact.h"
-#include "session/convert.h"
-#include "session/heap.h"
-#include "session/heap_words.h"
+#include "flow/convert.h"
+#include "heap/heap.h"
+#include "heap/words.h"
+#include "process/urgent.h"
+#include "process/user.h"
 #include "session/make_trace.h"
-#include "session/record.h"
-#include "session/stem.h"
+#include "session/summary.h"
 #include "symbol/kernel.h"
 
 #include <errno.h>
@@ -18,23 +22,23 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-enum { DRAIN_INTERVAL_MS = 100 };
-#define COUNTERS_SHORTEST 1e-4 // seconds: more ticks would leave little time for the test
+enum { DRAIN_INTERVAL_MS = 100, PUSHED_INTERVAL_MS = 1000 };
 
 // ---- the beginning ----
 
 static int open_spool(struct recording *recording) {
 	const struct settings *settings = recording->settings;
 	recording->new_folder = access(settings->output_dir, F_OK) != 0;
-	int error = artifact_make_dir(settings->output_dir);
+	int error = user_make_folder(settings->output_dir);
 	int fd = error ? error : stem_reserve(settings, recording->name, &recording->stem);
 	if (fd < 0) {
-		log_warning("no trace: cannot write to %s: %s (name another folder with --output-dir)",
+		log_warning("no trace: cannot write to %s: %s (choose another directory with --output-dir)",
 			    settings->output_dir, strerror(-fd));
 		return fd;
 	}
@@ -49,61 +53,48 @@ static int open_spool(struct recording *recording) {
 	return 0;
 }
 
-// Why less is recorded than could be, and what is left out.
-static char *describe_less(const char *why, const struct capture_options *options,
-			   const struct capture_backend *backend) {
-	struct buffer names = {0};
-	sources_ignored(options, backend, &names);
-	char *text = memory_format("%s; recording less, with perf events%s%.*s", why,
-				   names.size ? ": without " : "", (int)names.size,
-				   names.size ? (const char *)names.data : "");
-	buffer_free(&names);
-	return text;
+static enum capture_collector_use collector_use(const struct recording *recording) {
+	static const enum capture_collector_use uses[] = {[COLLECTOR_AUTO] = USE_COLLECTOR_FIRST,
+							  [COLLECTOR_NEVER] = USE_COLLECTOR_NOT,
+							  [COLLECTOR_REQUIRED] = USE_COLLECTOR_ONLY};
+	return recording->without_collector ? USE_COLLECTOR_NOT : uses[recording->settings->collector];
 }
 
 static int open_capture(struct recording *recording) {
-	struct capture_options options = {.scope = recording->settings->scope,
-					  .buffer_size = recording->settings->buffer_size,
-					  .sparing = recording->settings->type == RECORD_TO_MEMORY};
-	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
-		options.sources[source] = source == RECORD_SOURCE_SAMPLE
-						  ? settings_sampled(recording->settings)
-						  : !recording->settings->without[source];
-	options.sample_frequency = (unsigned)recording->settings->sample;
-	options.sample_event = recording->settings->sample_event;
-	options.call_graph = (enum call_graph)recording->settings->call_graph;
-	options.off_cpu = recording->settings->off_cpu;
-	options.stacks = recording->settings->stacks;
-	options.hard_faults = recording->settings->hard_faults;
 	const struct settings *settings = recording->settings;
-	options.counting = (struct counting_options){
-		.events = settings->counters && *settings->counters ? settings->counters : NULL,
-		.interval = (uint64_t)(MAX(settings->counters_interval, COUNTERS_SHORTEST) * 1e9),
-		.per_slice = settings->counters_per_slice};
-	static const struct capture_backend *const backends[] = {&capture_bpf, &capture_perf};
-	char why[ARRAY_SIZE(backends)][256] = {{0}};
-	for (size_t i = 0; i < ARRAY_SIZE(backends); i++) {
-		if (backends[i]->open(&options, &recording->capture, why[i]) == 0) {
-			recording->backend = backends[i];
-			if (i > 0)
-				recording->less = describe_less(why[0], &options, backends[i]);
-			return 0;
-		}
+	struct capture_options options = capture_options_of(settings);
+	options.keeps_members = recording->operation;
+	struct capture_choice choice;
+	if (capture_choose(&options, collector_use(recording), &choice)) {
+		recording->backend = choice.backend;
+		recording->capture = choice.capture;
+		recording->less = choice.less;
+		return 0;
 	}
-	log_warning("no trace: %s; %s. 'tracelet doctor' shows what to do", why[0], why[1]);
-	if (recording->settings->strict || recording->operation || recording->marks < 0)
+	if (settings->strict || recording->operation || recording->marks < 0)
 		return -EPERM;
-	recording->backend = &capture_marks; // if there are any, there will be a trace of them
+	recording->backend = &capture_marks; // if there are marks, they get a trace
 	return 0;
+}
+
+// The collector failed before anything was recorded: opens the next best. False if there is none.
+static bool open_without_collector(struct recording *recording) {
+	if (recording->backend != &capture_collector || recording->settings->collector == COLLECTOR_REQUIRED)
+		return false;
+	capture_collector.close(recording->capture);
+	recording->capture = NULL;
+	recording->backend = NULL;
+	recording->without_collector = true;
+	return open_capture(recording) == 0;
 }
 
 static void open_marker(struct recording *recording) {
 	int error = marker_open(&recording->marker, recording->marks);
 	if (error)
-		log_verbose("the test cannot make marks: %s", strerror(-error));
+		log_verbose("marks from the test are not available: %s", strerror(-error));
 }
 
-// When memory runs out, the test's comes before ours.
+// When memory runs out, the kernel should kill us before the test.
 static void offer_own_memory(void) {
 	static const char first[] = "1000";
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -114,13 +105,15 @@ static void offer_own_memory(void) {
 }
 
 void recording_open(struct recording *recording) {
-	recording->wait = -1;
+	recording->wait = recording->ended_spool = -1;
 	offer_own_memory();
-	if (open_capture(recording) == 0 && open_spool(recording) != 0) {
+	int error = open_capture(recording);
+	user_files_begin(); // applies to everything we write from now on
+	if (!error && open_spool(recording) != 0) {
 		recording->backend->close(recording->capture);
 		recording->backend = NULL;
 	}
-	// If they have to be read. A flight recorder is on for long, and has no memory to spare.
+	// If they must be read at all. A flight recorder runs for long and has no memory to spare.
 	if (recording->backend && settings_sampled(recording->settings) &&
 	    recording->settings->type != RECORD_TO_MEMORY)
 		kernel_symbols_prepare();
@@ -141,10 +134,12 @@ static void start_marker(struct recording *recording) {
 	marker_start(recording->marker);
 }
 
-// Where the kernel is, and which build: names of its addresses are looked for only then.
+// The kernel's address and build: its symbols are looked up only if these are known.
 static void write_kernel_facts(struct recording *recording) {
 	char build_id[41] = "", address[32] = "";
 	uint64_t text = kernel_text_address();
+	if (text && user_is_other())
+		text = HIDDEN_TEXT;
 	if (text)
 		snprintf(address, sizeof(address), "%016" PRIx64, text);
 	kernel_build_id(build_id);
@@ -152,12 +147,21 @@ static void write_kernel_facts(struct recording *recording) {
 	spool_meta(&recording->spool, "kernel-build-id", build_id);
 }
 
-// Some events tell of functions of the kernel.
+// Some events contain kernel functions.
 static bool names_functions(const struct settings *settings) {
 	for (int i = 0; i < POINT_COUNT; i++)
-		if (points[i].code && !settings->without[points[i].source])
+		if (point_names_code(&points[i]) && !settings->without[points[i].source])
 			return true;
 	return false;
+}
+
+static void write_disks(struct recording *recording) {
+	struct buffer disks = {0};
+	disks_list(&disks);
+	buffer_append(&disks, "", 1);
+	if (disks.size > 1)
+		spool_meta(&recording->spool, DISKS_FACT, (char *)disks.data);
+	buffer_free(&disks);
 }
 
 static void write_facts(struct recording *recording) {
@@ -182,18 +186,20 @@ static void write_facts(struct recording *recording) {
 	for (size_t i = 0; i < ARRAY_SIZE(facts); i++)
 		spool_meta(&recording->spool, facts[i][0], facts[i][1]);
 	buffer_free(&command);
-	if (settings_sampled(recording->settings) || names_functions(recording->settings))
+	if (settings_stacked(recording->settings) || names_functions(recording->settings))
 		write_kernel_facts(recording);
+	if (!recording->settings->without[SOURCE_BLOCK])
+		write_disks(recording);
 }
 
 struct following {
 	struct recording *recording;
 	pid_t pid;
-	int error; // of the first thread of the process that matters
+	int error; // of the main thread of the process that matters
 };
 
 static void follow_thread(void *context, pid_t tid) {
-	enum { PIDFD_OF_THREAD = O_EXCL }; // since 6.9; before, only first threads have one
+	enum { PIDFD_OF_THREAD = O_EXCL }; // since 6.9; before, only main threads have a pidfd
 	struct following *following = context;
 	struct recording *recording = following->recording;
 	int pidfd = (int)syscall(SYS_pidfd_open, tid, tid == following->pid ? 0 : PIDFD_OF_THREAD);
@@ -204,16 +210,9 @@ static void follow_thread(void *context, pid_t tid) {
 		close(pidfd);
 }
 
-bool recording_begin(struct recording *recording, const pid_t *processes, size_t count) {
-	if (!recording->backend)
-		return false;
+int recording_follow(struct recording *recording, const pid_t *processes, size_t count) {
 	const struct settings *settings = recording->settings;
-	char why[256] = "";
 	int error = 0;
-	write_facts(recording);
-	// Marks alone would not tell that a name has changed since.
-	if (settings->scope == SCOPE_SYSTEM && recording->backend != &capture_marks)
-		spool_tasks(&recording->spool, 0);
 	for (size_t i = 0; i < count; i++) {
 		struct following following = {.recording = recording, .pid = processes[i], .error = -ESRCH};
 		if (settings->scope == SCOPE_TREE && recording->backend != &capture_marks)
@@ -222,15 +221,34 @@ bool recording_begin(struct recording *recording, const pid_t *processes, size_t
 		if (i == 0) // others may have ended meanwhile
 			error = following.error;
 	}
+	return error;
+}
+
+bool recording_begin(struct recording *recording, const pid_t *processes, size_t count) {
+	if (!recording->backend)
+		return false;
+	const struct settings *settings = recording->settings;
+	char why[256] = "";
+	int error;
+	write_facts(recording);
+	// With marks alone, a later change of a name would not show.
+	if (settings->scope == SCOPE_SYSTEM && recording->backend != &capture_marks)
+		spool_tasks(&recording->spool, 0);
+	error = recording_follow(recording, processes, count);
+	if (error && open_without_collector(recording)) {
+		spool_meta(&recording->spool, "backend", recording->backend->name);
+		error = recording_follow(recording, processes, count);
+	}
 	if (error)
-		snprintf(why, sizeof(why), "the test cannot be followed: %s%s", strerror(-error),
+		snprintf(why, sizeof(why), "cannot follow the test: %s%s", strerror(-error),
 			 error == -ENOBUFS ? " (raise 'ulimit -l' or kernel.perf_event_mlock_kb)" : "");
 	else
 		error = recording->backend->start(recording->capture, why);
 	if (error) {
 		log_warning("no trace: %s", why);
 		recording_drop(recording);
-		recording->backend->close(recording->capture);
+		if (recording->backend)
+			recording->backend->close(recording->capture);
 		recording->backend = NULL;
 		return false;
 	}
@@ -242,11 +260,15 @@ bool recording_begin(struct recording *recording, const pid_t *processes, size_t
 	spool_flush(&recording->spool);
 	clock_gettime(CLOCK_REALTIME, &recording->started);
 	recording->begun = recording->synced = clock_boot_now();
+	limits_begin(&recording->limits);
+	machine_read(&recording->machine, "/proc");
 	recording->deadline = settings->duration > 0
 				      ? recording->synced + (uint64_t)(settings->duration * 1e9)
 				      : UINT64_MAX;
 	recording->pid = processes[0];
 	recording->active = true;
+	if (!urgent_begin())
+		log_verbose("cannot raise the tracer's priority: events may be lost under full load");
 	return true;
 }
 
@@ -264,16 +286,27 @@ static void note_cut(struct recording *recording, const char *why, uint64_t at) 
 	spool_meta(&recording->spool, "recording-stopped-at", number);
 }
 
-// The last events may be too many, too.
+// Even the last events may be too many.
 static void warn_of_limit(struct recording *recording) {
 	if (!recording->spool.full)
 		return;
 	note_cut(recording, "--max-size", recording->spool.full_since);
 	char size[16];
-	log_warning(
-		"recording stopped when there were %s of it, after %.3g s (--max-size, or MaximumFileSize "
-		"of the profile)",
-		file_size_words(recording->settings->max_size, size), recording->cut.after);
+	log_warning("recording stopped after %s and %.3g s (--max-size, or the profile's MaximumFileSize)",
+		    file_size_words(recording->settings->max_size, size), recording->cut.after);
+}
+
+static const char *why_broken(const struct recording *recording) {
+	return recording->backend->broken ? recording->backend->broken(recording->capture) : NULL;
+}
+
+// What came before is kept.
+static void warn_of_break(struct recording *recording) {
+	const char *why = why_broken(recording);
+	if (!why)
+		return;
+	note_cut(recording, why, clock_boot_now());
+	log_warning("recording stopped after %.3g s: %s", recording->cut.after, why);
 }
 
 void recording_stop(struct recording *recording) {
@@ -284,17 +317,20 @@ void recording_stop(struct recording *recording) {
 	if (recording->marker)
 		marker_stop(recording->marker, &recording->spool, &recording->totals);
 	recording->backend->stop(recording->capture, &recording->spool, &recording->totals);
+	warn_of_break(recording);
+	urgent_end();
 	struct spool_lost lost = {.time = clock_boot_now(), .unfollowed = recording->totals.unfollowed};
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
 		lost.count[source] = recording->totals.lost[source];
 	spool_append(&recording->spool, SPOOL_LOST, &lost, sizeof(lost));
 	spool_clock(&recording->spool);
+	spool_flush(&recording->spool); // the test may run on for long, and the tracer may be killed
 	warn_of_limit(recording);
 }
 
 static void warn_of_full_disk(struct recording *recording) {
-	if (recording->spool.error && !recording->told_of_full_disk) {
-		recording->told_of_full_disk = true;
+	if (recording->spool.error && !recording->full_disk_reported) {
+		recording->full_disk_reported = true;
 		log_warning("recording stopped: %s: %s; what was written is kept", recording->spool_path,
 			    strerror(-recording->spool.error));
 		note_cut(recording, "disk", clock_boot_now());
@@ -312,11 +348,18 @@ int recording_wait_fd(const struct recording *recording) {
 	return recording->wait >= 0 ? recording->wait : recording->backend->wait_fd(recording->capture);
 }
 
-// Until the next drain is due or, if that is sooner, --duration is over.
+// A flight recorder asks all the same: it forgets by watermarks, which come with events only.
+static bool is_pushed(const struct recording *recording) {
+	return recording->backend && recording->backend->pushes && !recording->flight;
+}
+
+// Until the next drain is due, or until --duration is over if that is sooner.
 int recording_wait_time(const struct recording *recording) {
 	uint64_t now = clock_boot_now();
 	uint64_t left = recording->deadline > now ? (recording->deadline - now) / 1000000 + 1 : 0;
-	uint64_t most = recording->heap_watch ? HEAP_WATCH_MS : DRAIN_INTERVAL_MS;
+	uint64_t most = recording->heap_watch  ? HEAP_WATCH_MS
+			: is_pushed(recording) ? PUSHED_INTERVAL_MS
+					       : DRAIN_INTERVAL_MS;
 	return recording->active ? (int)MIN(left, most) : -1;
 }
 
@@ -324,8 +367,23 @@ static void sync_now(struct recording *recording) {
 	if (recording->marker)
 		marker_sync(recording->marker, &recording->spool);
 	recording->backend->sync(recording->capture, &recording->spool);
+	if (!recording->operation)
+		limits_look(&recording->limits, recording->pid);
 	spool_flush(&recording->spool);
 	recording->synced = clock_boot_now();
+}
+
+// The same for a backend that sends what it has without being asked.
+static void take_pushed(struct recording *recording) {
+	if (recording->marker)
+		marker_sync(recording->marker, &recording->spool);
+	recording->backend->drain(recording->capture, &recording->spool);
+	if (clock_boot_now() - recording->synced >= DRAIN_INTERVAL_MS * 1000000ull) {
+		if (!recording->operation)
+			limits_look(&recording->limits, recording->pid);
+		spool_flush(&recording->spool);
+		recording->synced = clock_boot_now();
+	}
 }
 
 static void drain_now(struct recording *recording) {
@@ -342,13 +400,15 @@ void recording_turn(struct recording *recording) {
 	if (!recording->active)
 		return;
 	heap_watch_turn(recording->heap_watch, &recording->spool, false);
-	if (clock_boot_now() - recording->synced >= DRAIN_INTERVAL_MS * 1000000ull)
+	if (is_pushed(recording))
+		take_pushed(recording);
+	else if (clock_boot_now() - recording->synced >= DRAIN_INTERVAL_MS * 1000000ull)
 		sync_now(recording);
 	else
 		drain_now(recording);
 	warn_of_full_disk(recording);
 	make_trace_turn(recording);
-	if (recording->spool.full)
+	if (recording->spool.full || why_broken(recording))
 		recording_stop(recording);
 }
 
@@ -358,17 +418,22 @@ static void write_result(struct recording *recording, const struct test_end *end
 	if (end->operation)
 		return;
 	char words[128];
-	summary_end_words(end->wait_status, end->timed_out ? recording->settings->timeout : 0, words,
-			  sizeof(words));
+	struct test_end alone = *end;
+	alone.leaked = false; // the trace shows what the test itself did
+	finish_words(recording->settings, &alone, words, sizeof(words));
 	spool_meta(&recording->spool, "result", words);
 	char number[32];
-	snprintf(number, sizeof(number), "%d", end->wait_status >> 8 & 0xff);
-	spool_meta(&recording->spool, "exit-status", end->wait_status & 0x7f ? "none" : number);
+	snprintf(number, sizeof(number), "%d", end->status >> 8 & 0xff);
+	bool exited = !(end->status & 0x7f) && !end->abandoned;
+	spool_meta(&recording->spool, "exit-status", exited ? number : "none");
 	snprintf(number, sizeof(number), "%.6f", end->wall_seconds);
 	spool_meta(&recording->spool, "wall-seconds", number);
+	limits_end(&recording->limits, &recording->spool, end);
+	machine_put(&recording->machine, &recording->spool, end);
 	if (end->timed_out) {
 		snprintf(number, sizeof(number), "%" PRIu64, end->time_over);
 		spool_meta(&recording->spool, "time-limit-over", number);
+		stuck_put(&recording->spool, end->stacks);
 	}
 }
 
@@ -379,75 +444,37 @@ static double cpu_seconds_of_self(void) {
 	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-static void add_to_manifest(struct recording *recording, const struct summary *summary) {
-	struct buffer line = {0};
-	summary_json(summary, &line);
-	record_append(recording->settings->output_dir, &line, summary->trace);
-	buffer_free(&line);
-}
-
-// The folder's limits; they may cost us the trace that was just made.
-static void keep_limits(struct recording *recording, struct summary *summary) {
-	const struct settings *settings = recording->settings;
-	if (record_keep_limits(settings, summary->trace)) {
-		summary->not_kept = RECORD_NO_ROOM;
-		summary->trace = NULL;
-		summary->spool = NULL;
-		array_free(&summary->files);
-	}
-}
-
-static void take_counts(struct summary *summary, const struct conversion_result *result) {
-	summary->events = result->tally.events;
-	memcpy(summary->lost, result->tally.lost, sizeof(summary->lost));
-	summary->waits = result->tally.waits;
-	summary->event_stacks = result->tally.at_events;
-	summary->samples = result->tally.kinds[EVENT_SAMPLE] - summary->waits - summary->event_stacks;
-	summary->broken = result->tally.broken;
-	summary->gaps = result->tally.gaps;
-	summary->late = result->late;
-	summary->trace_size = result->size;
-}
-
-static void warn_of_broken_stacks(const struct recording *recording, const struct summary *summary) {
+static void warn_of_broken_stacks(const struct recording *recording, const struct manifest_record *record) {
 	enum { MOST_PERCENT = 2, FEW = 10 };
-	uint64_t stacks = summary->samples + summary->waits + summary->event_stacks;
-	if (summary->broken < FEW || summary->broken * 100 <= stacks * MOST_PERCENT)
+	uint64_t stacks = record->samples + record->waits + record->event_stacks;
+	if (!settings_sampled(recording->settings)) // those of long waits were not asked for
+		return;
+	if (record->broken_stacks < FEW || record->broken_stacks * 100 <= stacks * MOST_PERCENT)
 		return;
 	log_warning("%.1f %% of the stacks are broken: they end before the outermost function%s",
-		    (double)summary->broken * 100 / (double)stacks,
+		    (double)record->broken_stacks * 100 / (double)stacks,
 		    recording->settings->call_graph == CALL_GRAPH_FP
 			    ? " (--call-graph auto needs no frame pointers)"
 			    : "");
 }
 
-static uint64_t file_size(const char *path) {
-	struct stat status;
-	return lstat(path, &status) == 0 && S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
-}
-
-static void add_file(struct summary *summary, const char *kind, const char *path) {
-	if (!path || !*path)
-		return;
-	struct summary_file file = {.kind = kind, .path = path, .size = file_size(path)};
-	artifact_sha256(path, file.sha256);
-	array_push(&summary->files, file);
-}
-
-static void add_pictures(struct summary *summary, const struct pictures *pictures) {
+static void add_pictures(struct finish *finish, const struct pictures *pictures) {
 	for (int kind = 0; kind < PICTURE_COUNT; kind++)
-		add_file(summary, picture_kind_name(kind), pictures->paths[kind]);
+		finish_add_file(finish, picture_kind_name(kind), pictures->paths[kind]);
 }
 
-// NULL: there is to be a trace.
-static const char *why_not_kept(const struct recording *recording, const struct test_end *end) {
-	bool passed = !end->wait_status && !end->timed_out && !end->operation &&
-		      !(recording->leaked && recording->settings->fail_on_leak);
-	int keep = recording->settings->keep;
-	return keep == KEEP_NEVER              ? "--keep never"
-	       : passed && keep == KEEP_FAILED ? "the test passed (--keep failed)"
-	       : passed && recording->flight   ? "a flight recorder is saved when a test fails"
-					       : NULL;
+// Makes the trace, counts while doing so, and makes the pictures next to it.
+static void add_trace(struct recording *recording, const struct conversion_result *result,
+		      struct finish *finish) {
+	if (recording->trace) {
+		finish_add_trace(finish, "perfetto", recording->trace, result->size, result->sha256);
+		facts_put_counts(&finish->record, &result->tally, &recording->totals);
+		facts_put_cut(&finish->record, &recording->cut);
+		if (recording->flight)
+			MANIFEST_PUT(&finish->record, held_seconds,
+				     (double)(result->tally.last - result->tally.first) / 1e9);
+	}
+	add_pictures(finish, &recording->pictures);
 }
 
 // ---- the heap ----
@@ -456,17 +483,17 @@ static bool leaks_wanted(const struct settings *settings) {
 	return settings->heap_leaks || settings->heap_suppressions || settings->fail_on_leak;
 }
 
-// Before it is decided what is kept: a leak may be a failure. What a test has that was ended by others
-// is no leak.
+// Before deciding what to keep: a leak may be a failure. Memory still held by a test that was
+// stopped by a signal or limit is not a leak.
 static void collect_heap(struct recording *recording, const struct test_end *end,
 			 const struct heap_time *when) {
 	const struct settings *settings = recording->settings;
 	struct heap_suppressions suppressions;
-	if (recording->heap < 0 || (why_not_kept(recording, end) && !leaks_wanted(settings)))
+	if (recording->heap < 0 || (finish_not_kept(settings, end) && !leaks_wanted(settings)))
 		return;
-	recording_stop(recording); // what follows is not the test's
+	recording_stop(recording); // what follows is not part of the test
 	heap_collect(recording->heap, settings->command, when, &recording->heap_results);
-	if (!leaks_wanted(settings) || end->timed_out || end->wait_status & 0x7f)
+	if (!leaks_wanted(settings) || end->timed_out || end->abandoned || end->status & 0x7f)
 		return;
 	heap_suppressions_load(&suppressions, settings->heap_suppressions);
 	for (size_t i = 0; i < recording->heap_results.items.count; i++) {
@@ -474,12 +501,12 @@ static void collect_heap(struct recording *recording, const struct test_end *end
 		heap_leaks_add(&recording->leaks, made, &suppressions,
 			       settings->heap_children ? made->profile.command : NULL);
 	}
-	heap_suppressions_tell_unused(&suppressions, settings->heap_suppressions);
+	heap_suppressions_report_unused(&suppressions, settings->heap_suppressions);
 	heap_suppressions_free(&suppressions);
 	recording->leaked = recording->leaks.blocks;
 }
 
-static void save_leaks(struct recording *recording, struct summary *summary) {
+static void save_leaks(struct recording *recording, struct finish *finish) {
 	struct heap_leaks *leaks = &recording->leaks;
 	struct output output;
 	if (!leaks->blocks)
@@ -495,79 +522,85 @@ static void save_leaks(struct recording *recording, struct summary *summary) {
 	if (error)
 		log_warning("%s: cannot be written: %s", path, strerror(-error));
 	recording->leaks_file = path;
-	add_file(summary, "leaks", error ? NULL : path);
+	finish_add_file(finish, "leaks", error ? NULL : path);
 }
 
-// A name for files, also where there is no trace.
+// A name for files, even if there is no trace.
 static int reserve_stem(struct recording *recording) {
-	int error = artifact_make_dir(recording->settings->output_dir);
+	int error = user_make_folder(recording->settings->output_dir);
 	if (error || recording->stem)
 		return error;
-	int fd = stem_reserve(recording->settings, recording->name, &recording->stem);
-	CLEANUP_FREE char *spool = fd < 0 ? NULL : memory_format("%s.spool", recording->stem);
-	if (fd >= 0) {
-		close(fd);
-		unlink(spool);
-	}
-	return MIN(fd, 0);
+	return stem_choose(recording->settings, recording->name, &recording->stem);
 }
 
-// Beside the trace, or where it would be.
-static void save_heap(struct recording *recording, const struct test_end *end, struct summary *summary) {
+// Next to the trace, or where it would be.
+static void save_heap(struct recording *recording, const struct test_end *end, struct finish *finish) {
 	const struct settings *settings = recording->settings;
-	if (!recording->heap_results.items.count || why_not_kept(recording, end))
+	struct heap_sums sums;
+	if (!recording->heap_results.items.count || finish_not_kept(settings, end))
 		return;
 	int error = reserve_stem(recording);
 	if (error) {
 		log_warning("no heap profile: %s: %s", settings->output_dir, strerror(-error));
 		return;
 	}
+	heap_results_sum(&recording->heap_results, &sums);
+	facts_put_heap(&finish->record, &sums);
 	heap_save(&recording->heap_results, recording->stem, &recording->heap_files);
 	for (size_t i = 0; i < recording->heap_files.items.count; i++) {
 		const struct heap_file *file = &recording->heap_files.items.items[i];
-		add_file(summary, file->child ? SUMMARY_HEAP_OF_CHILD : "heap", file->path);
+		finish_add_file(finish, file->child ? SUMMARY_HEAP_OF_CHILD : "heap", file->path);
 	}
 	for (size_t i = 0; i < recording->heap_results.items.count; i++)
 		if (recording->heap_results.items.items[i].first)
 			heap_words(recording->heap_results.items.items[i].made, "          ",
 				   &recording->heap_words);
-	summary->heap_words = recording->heap_words.size ? &recording->heap_words : NULL;
-	save_leaks(recording, summary);
+	finish->heap_words = recording->heap_words.size ? &recording->heap_words : NULL;
+	save_leaks(recording, finish);
 	if (settings->heap_children && recording->trace)
 		heap_warn_of_children(&recording->heap_results, &recording->execs, recording->pid);
 }
 
-void recording_tell_leaks(const struct recording *recording) {
+static void describe_leaks(struct recording *recording, struct finish *finish) {
 	const struct heap_leaks *leaks = &recording->leaks;
 	if (!leaks->blocks)
 		return;
-	fprintf(stderr,
-		"tracelet: leaked: %" PRIu64 " byte%s in %" PRIu64 " block%s, from %" PRIu64 " place%s\n",
-		leaks->bytes, leaks->bytes == 1 ? "" : "s", leaks->blocks, leaks->blocks == 1 ? "" : "s",
-		leaks->places, leaks->places == 1 ? "" : "s");
-	fwrite(leaks->beginning.data, 1, leaks->beginning.size, stderr);
+	buffer_printf(&recording->leak_words,
+		      "tracelet: leaked: %" PRIu64 " byte%s in %" PRIu64 " block%s, from %" PRIu64
+		      " place%s\n",
+		      leaks->bytes, leaks->bytes == 1 ? "" : "s", leaks->blocks,
+		      leaks->blocks == 1 ? "" : "s", leaks->places, leaks->places == 1 ? "" : "s");
+	buffer_append(&recording->leak_words, leaks->beginning.data, leaks->beginning.size);
+	finish->leaks = &recording->leak_words;
 }
 
-// Ends the spool; false: there is nothing in it to make a trace of.
+// Is the spool deleted once there is a trace? A flight recorder has its spool in memory.
+static bool is_only_for_trace(const struct recording *recording) {
+	return !recording->settings->keep_spool && !recording->operation && !recording->flight;
+}
+
+// Ends the spool; false if it holds nothing to make a trace from.
 static bool end_spool(struct recording *recording, const struct test_end *end) {
 	recording_stop(recording);
 	if (recording->backend->crashes)
 		crash_report_all(&recording->crashes, recording->backend->crashes(recording->capture),
 				 &recording->spool);
 	if (!end->operation && !end->timed_out)
-		crash_report_test(&recording->crashes, recording->pid, end->wait_status);
+		crash_report_test(&recording->crashes, recording->pid, end->status, end->core);
 	write_result(recording, end);
 	spool_flush(&recording->spool);
-	bool wanted = !why_not_kept(recording, end);
+	bool wanted = !finish_not_kept(recording->settings, end);
 	if (recording->flight && wanted)
 		recording->spool.error = flight_save(recording->flight, recording->spool.fd);
 	warn_of_full_disk(recording);
+	if (wanted && is_only_for_trace(recording))
+		recording->ended_spool = fcntl(recording->spool.fd, F_DUPFD_CLOEXEC, 0);
 	spool_close(&recording->spool);
-	// On a full disk there is no room for a trace either, as was said already.
+	// On a full disk there is no room for a trace either; this has been reported.
 	return wanted && !recording->spool.error;
 }
 
-// Where nothing but marks can be recorded and there were none, nothing is left.
+// If only marks could be recorded and there were none, leaves nothing.
 static void give_up_if_empty(struct recording *recording) {
 	if (recording->backend != &capture_marks)
 		return;
@@ -580,7 +613,7 @@ static void give_up_if_empty(struct recording *recording) {
 	recording->backend = NULL;
 }
 
-// Looked for only in tests that make marks. NULL: they are not wanted.
+// Searched only in tests that make marks. NULL if not wanted.
 static struct case_traces *cases_wanted(struct recording *recording) {
 	const struct settings *settings = recording->settings;
 	if (!settings->cases || recording->operation || !recording->marker ||
@@ -593,79 +626,90 @@ static struct case_traces *cases_wanted(struct recording *recording) {
 	return &recording->cases;
 }
 
-static void add_cases_to_manifest(struct recording *recording, const struct summary *whole) {
-	for (size_t i = 0; i < recording->cases.ended.count; i++) {
-		const struct case_trace *test = &recording->cases.ended.items[i];
-		char name[ARTIFACT_NAME_SIZE];
-		artifact_safe_name(test->name, name);
-		struct summary summary = {.settings = whole->settings,
-					  .test = name,
-					  .verdict = case_verdict_words[test->verdict],
-					  .started = test->started,
-					  .wall_seconds = test->seconds,
-					  .backend = whole->backend,
-					  .trace = test->path,
-					  .trace_size = test->size,
-					  .not_kept = test->not_kept ? "the case passed (--keep failed)"
-								     : NULL,
-					  .events = test->tally.events,
-					  .samples = test->tally.kinds[EVENT_SAMPLE],
-					  .broken = test->tally.broken,
-					  .gaps = test->tally.gaps};
-		memcpy(summary.lost, test->tally.lost, sizeof(summary.lost));
-		if (summary.trace)
-			artifact_sha256(summary.trace, summary.sha256);
-		add_to_manifest(recording, &summary);
-	}
+// A run that passed, whose trace is not kept, is what a later failure is compared with. Only if it is cheap.
+static void explain_without_trace(struct recording *recording, const struct test_end *end) {
+	enum { SMALL = 1 << 20 }; // bytes of the spool
+	if (!end->operation && !recording->flight && recording->spool.written < SMALL &&
+	    !recording->spool.error && finish_not_kept(recording->settings, end))
+		explain_spool(recording->spool_path, &recording->explanation,
+			      (struct tap){measures_open, &recording->measures});
 }
 
-void recording_finish(struct recording *recording, const struct test_end *end, struct summary *summary) {
+// Other sources record some of the system calls.
+static void put_measures(struct recording *recording, const struct test_end *end,
+			 struct manifest_record *record) {
+	if (recording->settings->without[SOURCE_SYSTEM_CALL] || recording->totals.lost[SOURCE_SYSTEM_CALL])
+		recording->measures.syscalls = 0;
+	facts_put_measures(record, &recording->measures, end);
+}
+
+// Makes the trace and adds what the recording found. False if the spool should be kept.
+static bool finish_recording(struct recording *recording, const struct test_end *end, struct finish *finish) {
+	const struct settings *settings = recording->settings;
+	struct manifest_record *record = &finish->record;
+	struct conversion_result result = {0};
+	if (end_spool(recording, end))
+		recording->trace = make_trace(recording, recording->spool_path, recording->stem,
+					      cases_wanted(recording), &result);
+	if (recording->ended_spool >= 0)
+		close(recording->ended_spool);
+	recording->ended_spool = -1;
+	const struct capture_backend *backend = recording->backend;
+	finish->missing = backend->lacks ? backend->lacks(recording->capture) : backend->missing;
+	finish->bpf_measured_seconds = (double)recording->totals.program_measured / 1e9;
+	finish->failed_cases = recording->cases.failed_only;
+	MANIFEST_PUT(record, backend, recording->backend->name);
+	add_trace(recording, &result, finish);
+	if (recording->trace && settings->scope == SCOPE_TREE)
+		facts_put_census(record, &recording->census,
+				 !end->operation && !result.tally.lost[SOURCE_PROCESS]);
+	if (!recording->trace)
+		explain_without_trace(recording, end);
+	if (!end->operation && settings->scope == SCOPE_TREE)
+		put_measures(recording, end, record);
+	if (recording->explanation.digest)
+		facts_put_explanation(record, &recording->explanation, finish->passed);
+	facts_put_crashes(record, &recording->crashes);
+	facts_put_cases(record, &recording->cases);
+	warn_of_broken_stacks(recording, record);
+	const char *not_kept = finish_not_kept(settings, end);
+	if (not_kept)
+		MANIFEST_PUT(record, not_kept, not_kept);
+	return not_kept || (recording->trace && !settings->keep_spool);
+}
+
+void recording_finish(struct recording *recording, struct test_end *end, struct finish *finish) {
 	const struct settings *settings = recording->settings;
 	struct heap_time when = heap_time_now();
-	*summary = (struct summary){.settings = settings,
-				    .test = recording->name,
-				    .wait_status = end->wait_status,
-				    .timed_out = end->timed_out,
-				    .operation = end->operation,
-				    .started = end->started,
-				    .wall_seconds = end->wall_seconds,
-				    .test_cpu_seconds = end->cpu_seconds};
-	add_file(summary, "stacks", end->stacks);
-	add_file(summary, "core", end->core);
+	bool spool_done = true;
+	finish_open(finish, settings, recording->name);
+	facts_put_no_counts(&finish->record);
+	finish_add_file(finish, "stacks", end->stacks);
+	finish_add_file(finish, "core", end->core);
 	collect_heap(recording, end, &when);
-	summary->leaked = recording->leaked && settings->fail_on_leak;
+	end->leaked = recording->leaked && settings->fail_on_leak;
+	finish_end(finish, end);
+	if (!end->operation)
+		facts_put_usage(&finish->record, &end->usage);
 	give_up_if_empty(recording);
-	if (recording->backend) {
-		struct conversion_result result = {0};
-		if (end_spool(recording, end))
-			recording->trace = make_trace(recording, recording->spool_path, recording->stem,
-						      cases_wanted(recording), &result);
-		summary->crashes = &recording->crashes;
-		summary->cases = &recording->cases;
-		summary->backend = recording->backend->name;
-		summary->missing = recording->backend->missing;
-		summary->totals = recording->totals;
-		summary->cut = recording->cut;
-		summary->trace = recording->trace;
-		add_pictures(summary, &recording->pictures);
-		summary->not_kept = why_not_kept(recording, end);
-		take_counts(summary, &result);
-		warn_of_broken_stacks(recording, summary);
-		memcpy(summary->sha256, result.sha256, sizeof(summary->sha256));
-		if (summary->not_kept || (recording->trace && !settings->keep_spool)) {
-			unlink(recording->spool_path);
-		} else {
-			summary->spool = recording->spool_path;
-			summary->spool_size = file_size(recording->spool_path);
-		}
-	}
-	save_heap(recording, end, summary);
-	add_file(summary, "output", settings->repro_output); // with what we had to say ourselves
-	summary->tracer_cpu_seconds = cpu_seconds_of_self();
-	if (recording->backend || summary->files.count)
-		add_to_manifest(recording, summary);
-	add_cases_to_manifest(recording, summary);
-	keep_limits(recording, summary);
+	finish->recorded = recording->backend;
+	if (recording->backend)
+		spool_done = finish_recording(recording, end, finish);
+	if (recording->backend && spool_done)
+		unlink(recording->spool_path);
+	save_heap(recording, end, finish);
+	describe_leaks(recording, finish);
+	finish_add_file(finish, "output", settings->repro_output); // includes our own messages
+	if (!spool_done)
+		finish_add_file(finish, "spool", recording->spool_path);
+	facts_put_cost(&finish->record, &recording->totals, cpu_seconds_of_self());
+	limits_put(&recording->limits, &finish->record);
+	finish_page(finish);
+	finish_note(finish);
+	for (size_t i = 0; i < recording->cases.ended.count; i++)
+		facts_note_case(settings, recording->backend->name, &recording->cases.ended.items[i],
+				finish->record.session);
+	finish_keep_limits(finish);
 }
 
 // ---- a look in between ----
@@ -684,17 +728,16 @@ static int save_snapshot(struct recording *recording, const char *stem, int fd) 
 	unlink(spool);
 	if (error || !recording->trace)
 		return 1;
-	struct summary summary = {.settings = recording->settings,
-				  .test = recording->name,
-				  .operation = true,
-				  .started = recording->started,
-				  .wall_seconds = recording_seconds(recording),
-				  .backend = recording->backend->name,
-				  .trace = recording->trace};
-	take_counts(&summary, &result);
-	add_pictures(&summary, &recording->pictures);
-	memcpy(summary.sha256, result.sha256, sizeof(summary.sha256));
-	add_to_manifest(recording, &summary);
+	struct finish finish;
+	finish_open(&finish, recording->settings, recording->name);
+	finish_end(&finish, &(struct test_end){.operation = true,
+					       .started = recording->started,
+					       .wall_seconds = recording_seconds(recording)});
+	MANIFEST_PUT(&finish.record, backend, recording->backend->name);
+	add_trace(recording, &result, &finish);
+	facts_put_cost(&finish.record, &(struct capture_totals){0}, 0);
+	finish_note(&finish);
+	finish_free(&finish);
 	return 0;
 }
 
@@ -725,13 +768,6 @@ void recording_drop(struct recording *recording) {
 	}
 }
 
-void recording_leave_spool(struct recording *recording) {
-	recording_stop(recording);
-	make_trace_cancel(recording);
-	if (recording->backend)
-		spool_close(&recording->spool);
-}
-
 void recording_close(struct recording *recording) {
 	make_trace_cancel(recording);
 	make_trace_tidy(recording);
@@ -742,6 +778,9 @@ void recording_close(struct recording *recording) {
 		recording->backend->close(recording->capture);
 	flight_free(recording->flight);
 	crash_reports_free(&recording->crashes);
+	census_free(&recording->census);
+	explanation_free(&recording->explanation);
+	measures_free(&recording->measures);
 	case_traces_free(&recording->cases);
 	free(recording->less);
 	free(recording->stem);
@@ -753,6 +792,7 @@ void recording_close(struct recording *recording) {
 	heap_execs_free(&recording->execs);
 	heap_leaks_free(&recording->leaks);
 	buffer_free(&recording->heap_words);
+	buffer_free(&recording->leak_words);
 	free(recording->leaks_file);
 	pictures_free(&recording->pictures);
 }

@@ -1,8 +1,10 @@
-// The second run is a session like the first, in a child of the waiter: so nothing of it
-// reaches the first one's status, and whoever ends us ends it too.
+// The second run is a session like the first, in a child of the waiter: it cannot change
+// the first run's status, and a signal that ends us ends it too.
 #include "session/repro.h"
+#include "artifact/artifact.h"
+#include "base/file.h"
 #include "base/log.h"
-#include "session/artifact.h"
+#include "process/user.h"
 #include "session/run.h"
 
 #include <errno.h>
@@ -22,7 +24,7 @@ bool repro_wanted(const struct settings *settings, int status) {
 	return settings->repro && !settings->is_repro && settings_enabled(settings);
 }
 
-// All sources, and what costs too much for every test.
+// All sources, and what would cost too much in every test.
 static struct settings richer(const struct settings *settings) {
 	struct settings more = *settings;
 	for (size_t i = 0; i < ARRAY_SIZE(more.without); i++)
@@ -30,6 +32,7 @@ static struct settings richer(const struct settings *settings) {
 	more.hard_faults = false;
 	more.sample = more.sample ? more.sample : RICHER_FREQUENCY;
 	more.off_cpu = more.heap = true;
+	more.timeout = more.repro_timeout > 0 ? more.repro_timeout : more.timeout;
 	more.type = RECORD_TO_FILE;
 	more.keep = more.keep == KEEP_NEVER ? KEEP_NEVER : KEEP_ALWAYS;
 	more.cases = false;
@@ -41,7 +44,7 @@ static struct settings richer(const struct settings *settings) {
 	return more;
 }
 
-// The first one's stem, or one like it where it has none.
+// The first run's stem, or a similar one if it has none.
 static char *first_stem(const struct settings *settings, const char *name, const struct tracer *tracer) {
 	static const char extension[] = ".spool";
 	size_t length = strlen(tracer->spool);
@@ -60,10 +63,10 @@ static void become_second(const struct settings *settings, const struct test *te
 		_exit(126);
 	sigaction(SIGCHLD, &test->child_before, NULL);
 	sigprocmask(SIG_SETMASK, &test->mask_before, NULL);
-	_exit(session_run(settings));
+	_exit(session_run(settings, NULL));
 }
 
-// Our signals are blocked, as they are while the first one runs.
+// Our signals stay blocked, as during the first run.
 static int wait_for_second(const struct test *test, pid_t child) {
 	int status = 0;
 	while (waitpid(child, &status, WNOHANG) == 0) {
@@ -80,10 +83,13 @@ void repro_run(const struct settings *settings, const char *name, const struct t
 	CLEANUP_FREE char *stem = first_stem(settings, name, tracer);
 	CLEANUP_FREE char *path = memory_format("%s.repro.log", stem);
 	CLEANUP_FREE char *trace = memory_format("%s.repro.pb", stem);
-	artifact_make_dir(settings->output_dir);
-	int output = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
+	user_files_begin();
+	user_make_folder(settings->output_dir);
+	int output = file_create_private(path, O_WRONLY | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+	int error = errno;
+	user_files_end();
 	if (output < 0) {
-		log_warning("--repro: %s is not run again: %s: %s", name, path, strerror(errno));
+		log_warning("--repro: cannot run %s again: %s: %s", name, path, strerror(error));
 		return;
 	}
 	more.repro_of = stem;
@@ -94,11 +100,13 @@ void repro_run(const struct settings *settings, const char *name, const struct t
 	close(output);
 	int status = child < 0 ? -1 : wait_for_second(test, child);
 	if (child < 0)
-		log_warning("--repro: %s is not run again: %s", name, strerror(errno));
+		log_warning("--repro: cannot run %s again: %s", name, strerror(errno));
 	else if (!settings->quiet)
-		log_warning("%s was run once more and %s (exit status %d): %s", name,
+		log_warning("%s was run again and %s (exit status %d): %s", name,
 			    status ? "failed again" : "passed this time", status,
 			    access(trace, F_OK) == 0 ? trace : path);
+	user_files_begin();
 	if (settings->keep == KEEP_NEVER)
 		unlink(path);
+	user_files_end();
 }

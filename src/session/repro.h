@@ -1,13 +1,13 @@
-// A test that failed is run once more with a richer profile, for whoever asks why.
+// Runs a failed test again with a richer profile, to show why it failed.
 #pragma once
 
-#include "session/test.h"
+#include "process/test.h"
 #include "session/tracer.h"
 
-// Whether a test that ended with this exit status, as a shell has it, is to be run again: not one
-// that somebody ended, nor one that could not be started.
+// Whether a test with this exit status (as in a shell) is to be run again: not if a signal ended
+// it on request, nor if it could not be started.
 bool repro_wanted(const struct settings *settings, int status);
 
-// Runs it, after the first one is over. It reads nothing, and what it prints is an artifact.
+// Runs it again after the first run. It gets no input, and its output becomes an artifact.
 void repro_run(const struct settings *settings, const char *name, const struct test *test,
 	       const struct tracer *tracer);

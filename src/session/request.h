@@ -1,4 +1,4 @@
-// What can be asked of a session that is recording, and what it answers.
+// Requests to a session that is recording, and its answers.
 #pragma once
 
 #include <stdint.h>
@@ -8,6 +8,6 @@ enum control_request { CONTROL_STOP = 1, CONTROL_CANCEL, CONTROL_SNAPSHOT };
 struct control_answer {
 	int error; // 0 or -errno
 	uint64_t size, events, lost;
-	char path[4096]; // of the artifact; "": there is none
-	char said[4096]; // what went wrong, in words
+	char path[4096]; // of the artifact, or "" if none
+	char said[4096]; // the error message
 };

@@ -1,18 +1,26 @@
-// Three processes: this one waits; the test is its child, exactly as a shell
-// would have it; the tracer is another child. The test begins when the tracer
-// records it, and goes on when the tracer dies.
+// Three processes: this one waits; the test is its child, exactly as under a shell; the
+// tracer is another child. The test starts when the tracer is recording it, and continues
+// if the tracer dies.
+#include "session/finish.h"
 #include "session/run.h"
+#include "artifact/artifact.h"
 #include "base/log.h"
+#include "capture/marker/holder.h"
 #include "capture/marker/marker.h"
-#include "session/artifact.h"
-#include "session/descriptors.h"
-#include "session/heap.h"
+#include "heap/heap.h"
+#include "process/descriptors.h"
+#include "process/test.h"
+#include "process/user.h"
+#include "session/core.h"
+#include "session/finish.h"
+#include "session/recording_facts.h"
 #include "session/repro.h"
-#include "session/test.h"
 #include "session/timeout.h"
 #include "session/tracer.h"
+#include "session/waiting.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -26,48 +34,82 @@ static double seconds_since(const struct timespec *begin) {
 	return (double)(now.tv_sec - begin->tv_sec) + (double)(now.tv_nsec - begin->tv_nsec) / 1e9;
 }
 
-static double cpu_seconds(const struct rusage *usage) {
-	return (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
-	       (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
-}
-
 const char *session_test_name(const struct settings *settings, char name[ARTIFACT_NAME_SIZE]) {
-	const char *slash = strrchr(settings->command[0], '/');
-	artifact_safe_name(settings->name      ? settings->name
-			   : slash && slash[1] ? slash + 1
-					       : settings->command[0],
-			   name);
+	CLEANUP_FREE char *wanted = session_true_name(settings);
+	artifact_safe_name(wanted, name);
 	return name;
 }
 
-// Waits for the test and, if asked, for all it has started; ends them when the time is over.
-static void wait_for_end(const struct settings *settings, const char *name, struct test *test,
-			 const struct tracer *tracer, const struct tree *tree, const struct timespec *begin,
-			 struct test_end *end) {
-	struct rusage usage = {0};
-	bool ended = test_wait(test, settings->timeout, &end->wait_status, &usage);
-	end->wall_seconds = seconds_since(begin);
-	bool all_ended = ended;
-	if (ended && settings->wait_tree >= 0) {
-		double left = settings->timeout > 0 ? MAX(settings->timeout - end->wall_seconds, 1e-9) : 0;
-		bool limited = left > 0 && (settings->wait_tree == 0 || left < settings->wait_tree);
-		all_ended = test_wait_tree(test, limited ? left : settings->wait_tree, tracer->pid);
-		if (!all_ended && !(limited && seconds_since(begin) >= settings->timeout)) {
-			log_warning(
-				"processes of the test are still running; the trace ends here (--wait-tree)");
-			all_ended = true; // as far as we wait
-		}
-	}
-	if (!all_ended) {
-		timeout_end_test(settings, name, test, tracer, tree, ended, end, &usage);
-		end->wall_seconds = seconds_since(begin);
-	}
-	end->cpu_seconds = cpu_seconds(&usage);
+struct wait {
+	struct test *test;
+	pid_t tracer;
+	struct timespec begin;
+	struct test_end *end;
+	struct rusage usage;
+};
+
+static bool wait_for_test(void *context, double seconds) {
+	struct wait *wait = context;
+	return test_wait(wait->test, seconds, &wait->end->status, &wait->usage);
 }
 
-// The test is there and waits; the tracer is there or is not.
+static bool wait_for_tree(void *context, double seconds) {
+	struct wait *wait = context;
+	return test_wait_tree(wait->test, seconds, wait->tracer);
+}
+
+static double elapsed(void *context) {
+	return seconds_since(&((struct wait *)context)->begin);
+}
+
+// Waits for the test; on timeout, ends it and everything it started.
+static void wait_for_end(const struct settings *settings, const char *name, const struct tracer *tracer,
+			 const struct tree *tree, struct wait *wait) {
+	struct waiting waiting = {
+		.context = wait, .test = wait_for_test, .tree = wait_for_tree, .elapsed = elapsed};
+	bool ended;
+	if (!waiting_for_end(settings, &waiting, wait->end, &ended)) {
+		timeout_end_test(settings, name, wait->test, tracer, tree, ended, wait->end, &wait->usage);
+		wait->end->wall_seconds = elapsed(wait);
+	}
+	usage_put(wait->end, &wait->usage);
+	snprintf(wait->end->groups, sizeof(wait->end->groups), "%s", wait->test->groups);
+}
+
+// Reports what became of a tracer that did not finish properly.
+static void report_wait(const struct tracer *tracer, enum tracer_wait wait, bool recording) {
+	if (wait == TRACER_DIED && recording)
+		log_warning("the tracer died; to recover what it recorded: tracelet convert %s out.pb",
+			    tracer->spool);
+	else if (wait == TRACER_HANGS)
+		log_warning("the tracer made no progress for %g s and was killed (--tracer-limit); to "
+			    "recover what it recorded: tracelet convert %s out.pb",
+			    tracer->patience, tracer->spool);
+	else if (wait == TRACER_INTERRUPTED)
+		log_warning("interrupted; finishing the trace in the background");
+}
+
+// Without a tracer, we report the files that were saved about the test.
+static void report_files(const struct settings *settings, const char *name, const struct test_end *end) {
+	struct finish finish;
+	if (!*end->stacks && !*end->core)
+		return;
+	user_files_begin();
+	finish_open(&finish, settings, name);
+	facts_put_no_counts(&finish.record);
+	finish_add_file(&finish, "stacks", end->stacks);
+	finish_add_file(&finish, "core", end->core);
+	finish_end(&finish, end);
+	finish_note(&finish);
+	finish_keep_limits(&finish);
+	user_files_end();
+	finish_report(&finish);
+	finish_free(&finish);
+}
+
+// The test exists and waits; the tracer may be missing.
 static int run_prepared(const struct settings *settings, const char *name, struct test *test,
-			struct tracer *tracer, const struct tree *tree) {
+			struct tracer *tracer, const struct tree *tree, const struct run_judge *judge) {
 	bool recording = tracer_attach(tracer, test->pid);
 	if (!recording && settings->strict && settings_enabled(settings)) {
 		kill(test->pid, SIGKILL);
@@ -76,30 +118,40 @@ static int run_prepared(const struct settings *settings, const char *name, struc
 		return STATUS_NO_TRACE;
 	}
 	struct test_end end = {0};
-	struct timespec begin;
+	struct wait wait = {.test = test, .tracer = tracer->pid, .end = &end};
 	clock_gettime(CLOCK_REALTIME, &end.started);
-	clock_gettime(CLOCK_MONOTONIC, &begin);
+	clock_gettime(CLOCK_MONOTONIC, &wait.begin);
 	int error = test_begin(test);
 	if (error) {
 		tracer_cancel(tracer);
 		return test_say_not_started(settings->command[0], error);
 	}
-	wait_for_end(settings, name, test, tracer, tree, &begin, &end);
-	if (!tracer_finish(tracer, &end) && recording)
-		log_warning("the tracer died; what it recorded: tracelet convert %s out.pb", tracer->spool);
-	if (tracer->leaked && settings->fail_on_leak && !end.timed_out && !end.wait_status)
+	wait_for_end(settings, name, tracer, tree, &wait);
+	core_save(settings, name, test->pid, tracer, &end);
+	test_forget_signals(test);
+	if (judge && !end.timed_out)
+		judge->judge(judge->context, test_shell_status(end.status), &end);
+	if (tracer->pid > 0)
+		report_wait(tracer, tracer_finish(tracer, &end), recording);
+	else
+		report_files(settings, name, &end);
+	if (tracer->leaked && settings->fail_on_leak && !end.timed_out && !end.status)
 		return STATUS_LEAK;
-	return end.timed_out ? settings->timeout_status : test_shell_status(end.wait_status);
+	return end.timed_out ? settings->timeout_status : test_shell_status(end.status);
 }
 
-// Not wanted: the test takes our place, as if we had never been.
+// Not wanted or not possible: the test replaces this process, as if we had never been here.
 static int run_plainly(char **command) {
-	execvp(command[0], command);
-	return test_say_not_started(command[0], errno);
+	int error = -user_become_test();
+	if (!error) {
+		execvp(command[0], command);
+		error = errno;
+	}
+	return test_say_not_started(command[0], error);
 }
 
-// The test finds the tracer's memory for marks by this variable, and inherits no descriptor.
-static void tell_test_of_marks(int marks, pid_t tracer) {
+// The test finds the tracer's memory for marks through this variable and inherits no descriptor.
+static void pass_marks_to_test(int marks, pid_t tracer) {
 	char marks_name[MARKER_NAME_SIZE];
 	if (marks < 0)
 		return;
@@ -109,8 +161,8 @@ static void tell_test_of_marks(int marks, pid_t tracer) {
 	close(marks);
 }
 
-// The test loads our library, which finds the tracer's memory by a variable as marks do.
-static void tell_test_of_heap(int heap, pid_t tracer, struct preload *preload) {
+// The test loads our library, which finds the tracer's memory through a variable, as for marks.
+static void pass_heap_to_test(int heap, pid_t tracer, struct preload *preload) {
 	if (heap < 0)
 		return;
 	CLEANUP_FREE char *name = memory_format("/proc/%d/fd/%d", (int)marker_holder(heap, tracer), heap);
@@ -119,29 +171,48 @@ static void tell_test_of_heap(int heap, pid_t tracer, struct preload *preload) {
 	close(heap);
 }
 
-// Forks the process that becomes the test, with what it is to find in its environment.
+// Forks the process that becomes the test, and prepares its environment.
 static int prepare_test(const struct settings *settings, struct test *test, const struct tracer *tracer,
 			int marks, int heap) {
 	struct preload preload = {0};
-	tell_test_of_marks(marks, tracer->pid);
-	tell_test_of_heap(heap, tracer->pid, &preload);
+	pass_marks_to_test(marks, tracer->pid);
+	pass_heap_to_test(heap, tracer->pid, &preload);
+	core_allow(settings);
 	int error = test_prepare(test, settings->command, settings->timeout > 0);
+	core_allow_end(settings);
 	preload_end(&preload);
 	unsetenv(HEAP_VARIABLE);
 	return error;
 }
 
-int session_run(const struct settings *settings) {
+// The test comes first: if there is no room for a tracer beside it, it runs alone.
+static int run_alone(const struct settings *settings) {
+	if (settings->strict && settings_enabled(settings)) {
+		log_error("--strict: the test was not run");
+		return STATUS_NO_TRACE;
+	}
+	if (settings->timeout > 0)
+		log_warning("running the test without a time limit");
+	unsetenv("TRACELET_MARKS");
+	return run_plainly(settings->command);
+}
+
+int session_run(const struct settings *settings, const struct run_judge *judge) {
+	enum { DESCRIPTORS_NEEDED = 12 }; // of waiter and tracer; neither works with fewer
 	char name[ARTIFACT_NAME_SIZE];
-	if (!settings_enabled(settings) && settings->timeout <= 0)
+	if (!settings_enabled(settings) && settings->timeout <= 0 && !settings->core)
 		return run_plainly(settings->command);
+	if (!descriptors_can_open(DESCRIPTORS_NEEDED)) {
+		log_warning("no trace: too few file descriptors left; raise the limit (ulimit -n)");
+		return run_alone(settings);
+	}
 	struct tracer tracer = {.pid = -1, .socket = -1};
 	struct test test;
 	struct tree tree = {.tracer = -1};
 	descriptors_fill_gaps();
 	if (settings->timeout > 0)
 		tree_begin(&tree);
-	// Orphans of a stranger would come to us as well, and nobody could tell them from the test's.
+	// Orphans of unrelated processes would come to us, too, indistinguishable from the test's.
 	bool adopts = settings->wait_tree >= 0 || (settings->timeout > 0 && !tree.strangers.list.count);
 	if (adopts)
 		test_adopt_orphans();
@@ -159,12 +230,17 @@ int session_run(const struct settings *settings) {
 	error = prepare_test(settings, &test, &tracer, marks, heap);
 	if (error) {
 		tracer_cancel(&tracer);
-		return test_say_not_started(settings->command[0], -error);
+		tree_free(&tree);
+		test_unprepare(&test);
+		if (tracer.pid > 0)
+			log_warning("no trace: cannot start the test next to the tracer: %s",
+				    strerror(-error));
+		return run_alone(settings);
 	}
 	tree.tracer = test.other = tracer.pid;
 	test.adopts = adopts;
 	descriptors_give_up((int[]){tracer.socket, test.gate, test.exec_error}, 3);
-	int status = run_prepared(settings, session_test_name(settings, name), &test, &tracer, &tree);
+	int status = run_prepared(settings, session_test_name(settings, name), &test, &tracer, &tree, judge);
 	tree_free(&tree);
 	if (repro_wanted(settings, status))
 		repro_run(settings, name, &test, &tracer);

@@ -1,14 +1,15 @@
 #include "session/timeout.h"
 #include "base/log.h"
-#include "session/artifact.h"
+#include "process/user.h"
+#include "session/core.h"
 #include "session/stacks.h"
-#include "session/stem.h"
+#include "session/waiting.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
-// Seconds between two looks at the tree, and how long the killed may take to go.
+// Seconds between two scans of the tree, and how long killed processes may take to end.
 #define LOOK_INTERVAL 0.02
 #define KILL_SECONDS  5.0
 
@@ -23,28 +24,7 @@ struct ending {
 
 // ---- what is saved ----
 
-// The name that the session's files begin with. If nothing is recorded, there is none yet.
-static char *find_stem(const struct settings *settings, const char *name, const struct tracer *tracer,
-		       char **placeholder) {
-	static const char extension[] = ".spool";
-	size_t length = strlen(tracer->spool);
-	*placeholder = NULL;
-	if (length > sizeof(extension))
-		return memory_format("%.*s", (int)(length - sizeof(extension) + 1), tracer->spool);
-	char *stem = NULL;
-	int fd = artifact_make_dir(settings->output_dir);
-	if (!fd)
-		fd = stem_reserve(settings, name, &stem);
-	if (fd < 0) {
-		log_warning("no stacks: cannot write to %s: %s", settings->output_dir, strerror(-fd));
-		return NULL;
-	}
-	close(fd);
-	*placeholder = memory_format("%s%s", stem, extension);
-	return stem;
-}
-
-// The test itself first, then by age: whoever reads it wants to begin there.
+// The test itself first, then by age: people read from the top.
 static int compare(const void *left, const void *right) {
 	const struct process *a = left, *b = right;
 	return a->start != b->start ? (a->start > b->start) - (a->start < b->start)
@@ -68,13 +48,14 @@ static void put_in_order(struct processes *processes, pid_t first) {
 
 static void save(const struct settings *settings, const char *name, const struct tracer *tracer,
 		 struct ending *ending) {
-	CLEANUP_FREE char *placeholder = NULL, *stem = find_stem(settings, name, tracer, &placeholder);
+	CLEANUP_FREE char *placeholder = NULL,
+			  *stem = session_stem(settings, name, tracer, "stacks", &placeholder);
 	if (!stem)
 		return;
 	struct test_end *end = ending->end;
 	CLEANUP_FREE char *stacks = memory_format("%s.stacks.txt", stem),
 			  *core = memory_format("%s.core", stem);
-	CLEANUP_FREE char *title = memory_format("Stacks of %s when its time limit of %g s was over\n", name,
+	CLEANUP_FREE char *title = memory_format("Stacks of %s when its time limit of %g s expired\n", name,
 						 settings->timeout);
 	put_in_order(&ending->left, ending->test->pid);
 	if (stacks_save(ending->test, &ending->left, title, stacks))
@@ -89,7 +70,7 @@ static void save(const struct settings *settings, const char *name, const struct
 
 static bool anything_left(struct ending *ending) {
 	if (!ending->ended)
-		ending->ended = test_has_ended(ending->test, &ending->end->wait_status, ending->usage);
+		ending->ended = test_has_ended(ending->test, &ending->end->status, ending->usage);
 	test_reap_orphans(ending->test);
 	tree_list(ending->tree, &ending->left);
 	return ending->left.list.count > 0 || !ending->ended;
@@ -105,7 +86,7 @@ static void let_stopped_ones_go_on(const struct ending *ending) {
 	}
 }
 
-// Looks again and again: who is just starting others is seen the next time.
+// Repeats: a process that is just starting others is caught the next time.
 static void end_tree(struct ending *ending, double grace) {
 	double deadline = seconds_now() + grace;
 	if (!anything_left(ending))
@@ -129,15 +110,15 @@ void timeout_end_test(const struct settings *settings, const char *name, struct 
 	end->timed_out = true;
 	end->time_over = clock_boot_now();
 	tree_list(tree, &ending.left);
-	bool saving = settings_enabled(settings) && settings->keep != KEEP_NEVER;
-	log_error("%s: its time limit of %g s is over; %sending it (processes: %zu)", name, settings->timeout,
-		  saving ? "saving stacks, " : "", ending.left.list.count);
-	if (saving)
+	if (waiting_is_over(settings, name, "stacks", ending.left.list.count)) {
+		user_files_begin();
 		save(settings, name, tracer, &ending);
+		user_files_end();
+	}
 	end_tree(&ending, settings->grace);
 	if (!ending.ended)
-		end->wait_status = SIGKILL; // it will be, as soon as the kernel lets go of it
+		end->status = SIGKILL; // as it will be once the kernel has finished with it
 	if (ending.left.list.count)
-		log_warning("%zu processes of the test cannot be killed", ending.left.list.count);
+		log_warning("cannot kill %zu of the test's processes", ending.left.list.count);
 	array_free(&ending.left.list);
 }

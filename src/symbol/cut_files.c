@@ -8,8 +8,8 @@
 
 static uintptr_t page_mask;
 
-// An empty page in the place of the one that is gone. If that cannot be, or it was something else, the
-// signal does what it always does.
+// Maps an empty page in place of the missing one. If that fails, or the signal has another cause, it gets its
+// default action.
 static void fill_page(int number, siginfo_t *about, void *context) {
 	int before = errno;
 	void *page = (void *)((uintptr_t)about->si_addr & page_mask); // NOLINT: an address

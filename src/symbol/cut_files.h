@@ -1,6 +1,6 @@
-// Programs that run in a test may be written over while we read them (by `cp`, `strip`, `patchelf`), and
-// they are mapped: where such a file has no page any more, reading is a signal that would end us.
+// Programs of a test may be overwritten while we have them mapped (by `cp`, `strip`, `patchelf`). Reading a
+// page that such a file no longer has raises SIGBUS, which would kill us.
 #pragma once
 
-// From now on, in this process, what is gone reads as zeros.
+// From now on, missing pages read as zeros in this process.
 void cut_files_survive(void);

@@ -1,8 +1,10 @@
 #include "symbol/debug_file.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "symbol/section.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <lzma.h>
 #include <stdio.h>
@@ -12,22 +14,16 @@
 #include <unistd.h>
 #include <zlib.h>
 
-// ---- by build id ----
+// ---- where they may be ----
 
-static Elf *open_if_same(const char *path, const char *build_id, int *file) {
-	char found[BUILD_ID_TEXT];
-	Elf *elf = section_open_elf(path, file);
-	if (!elf)
-		return NULL;
-	section_build_id(elf, found);
-	if (strcmp(found, build_id) == 0)
-		return elf;
-	section_close_elf(elf, *file);
-	*file = -1;
-	return NULL;
-}
+enum { MOST_PATHS = 9, LONGEST_NAME = 250 };
 
-// The folder where debuginfod's client keeps what it has fetched; to be freed.
+struct paths {
+	char *items[MOST_PATHS];
+	unsigned count;
+};
+
+// The cache directory of debuginfod's client; the caller frees it.
 static char *fetched_folder(void) {
 	const char *own = getenv("DEBUGINFOD_CACHE_PATH"), *cache = getenv("XDG_CACHE_HOME"),
 		   *home = getenv("HOME");
@@ -38,16 +34,27 @@ static char *fetched_folder(void) {
 	return memory_format("%s/.cache/debuginfod_client", home ? home : "");
 }
 
-Elf *debug_file_by_build_id(const char *build_id, bool program, int *file) {
+static char *own_folder;
+
+void debug_files_in(const char *folder) {
+	free(own_folder);
+	own_folder = folder ? memory_string(folder) : NULL;
+}
+
+// The build id becomes part of a path, and is not trusted.
+static bool is_build_id(const char *text) {
+	size_t length = strlen(text);
+	return length >= 4 && length < BUILD_ID_TEXT && strspn(text, "0123456789abcdef") == length;
+}
+
+static void list_by_build_id(const char *build_id, bool program, struct paths *paths) {
 	const char *home = getenv("HOME");
-	size_t length = strlen(build_id);
-	// It is part of a path, and comes from anywhere.
-	if (length < 4 || length >= BUILD_ID_TEXT || strspn(build_id, "0123456789abcdef") != length)
-		return NULL;
+	if (!is_build_id(build_id))
+		return;
 	CLEANUP_FREE char *fetched = fetched_folder();
 	CLEANUP_FREE char *by_id = memory_format(".build-id/%.2s/%s", build_id, build_id + 2);
 	CLEANUP_FREE char *own = memory_format("%s/.debug/%s", home ? home : "", by_id);
-	char *paths[] = {
+	char *all[] = {
 		memory_format("%s/elf", own),
 		memory_format("/usr/lib/debug/%s", by_id),
 		memory_format("%s/%s/executable", fetched, build_id),
@@ -55,16 +62,107 @@ Elf *debug_file_by_build_id(const char *build_id, bool program, int *file) {
 		memory_format("/usr/lib/debug/%s.debug", by_id),
 		memory_format("%s/%s/debuginfo", fetched, build_id),
 	};
-	enum { PROGRAMS = 3 }; // the first ones; perf keeps unstripped files there too
-	Elf *elf = NULL;
-	for (size_t i = 0; i < ARRAY_SIZE(paths) && !elf; i++)
-		elf = open_if_same(paths[(i + (program ? 0 : PROGRAMS)) % ARRAY_SIZE(paths)], build_id, file);
-	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
-		free(paths[i]);
-	return elf;
+	enum { PROGRAMS = 3 }; // the first three; perf keeps unstripped files there, too
+	for (; paths->count < ARRAY_SIZE(all); paths->count++)
+		paths->items[paths->count] = all[(paths->count + (program ? 0 : PROGRAMS)) % ARRAY_SIZE(all)];
+	if (!own_folder)
+		return;
+	static const char *const files[] = {"/elf", "/debug", ""}; // older versions of perf link to the file
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		paths->items[paths->count++] = memory_format("%s/%s%s", own_folder, by_id, files[i]);
 }
 
-// ---- by name ----
+int debug_file_kernel(const char *build_id) {
+	const char *home = getenv("HOME");
+	CLEANUP_FREE char *usual = memory_format("%s/.debug", home ? home : "");
+	const char *folders[] = {own_folder, usual};
+	int file = -1;
+	for (size_t i = 0; i < ARRAY_SIZE(folders) && is_build_id(build_id) && file < 0; i++) {
+		CLEANUP_FREE char *path = folders[i] ? memory_format("%s/.build-id/%.2s/%s/kallsyms",
+								     folders[i], build_id, build_id + 2)
+						     : NULL;
+		file = path ? file_open_regular(path, O_RDONLY) : -1;
+	}
+	return file;
+}
+
+static void list_by_link(const char *name, const char *path, struct paths *paths) {
+	// It becomes part of a path, and is not trusted.
+	if (!*name || strchr(name, '/') || strlen(name) > NAME_MAX)
+		return;
+	// Packages use the real path; the given one may be a link to it.
+	CLEANUP_FREE char *real = realpath(path, NULL);
+	for (int i = 0; i < 2; i++) {
+		const char *from = i ? real : path, *slash = from ? strrchr(from, '/') : NULL;
+		if (!slash || (i && strcmp(real, path) == 0))
+			continue;
+		int folder = (int)(slash - from);
+		paths->items[paths->count++] = memory_format("%.*s/%s", folder, from, name);
+		paths->items[paths->count++] = memory_format("%.*s/.debug/%s", folder, from, name);
+		paths->items[paths->count++] = memory_format("/usr/lib/debug%.*s/%s", folder, from, name);
+	}
+}
+
+// Packages have it in one folder, wherever their debug files are.
+static void list_shared(const char *name, struct paths *paths) {
+	if (*name && !strstr(name, "..") && strlen(name) < LONGEST_NAME)
+		paths->items[paths->count++] = memory_format("/usr/lib/debug/.dwz/%s", name);
+}
+
+int debug_file_candidate(const struct debug_wanted *wanted, unsigned *index) {
+	struct paths paths = {.count = 0};
+	int file = -1;
+	if (wanted->kind == DEBUG_BY_LINK)
+		list_by_link(wanted->text, wanted->path, &paths);
+	else if (wanted->kind == DEBUG_SHARED)
+		list_shared(wanted->text, &paths);
+	else
+		list_by_build_id(wanted->text, wanted->kind == DEBUG_PROGRAM, &paths);
+	while (file < 0 && *index < paths.count) {
+		const char *path = paths.items[(*index)++];
+		file = section_folder() ? section_open_recorded(path) : -1;
+		file = file < 0 ? section_open_file(path) : file;
+	}
+	for (unsigned i = 0; i < paths.count; i++)
+		free(paths.items[i]);
+	return MAX(file, -1);
+}
+
+static debug_file_opener *open_candidate = debug_file_candidate;
+
+void debug_files_open_by(debug_file_opener *opener) {
+	open_candidate = opener;
+}
+
+// ---- which one it is ----
+
+static Elf *find_with_build_id(const struct debug_wanted *wanted, const char *build_id, int *file) {
+	for (unsigned index = 0; (*file = open_candidate(wanted, &index)) >= 0;) {
+		char found[BUILD_ID_TEXT] = "";
+		Elf *elf = section_elf_of(file);
+		if (elf)
+			section_build_id(elf, found);
+		if (elf && strcmp(found, build_id) == 0)
+			return elf;
+		section_close_elf(elf, *file);
+	}
+	return NULL;
+}
+
+Elf *debug_file_by_build_id(const char *build_id, bool program, int *file) {
+	const struct debug_wanted wanted = {.kind = program ? DEBUG_PROGRAM : DEBUG_BY_BUILD_ID,
+					    .text = build_id};
+	return find_with_build_id(&wanted, build_id, file);
+}
+
+Elf *debug_file_shared(const char *name, const char *build_id, int *file) {
+	static const char folder[] = "/.dwz/";
+	const char *below = strstr(name, folder);
+	const struct debug_wanted wanted = {.kind = DEBUG_SHARED,
+					    .text = below ? below + strlen(folder) : ""};
+	Elf *elf = debug_file_by_build_id(build_id, false, file);
+	return elf ? elf : find_with_build_id(&wanted, build_id, file);
+}
 
 static bool checksum_is(int file, uint32_t wanted) {
 	enum { PIECE = 1 << 16 };
@@ -74,15 +172,6 @@ static bool checksum_is(int file, uint32_t wanted) {
 	for (off_t at = 0; (got = pread(file, bytes, PIECE, at)) > 0; at += got)
 		sum = crc32(sum, bytes, (uInt)got);
 	return got == 0 && sum == wanted;
-}
-
-static Elf *open_if_checked(const char *path, uint32_t checksum, int *file) {
-	Elf *elf = section_open_elf(path, file);
-	if (elf && checksum_is(*file, checksum))
-		return elf;
-	section_close_elf(elf, *file);
-	*file = -1;
-	return NULL;
 }
 
 // A name, zeros up to a multiple of four, and the checksum of the whole file.
@@ -99,32 +188,21 @@ static const char *read_link(Elf *elf, uint32_t *checksum) {
 
 Elf *debug_file_by_link(Elf *elf, const char *path, int *file) {
 	uint32_t checksum;
-	const char *name = read_link(elf, &checksum);
-	// The real path is what packages know; the given one may be a link to it.
-	CLEANUP_FREE char *real = name ? realpath(path, NULL) : NULL;
-	Elf *found = NULL;
-	for (int i = 0; name && i < 2 && !found; i++) {
-		const char *from = i ? real : path, *slash = from ? strrchr(from, '/') : NULL;
-		if (!slash || (i && strcmp(real, path) == 0))
-			continue;
-		int folder = (int)(slash - from);
-		char *paths[] = {
-			memory_format("%.*s/%s", folder, from, name),
-			memory_format("%.*s/.debug/%s", folder, from, name),
-			memory_format("/usr/lib/debug%.*s/%s", folder, from, name),
-		};
-		for (size_t k = 0; k < ARRAY_SIZE(paths); k++) {
-			if (!found)
-				found = open_if_checked(paths[k], checksum, file);
-			free(paths[k]);
-		}
+	const struct debug_wanted wanted = {
+		.kind = DEBUG_BY_LINK, .text = read_link(elf, &checksum), .path = path};
+	*file = -1;
+	for (unsigned index = 0; wanted.text && (*file = open_candidate(&wanted, &index)) >= 0;) {
+		Elf *found = section_elf_of(file);
+		if (found && checksum_is(*file, checksum))
+			return found;
+		section_close_elf(found, *file);
 	}
-	return found;
+	return NULL;
 }
 
-// ---- inside ----
+// ---- inside the file ----
 
-// Memory grows with what there is, up to a limit that no table of symbols reaches.
+// Memory grows with the output, up to a limit that no symbol table reaches.
 static void *inflate_xz(const uint8_t *bytes, size_t size, size_t *inflated) {
 	enum { FIRST = 1 << 16, MOST = 64 << 20, MOST_MEMORY = 128 << 20 };
 	lzma_stream stream = LZMA_STREAM_INIT;

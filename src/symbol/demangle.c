@@ -1,8 +1,7 @@
-// libiberty tells C++ and Rust apart by itself; D has a function of its own. It recurses
-// over the name and has a limit for that. What has none is the result: a part of a name
-// may stand for another part, so 300 bytes can be those of a gigabyte. The result is
-// therefore taken in pieces and thrown away when it gets too long; with D, which gives
-// it as a whole, its size is estimated before.
+// libiberty tells C++ and Rust apart itself; D has a separate function. It limits its recursion, but not its
+// result: parts of a name may refer to other parts, so 300 bytes can expand to a gigabyte. So the result is
+// taken in pieces and dropped when it gets too long; for D, whose result comes in one piece, its size is
+// estimated first.
 #include "symbol/demangle.h"
 
 #include "base/buffer.h"
@@ -31,13 +30,14 @@ bool demangle_looks_mangled(const char *name) {
 
 struct result {
 	struct buffer text;
-	bool known; // it was a name
+	bool known; // it was a mangled name
 	jmp_buf too_long;
 };
 
 static void take(const char *text, size_t size, void *context) {
 	struct result *result = context;
-	// libiberty takes no answer here, and has nothing on the heap that would be lost.
+	// libiberty cannot be stopped by a return value here, and holds no heap memory that would
+	// leak.
 	if (result->text.size + size > LONGEST)
 		longjmp(result->too_long, 1);
 	buffer_append(&result->text, text, size);
@@ -47,7 +47,7 @@ static char *demangle_in_pieces(const char *name) {
 	struct result result = {0};
 	if (setjmp(result.too_long) == 0)
 		result.known = rust_demangle_callback(name, DMGL_NO_OPTS, take, &result) ||
-			cplus_demangle_v3_callback(name, DMGL_NO_OPTS, take, &result);
+			       cplus_demangle_v3_callback(name, DMGL_NO_OPTS, take, &result);
 	if (result.known && result.text.size) {
 		buffer_append(&result.text, "", 1);
 		return (char *)result.text.data;
@@ -58,10 +58,11 @@ static char *demangle_in_pieces(const char *name) {
 
 // ---- D ----
 
-// Whether a name, with each reference to an earlier part of it replaced by all from there on, would be
-// too long. A reference is "Q" and how far back it is, to base 26; the last digit is a small letter.
+// Whether a name would be too long once each reference to an earlier part of it is replaced by
+// everything from there on. A reference is "Q" and the distance back in base 26; the last digit is
+// a lower-case letter.
 static bool would_be_long(const char *name, size_t size) {
-	static _Thread_local uint64_t length[LONGEST_MANGLED + 1]; // of the whole up to each letter
+	CLEANUP_FREE uint64_t *length = memory_alloc((size + 1) * sizeof(*length)); // up to each letter
 	for (size_t i = 0; i < size; i++) {
 		uint64_t own = 1, back = 0;
 		size_t at = i + 1;
@@ -86,7 +87,7 @@ char *demangle(const char *name) {
 	size_t size = strlen(name);
 	if (size > LONGEST_MANGLED)
 		return NULL;
-	// What the linker or a compiler puts behind a name is not part of it.
+	// A suffix from the linker or a compiler is not part of the name.
 	const char *suffix = strchr(name, '@');
 	suffix = suffix ? suffix : strstr(name, ".llvm.");
 	suffix = suffix ? suffix : strstr(name, ".constprop.");

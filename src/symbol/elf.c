@@ -4,11 +4,12 @@
 #include "base/memory.h"
 #include "symbol/debug_file.h"
 #include "symbol/section.h"
+#include "symbol/stubs.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_SYMBOLS = 1 << 24 };
+enum { MOST_SYMBOLS = 1 << 24, RANK_OF_SIZE = 16 };
 
 // ---- sections ----
 
@@ -32,8 +33,10 @@ static void find_eh_frame(Elf *elf, struct elf_object *object) {
 	Elf_Scn *section = section_by_name(elf, ".eh_frame", &header);
 	Elf_Data *data = section && header.sh_type != SHT_NOBITS ? elf_rawdata(section, NULL) : NULL;
 	if (!data || !data->d_buf) {
-		// Some have another section for it, which counts as more of the same.
-		if (section_by_name(elf, ".debug_frame", &header))
+		// Some files have a second section for it, which is treated as a continuation.
+		if (section_by_name(elf, ".debug_frame", &header) ||
+		    section_by_name(elf, ".gopclntab", &header) ||
+		    section_by_name(elf, ".data.rel.ro.gopclntab", &header))
 			object->eh_frame = nothing;
 		return;
 	}
@@ -44,14 +47,14 @@ static void find_eh_frame(Elf *elf, struct elf_object *object) {
 
 // ---- symbols ----
 
-// Of several names of one place: one with a size, global before weak before local,
-// and the one with fewer underscores in front.
+// Among several names for one address, prefers one with a size, then global to weak to local, then fewer
+// leading underscores.
 static uint8_t rank_of(const GElf_Sym *symbol, const char *name) {
 	unsigned binding = GELF_ST_BIND(symbol->st_info);
 	unsigned underscores = 0;
 	while (name[underscores] == '_' && underscores < 3)
 		underscores++;
-	unsigned rank = symbol->st_size ? 16 : 0;
+	unsigned rank = symbol->st_size ? RANK_OF_SIZE : 0;
 	rank += binding == STB_GLOBAL ? 8 : binding == STB_WEAK ? 4 : 0;
 	return (uint8_t)(rank + 3 - underscores);
 }
@@ -63,10 +66,6 @@ static bool is_code(const GElf_Sym *symbol) {
 		(type == STT_NOTYPE && GELF_ST_BIND(symbol->st_info) == STB_GLOBAL));
 }
 
-struct symbol_list {
-	ARRAY(struct elf_symbol) items;
-};
-
 // A symbol without a size may reach to the end of its section, but no further.
 static uint64_t size_in_section(Elf *elf, const GElf_Sym *symbol) {
 	GElf_Shdr header;
@@ -77,7 +76,7 @@ static uint64_t size_in_section(Elf *elf, const GElf_Sym *symbol) {
 	return header.sh_size - (symbol->st_value - header.sh_addr);
 }
 
-static void read_table(Elf *elf, uint32_t type, struct symbol_list *list) {
+static void read_table(Elf *elf, uint32_t type, elf_symbol_array *list) {
 	GElf_Shdr header;
 	Elf_Scn *section = section_by_type(elf, type, &header);
 	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
@@ -89,15 +88,14 @@ static void read_table(Elf *elf, uint32_t type, struct symbol_list *list) {
 		if (!gelf_getsym(data, (int)i, &symbol) || !is_code(&symbol))
 			continue;
 		const char *name = elf_strptr(elf, header.sh_link, symbol.st_name);
-		// Arm's and RISC-V's marks of code and data ("$x") are no names.
+		// The mapping symbols of Arm and RISC-V ("$x") are not names.
 		if (!name || !*name || *name == '$')
 			continue;
-		array_push(&list->items,
-			   (struct elf_symbol){.address = symbol.st_value,
-					       .size = symbol.st_size ? symbol.st_size
-								      : size_in_section(elf, &symbol),
-					       .name = name,
-					       .rank = rank_of(&symbol, name)});
+		array_push(list, (struct elf_symbol){.address = symbol.st_value,
+						     .size = symbol.st_size ? symbol.st_size
+									    : size_in_section(elf, &symbol),
+						     .name = name,
+						     .rank = rank_of(&symbol, name)});
 	}
 }
 
@@ -110,19 +108,28 @@ static int compare_symbols(const void *left, const void *right) {
 	return strcmp(a->name, b->name);
 }
 
-static void take_symbols(struct elf_object *object, struct symbol_list *list) {
-	struct elf_symbol *items = list->items.items;
+static void take_symbols(struct elf_object *object, elf_symbol_array *list) {
+	struct elf_symbol *items = list->items;
 	size_t kept = 0;
-	if (list->items.count)
-		qsort(items, list->items.count, sizeof(*items), compare_symbols);
-	for (size_t i = 0; i < list->items.count; i++)
+	if (list->count)
+		qsort(items, list->count, sizeof(*items), compare_symbols);
+	for (size_t i = 0; i < list->count; i++)
 		if (!kept || items[i].address != items[kept - 1].address)
 			items[kept++] = items[i];
+	// A symbol without a size ends where the next one begins.
+	for (size_t i = 0; i + 1 < kept; i++)
+		if (items[i].rank < RANK_OF_SIZE)
+			items[i].size = MIN(items[i].size, items[i + 1].address - items[i].address);
 	object->symbols = items;
 	object->symbol_count = kept;
 }
 
 struct elf_symbol *elf_symbol_at(const struct elf_object *object, uint64_t address) {
+	return elf_symbol_around(object, address, &CODE_RANGE_ALL);
+}
+
+struct elf_symbol *elf_symbol_around(const struct elf_object *object, uint64_t address,
+				     struct code_range *range) {
 	size_t low = 0, high = object->symbol_count;
 	while (low < high) {
 		size_t middle = (low + high) / 2;
@@ -131,9 +138,14 @@ struct elf_symbol *elf_symbol_at(const struct elf_object *object, uint64_t addre
 		else
 			high = middle;
 	}
+	if (low)
+		range_from(range, object->symbols[low - 1].address);
+	if (low < object->symbol_count)
+		range_to(range, object->symbols[low].address);
 	// A small symbol may lie inside a large one.
 	for (size_t back = 0; back < 8 && low > back; back++) {
 		struct elf_symbol *symbol = &object->symbols[low - 1 - back];
+		range_narrow(range, address, symbol->address, symbol->size);
 		if (address - symbol->address < symbol->size)
 			return symbol;
 	}
@@ -187,20 +199,21 @@ void elf_find_debug_file(struct elf_object *object) {
 }
 
 static void fill_symbols(struct elf_object *object, Elf *elf) {
-	struct symbol_list list = {0};
+	elf_symbol_array list = {0};
 	read_table(elf, SHT_SYMTAB, &list);
 	// Also for the debug information that a stripped file lacks.
 	GElf_Shdr section;
-	if (!list.items.count || !section_by_name(elf, ".debug_info", &section))
+	if (!list.count || !section_by_name(elf, ".debug_info", &section))
 		elf_find_debug_file(object);
-	if (!list.items.count && object->handles[1])
+	if (!list.count && object->handles[1])
 		read_table(object->handles[1], SHT_SYMTAB, &list);
-	if (!list.items.count) {
+	if (!list.count) {
 		read_table(elf, SHT_DYNSYM, &list);
 		object->inside = debug_file_inside(elf, &object->inside_memory);
 		if (object->inside)
 			read_table(object->inside, SHT_SYMTAB, &list);
 	}
+	stubs_read(elf, &list);
 	take_symbols(object, &list);
 }
 
@@ -214,14 +227,12 @@ static struct elf_object *object_of(Elf *elf, int file, const char *path) {
 	return object;
 }
 
-struct elf_object *elf_open_held(const char *path, const char *build_id, int held) {
-	int file;
-	char itself[64];
-	snprintf(itself, sizeof(itself), "/proc/self/fd/%d", held);
+struct elf_object *elf_open_file(int file, const char *path, const char *build_id) {
 	elf_version(EV_CURRENT);
-	Elf *elf = section_open_elf(held < 0 ? path : itself, &file);
+	Elf *elf = section_elf_of(&file);
 	struct elf_object *object = elf ? object_of(elf, file, path) : NULL;
-	if (object && *build_id && strcmp(object->build_id, build_id) != 0) { // another version of it
+	if (object && *build_id &&
+	    strcmp(object->build_id, build_id) != 0) { // a different version of the file
 		elf_close(object);
 		object = NULL;
 	}
@@ -236,6 +247,16 @@ struct elf_object *elf_open_held(const char *path, const char *build_id, int hel
 	return object;
 }
 
+int elf_find_file(const char *path, int held) {
+	char itself[64];
+	snprintf(itself, sizeof(itself), "/proc/self/fd/%d", held);
+	return held < 0 ? section_open_recorded(path) : section_open_file(itself);
+}
+
+struct elf_object *elf_open_held(const char *path, const char *build_id, int held) {
+	return elf_open_file(elf_find_file(path, held), path, build_id);
+}
+
 struct elf_object *elf_open(const char *path, const char *build_id) {
 	return elf_open_held(path, build_id, -1);
 }
@@ -247,14 +268,17 @@ struct elf_object *elf_open_memory(const void *bytes, size_t size) {
 	return object;
 }
 
-struct elf_object *elf_open_code(const char *path) {
-	int file;
+struct elf_object *elf_open_code_file(int file, const char *path) {
 	elf_version(EV_CURRENT);
-	Elf *elf = section_open_elf(path, &file);
+	Elf *elf = section_elf_of(&file);
 	struct elf_object *object = elf ? object_of(elf, file, path) : NULL;
 	if (object)
 		fill_code(object, elf);
 	return object;
+}
+
+struct elf_object *elf_open_code(const char *path) {
+	return elf_open_code_file(section_open_file(path), path);
 }
 
 struct elf_object *elf_open_code_memory(const void *bytes, size_t size) {
@@ -279,9 +303,12 @@ void elf_close(struct elf_object *object) {
 	if (!object)
 		return;
 	elf_let_go(object);
+	if (object->release)
+		object->release(object);
 	if (object->inside)
 		elf_end(object->inside);
 	free(object->inside_memory);
+	free(object->made_frames);
 	free(object->path);
 	free(object->symbols);
 	free(object->segments);

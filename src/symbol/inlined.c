@@ -1,18 +1,21 @@
-// libdw's dwarf_getscopes() walks over a compilation unit for every address, which is
-// why perf script with inlined functions manages two samples a second. Here each
-// unit is walked once, when the first address in it is asked for: its functions in
-// order of address, and for each its inlined calls with their depth. An answer is
-// then a search, and a look at the calls of one function. Names and declarations are
-// looked up for answers only: who asks remembers them.
+// libdw's dwarf_getscopes() walks over a compilation unit for every address, which is why perf
+// script with inlined functions manages two samples a second. Here each unit is walked once, when
+// its first address is looked up: its functions in order of address, and for each its inlined calls
+// with their depth. A lookup is then a search, and a scan of the calls of one function. Names and
+// declarations are read only for results; the caller caches them.
 #include "symbol/inlined.h"
 
 #include "base/array.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "symbol/debug_file.h"
 #include "symbol/inflated.h"
+#include "symbol/section.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { DEEPEST = 200, MOST_CALLS = 1 << 22, MOST_LINES = 1 << 22 };
@@ -42,13 +45,16 @@ struct loaded_unit {
 struct inlined_table {
 	Dwarf *dwarf;
 	struct inflated inflated;
-	Dwarf_Aranges *ranges;    // a list of which unit is where; NULL: there is none
-	ARRAY(struct unit) units; // a unit once for each of its ranges, in order of address
-	bool units_listed;        // made when the list does not know an address
+	Dwarf *shared; // what it has in common with others; NULL if there is none
+	Elf *shared_elf;
+	int shared_file;
+	Dwarf_Aranges *ranges;    // maps addresses to units; NULL if missing
+	ARRAY(struct unit) units; // one entry for each range of a unit, sorted by address
+	bool units_listed;        // built when `ranges` does not contain an address
 	ARRAY(struct loaded_unit) loaded;
-	struct map loaded_index; // by the offset of the unit's DIE, to one more than the index
-	size_t lines;            // that libdw keeps, of the units whose files have been asked for
-	struct map counted;      // those units, by their offset
+	struct map loaded_index; // offset of the unit's DIE to index + 1
+	size_t lines;            // number of lines that libdw keeps, for units whose files were needed
+	struct map counted;      // those units, by offset
 };
 
 // ---- one unit ----
@@ -73,7 +79,7 @@ static void add_calls(struct loaded_unit *unit, Dwarf_Die *die, uint32_t depth) 
 			array_push(&unit->calls, (struct call){begin, end, offset, depth});
 }
 
-// A function's ranges (a cold part is one of its own) share its calls.
+// All ranges of a function (its cold part is a separate one) share its calls.
 static void add_functions(struct loaded_unit *unit, Dwarf_Die *die, size_t first_call) {
 	Dwarf_Addr base, begin, end;
 	for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &begin, &end)) > 0;)
@@ -83,7 +89,7 @@ static void add_functions(struct loaded_unit *unit, Dwarf_Die *die, size_t first
 						     unit->calls.count - first_call});
 }
 
-// What is inlined below a DIE: blocks nest, calls nest deeper.
+// Collects what is inlined below a DIE: blocks nest, calls nest deeper.
 static void walk_calls(struct loaded_unit *unit, Dwarf_Die *die, uint32_t depth, unsigned level) {
 	Dwarf_Die child;
 	if (level == DEEPEST || dwarf_child(die, &child) != 0)
@@ -159,6 +165,30 @@ static void list_units(struct inlined_table *table) {
 		qsort(table->units.items, table->units.count, sizeof(struct unit), compare_units);
 }
 
+// libdw would look for it by name, which the process may not be allowed to do.
+static void open_shared(struct inlined_table *table) {
+	enum { LARGEST = (BUILD_ID_TEXT - 1) / 2 };
+	char text[BUILD_ID_TEXT] = "";
+	const char *name;
+	const void *id;
+	ssize_t size = dwelf_dwarf_gnu_debugaltlink(table->dwarf, &name, &id);
+	table->shared_file = -1;
+	if (size <= 0 || size > LARGEST)
+		return;
+	for (ssize_t i = 0; i < size; i++)
+		snprintf(text + 2 * i, 3, "%02x", ((const uint8_t *)id)[i]);
+	table->shared_elf = debug_file_shared(name, text, &table->shared_file);
+	table->shared = table->shared_elf ? dwarf_begin_elf(table->shared_elf, DWARF_C_READ, NULL) : NULL;
+	if (table->shared)
+		dwarf_setalt(table->dwarf, table->shared);
+}
+
+static void close_shared(struct inlined_table *table) {
+	if (table->shared)
+		dwarf_end(table->shared);
+	section_close_elf(table->shared_elf, table->shared_file);
+}
+
 static void open_dwarf(struct inlined_table *table, Elf *elf) {
 	table->inflated = inflated_open(elf);
 	table->dwarf = dwarf_begin_elf(table->inflated.elf ? table->inflated.elf : elf, DWARF_C_READ, NULL);
@@ -176,6 +206,7 @@ struct inlined_table *inlined_table_new(struct elf_object *object) {
 		free(table);
 		return NULL;
 	}
+	open_shared(table);
 	size_t count;
 	if (dwarf_getaranges(table->dwarf, &table->ranges, &count))
 		table->ranges = NULL;
@@ -194,15 +225,21 @@ void inlined_table_free(struct inlined_table *table) {
 	map_free(&table->counted);
 	array_free(&table->units);
 	dwarf_end(table->dwarf);
+	close_shared(table);
 	inflated_close(&table->inflated);
 	free(table);
 }
 
-// Compilers write a list of which unit is where, but not all of them do, so it may know a part only.
-static bool unit_at(struct inlined_table *table, uint64_t address, Dwarf_Off *die) {
+// Some compilers write a list of units by address; as not all do, the list may be incomplete.
+static bool unit_at(struct inlined_table *table, uint64_t address, Dwarf_Off *die,
+		    struct code_range *around) {
 	Dwarf_Arange *range = table->ranges ? dwarf_getarange_addr(table->ranges, address) : NULL;
-	if (range && dwarf_getarangeinfo(range, NULL, NULL, die) == 0)
+	Dwarf_Addr begin;
+	Dwarf_Word size;
+	if (range && dwarf_getarangeinfo(range, &begin, &size, die) == 0) {
+		range_narrow(around, address, begin, size);
 		return true;
+	}
 	if (!table->units_listed)
 		list_units(table);
 	size_t low = 0, high = table->units.count;
@@ -215,11 +252,16 @@ static bool unit_at(struct inlined_table *table, uint64_t address, Dwarf_Off *di
 	}
 	if (!low || address >= table->units.items[low - 1].end)
 		return false;
+	range_from(around, table->units.items[low - 1].begin);
+	range_to(around, table->units.items[low - 1].end);
+	if (low < table->units.count)
+		range_to(around, table->units.items[low].begin);
 	*die = table->units.items[low - 1].die;
 	return true;
 }
 
-static const struct function *function_at(const struct loaded_unit *unit, uint64_t address) {
+static const struct function *function_at(const struct loaded_unit *unit, uint64_t address,
+					  struct code_range *around) {
 	size_t low = 0, high = unit->functions.count;
 	while (low < high) {
 		size_t middle = (low + high) / 2;
@@ -228,21 +270,29 @@ static const struct function *function_at(const struct loaded_unit *unit, uint64
 		else
 			high = middle;
 	}
-	return low && address < unit->functions.items[low - 1].end ? &unit->functions.items[low - 1] : NULL;
+	const struct function *function = low ? &unit->functions.items[low - 1] : NULL;
+	if (low < unit->functions.count)
+		range_to(around, unit->functions.items[low].begin);
+	if (function)
+		range_narrow(around, address, function->begin, function->end - function->begin);
+	return function && address < function->end ? function : NULL;
 }
 
-// The function at an address and the calls inlined there, outermost first. NULL: it is not known.
+// The function at an address and the calls inlined there, outermost first. NULL if unknown.
 static const struct function *calls_at(struct inlined_table *table, uint64_t address, Dwarf_Off *calls,
-				       size_t room, size_t *count) {
+				       size_t room, size_t *count, struct code_range *around) {
 	Dwarf_Off unit;
 	*count = 0;
-	if (!unit_at(table, address, &unit))
+	if (!unit_at(table, address, &unit, around)) {
+		*around = (struct code_range){address, address + 1}; // units may begin anywhere
 		return NULL;
+	}
 	const struct loaded_unit *loaded = load_unit(table, unit);
-	const struct function *function = function_at(loaded, address);
-	// Calls stand in the order of the walk: an outer one before those inside it.
+	const struct function *function = function_at(loaded, address, around);
+	// Calls are in the order of the walk: outer calls before those inside them.
 	for (size_t i = 0; function && i < function->call_count; i++) {
 		const struct call *call = &loaded->calls.items[function->first_call + i];
+		range_narrow(around, address, call->begin, call->end - call->begin);
 		if (address >= call->begin && address < call->end && call->depth == *count && *count < room)
 			calls[(*count)++] = call->die;
 	}
@@ -250,9 +300,14 @@ static const struct function *calls_at(struct inlined_table *table, uint64_t add
 }
 
 size_t inlined_at(struct inlined_table *table, uint64_t address, const char **names, size_t room) {
+	return inlined_around(table, address, names, room, &CODE_RANGE_ALL);
+}
+
+size_t inlined_around(struct inlined_table *table, uint64_t address, const char **names, size_t room,
+		      struct code_range *around) {
 	Dwarf_Off calls[DEEPEST_INLINED];
 	size_t count;
-	calls_at(table, address, calls, MIN(room, DEEPEST_INLINED), &count);
+	calls_at(table, address, calls, MIN(room, DEEPEST_INLINED), &count, around);
 	for (size_t i = 0; i < count; i++) {
 		Dwarf_Die die;
 		names[i] = dwarf_offdie(table->dwarf, calls[count - 1 - i], &die) ? name_of(&die)
@@ -261,7 +316,7 @@ size_t inlined_at(struct inlined_table *table, uint64_t address, const char **na
 	return count;
 }
 
-// A file by its number in the table of the unit where the attribute stands.
+// A file by its number in the table of the unit that contains the attribute.
 static const char *file_name(struct inlined_table *table, Dwarf_Attribute *attribute, Dwarf_Word number) {
 	Dwarf_Die unit;
 	Dwarf_Half version;
@@ -270,7 +325,7 @@ static const char *file_name(struct inlined_table *table, Dwarf_Attribute *attri
 	size_t file_count, line_count;
 	if (dwarf_cu_info(attribute->cu, &version, NULL, &unit, NULL, NULL, NULL, NULL))
 		return NULL;
-	// With the files libdw reads all lines, and keeps them.
+	// libdw reads all lines with the files, and keeps them.
 	if (table->lines >= MOST_LINES || dwarf_getsrcfiles(&unit, &files, &file_count) ||
 	    number >= file_count || (!number && version < 5))
 		return NULL;
@@ -281,44 +336,58 @@ static const char *file_name(struct inlined_table *table, Dwarf_Attribute *attri
 	return dwarf_filesrc(files, number, NULL, NULL);
 }
 
-static struct declaration declaration_of(struct inlined_table *table, Dwarf_Off offset) {
-	struct declaration found = {0};
+static struct source source_of(struct inlined_table *table, Dwarf_Off offset, unsigned file_attribute,
+			       unsigned line_attribute) {
+	struct source found = {0};
 	Dwarf_Attribute attribute;
 	Dwarf_Word line, file;
 	Dwarf_Die die;
 	if (!dwarf_offdie(table->dwarf, offset, &die) ||
-	    dwarf_formudata(dwarf_attr_integrate(&die, DW_AT_decl_line, &attribute), &line) ||
-	    dwarf_formudata(dwarf_attr_integrate(&die, DW_AT_decl_file, &attribute), &file))
+	    dwarf_formudata(dwarf_attr_integrate(&die, line_attribute, &attribute), &line) ||
+	    dwarf_formudata(dwarf_attr_integrate(&die, file_attribute, &attribute), &file))
 		return found;
 	found.file = file_name(table, &attribute, file);
 	found.line = found.file && line <= UINT32_MAX ? (uint32_t)line : 0;
 	return found;
 }
 
-size_t declarations_at(struct inlined_table *table, uint64_t address, struct declaration *found,
-		       size_t room) {
+size_t declarations_at(struct inlined_table *table, uint64_t address, struct source *found, size_t room) {
+	return declarations_around(table, address, found, room, &CODE_RANGE_ALL);
+}
+
+size_t declarations_around(struct inlined_table *table, uint64_t address, struct source *found, size_t room,
+			   struct code_range *around) {
 	Dwarf_Off calls[DEEPEST_INLINED];
 	size_t count;
 	const struct function *function = calls_at(table, address, calls, MIN(room - 1, DEEPEST_INLINED),
-						   &count);
+						   &count, around);
 	if (!function)
 		return 0;
 	for (size_t i = 0; i < count; i++)
-		found[i] = declaration_of(table, calls[count - 1 - i]);
-	found[count] = declaration_of(table, function->die);
+		found[i] = source_of(table, calls[count - 1 - i], DW_AT_decl_file, DW_AT_decl_line);
+	found[count] = source_of(table, function->die, DW_AT_decl_file, DW_AT_decl_line);
 	return count + 1;
 }
 
-bool line_at(struct inlined_table *table, uint64_t address, const char **file, int *line) {
+static struct source code_at(struct inlined_table *table, uint64_t address) {
 	Dwarf_Off unit;
 	Dwarf_Die die;
-	if (!unit_at(table, address, &unit) || !dwarf_offdie(table->dwarf, unit, &die))
-		return false;
+	int line;
+	if (!unit_at(table, address, &unit, &CODE_RANGE_ALL) || !dwarf_offdie(table->dwarf, unit, &die))
+		return (struct source){0};
 	Dwarf_Line *found = dwarf_getsrc_die(&die, address);
 	const char *path = found ? dwarf_linesrc(found, NULL, NULL) : NULL;
-	if (!path || dwarf_lineno(found, line))
-		return false;
-	const char *slash = strrchr(path, '/');
-	*file = slash ? slash + 1 : path;
-	return true;
+	if (!path || dwarf_lineno(found, &line) || line <= 0) // 0: no source line
+		return (struct source){0};
+	return (struct source){path, (uint32_t)line};
+}
+
+size_t lines_at(struct inlined_table *table, uint64_t address, struct source *found, size_t room) {
+	Dwarf_Off calls[DEEPEST_INLINED];
+	size_t count;
+	calls_at(table, address, calls, MIN(room - 1, DEEPEST_INLINED), &count, &CODE_RANGE_ALL);
+	found[0] = code_at(table, address);
+	for (size_t i = 1; i <= count; i++)
+		found[i] = source_of(table, calls[count - i], DW_AT_call_file, DW_AT_call_line);
+	return count + 1;
 }

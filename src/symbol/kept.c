@@ -9,10 +9,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-// There is one recording in a process, and files are known by what is in them: this needs no owner.
+// Global: a process makes one recording, and files are identified by their content.
 static struct {
 	pthread_mutex_t lock;
-	struct map by_key; // to one more than the descriptor
+	struct map by_key; // to descriptor + 1
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void lock(void) {
@@ -23,17 +23,17 @@ static void unlock(void) {
 	pthread_mutex_unlock(&kept.lock);
 }
 
-// A child may be made while another thread is in here.
+// Another thread may hold the lock when a child is forked.
 __attribute__((constructor)) static void keep_lock_whole(void) {
 	pthread_atfork(lock, unlock, unlock);
 }
 
-// A build id says which file it is, wherever it is.
+// A build id identifies a file wherever it is.
 static uint64_t key_of(const char *path, const char *build_id) {
 	return *build_id ? hash_bytes(build_id, strlen(build_id)) : hash_bytes(path, strlen(path));
 }
 
-// Descriptors are needed for other things too.
+// Leaves descriptors for other uses.
 static bool has_room(int file) {
 	struct rlimit limit;
 	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)file < limit.rlim_cur / 2;

@@ -8,14 +8,25 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
+
+static kernel_resolve *resolve;
+static void *resolve_context;
+static uint64_t resolve_text;
+static char resolve_id[41]; // instead of the kernel's, if addresses are numbers that only `resolve` knows
 
 void kernel_build_id(char text[41]) {
 	struct input notes;
 	text[0] = 0;
+	if (resolve && resolve_text) {
+		memcpy(text, resolve_id, sizeof(resolve_id));
+		return;
+	}
 	if (input_open(&notes, "/sys/kernel/notes"))
 		return;
 	struct cursor in = cursor_of(notes.data, notes.size);
@@ -33,19 +44,25 @@ void kernel_build_id(char text[41]) {
 	input_close(&notes);
 }
 
-// ---- asked for one by one ----
+// ---- one address at a time ----
 
-// A symbol's address is the same for all that is in it: those that have been asked for, by where they begin.
+// Symbols that were looked up, by their first address.
 struct kernel_asked {
 	struct map symbols;
 };
 
-static kernel_resolve *resolve;
-static void *resolve_context;
-
-void kernel_symbols_resolve_by(kernel_resolve *by, void *context) {
+void kernel_symbols_resolve_by(kernel_resolve *by, void *context, uint64_t text) {
 	resolve = by;
 	resolve_context = context;
+	resolve_text = text;
+	uint64_t parts[2] = {0};
+	if (text && getrandom(parts, sizeof(parts), 0) > 0)
+		snprintf(resolve_id, sizeof(resolve_id), "%016" PRIx64 "%016" PRIx64, parts[0], parts[1]);
+}
+
+void kernel_symbols_resolve_alone(void) {
+	if (!resolve_text)
+		kernel_symbols_resolve_by(NULL, NULL, 0);
 }
 
 static struct elf_symbol *ask_for(struct kernel_asked *asked, uint64_t address) {
@@ -79,6 +96,8 @@ uint64_t kernel_text_address(void) {
 	char line[256], name[200];
 	unsigned long long address = 0;
 	bool found = false;
+	if (resolve && resolve_text)
+		return resolve_text;
 	FILE *symbols = fopen("/proc/kallsyms", "re");
 	while (symbols && !found && fgets(line, sizeof(line), symbols))
 		found = sscanf(line, "%llx %*c %199s", &address, name) == 2 && strcmp(name, "_text") == 0;
@@ -87,7 +106,7 @@ uint64_t kernel_text_address(void) {
 	return found ? address : 0;
 }
 
-// NULL: it does not answer.
+// NULL if the kernel does not answer.
 static struct kernel_symbols *ask_kernel(void) {
 	struct kernel_symbols *kernel = memory_alloc(sizeof(*kernel));
 	kernel->text_address = kernel_text_address();
@@ -100,14 +119,14 @@ static struct kernel_symbols *ask_kernel(void) {
 	return kernel;
 }
 
-// ---- all of them ----
+// ---- all symbols ----
 
 static int compare_addresses(const void *left, const void *right) {
 	const struct elf_symbol *a = left, *b = right;
 	return a->address < b->address ? -1 : a->address > b->address;
 }
 
-// By hand: there are a hundred thousand of them, and strtoull() takes ten times as long.
+// Written by hand: there are a hundred thousand of them, and strtoull() takes ten times as long.
 static char *parse_address(char *text, uint64_t *address) {
 	char *digit = text;
 	uint64_t value = 0;
@@ -121,7 +140,7 @@ static char *parse_address(char *text, uint64_t *address) {
 	return digit == text ? NULL : digit;
 }
 
-// "ffffffff81000000 T _text\t[module]", only code. The line ends with a NUL, its name will, too.
+// "ffffffff81000000 T _text\t[module]", only code. The line ends with a NUL; so will its name.
 static bool parse_line(char *line, char *line_end, struct elf_symbol *symbol) {
 	char *end = parse_address(line, &symbol->address);
 	if (!end || line_end - end < 4 || end[0] != ' ' || end[2] != ' ' || !strchr("tTwW", end[1]))
@@ -134,7 +153,8 @@ static bool parse_line(char *line, char *line_end, struct elf_symbol *symbol) {
 	return *name != 0;
 }
 
-// The kernel's own are in order, modules and what was added follow: those find their places.
+// The kernel's own symbols are sorted; those of modules and later additions follow and are
+// inserted.
 static void sort_symbols(struct elf_symbol *symbols, size_t count) {
 	size_t sorted = 1;
 	while (sorted < count && symbols[sorted - 1].address <= symbols[sorted].address)
@@ -152,7 +172,7 @@ static void sort_symbols(struct elf_symbol *symbols, size_t count) {
 }
 
 struct kernel_symbols *kernel_symbols_parse(struct buffer *text) {
-	enum { LINE = 40 }; // about
+	enum { LINE = 40 }; // average length
 	struct kernel_symbols *kernel = memory_alloc(sizeof(*kernel));
 	ARRAY(struct elf_symbol) symbols = {0};
 	array_reserve(&symbols, text->size / LINE + 1);
@@ -183,18 +203,22 @@ struct kernel_symbols *kernel_symbols_parse(struct buffer *text) {
 	return kernel;
 }
 
-static struct kernel_symbols *read_symbols(void) {
-	enum { USUAL_SIZE = 8 << 20, PIECE = 1 << 16 };
+struct kernel_symbols *kernel_symbols_read(int file) {
+	enum { USUAL_SIZE = 8 << 20, PIECE = 1 << 16, MOST = 1 << 28 };
 	struct buffer text = {0};
-	int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (file < 0)
 		return NULL;
 	buffer_room(&text, USUAL_SIZE);
 	ssize_t got;
-	while ((got = read(fd, buffer_room(&text, PIECE), PIECE)) > 0 || (got < 0 && errno == EINTR))
+	while (text.size < MOST &&
+	       ((got = read(file, buffer_room(&text, PIECE), PIECE)) > 0 || (got < 0 && errno == EINTR)))
 		text.size += got > 0 ? (size_t)got : 0;
-	close(fd);
+	close(file);
 	return kernel_symbols_parse(&text);
+}
+
+static struct kernel_symbols *read_symbols(void) {
+	return kernel_symbols_read(open("/proc/kallsyms", O_RDONLY | O_CLOEXEC));
 }
 
 // ---- ahead of time ----
@@ -222,7 +246,7 @@ struct kernel_symbols *kernel_symbols_open(void) {
 	return pthread_join(reader, &read) ? read_symbols() : read;
 }
 
-// What is behind the kernel's code, and in no module, had a name when it was there.
+// Code after the kernel's own and outside modules had a name only while it was loaded.
 static bool is_end(const char *name) {
 	static const char *const ends[] = {"_etext", "_einittext", "_end", "__brk_limit"};
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
@@ -243,7 +267,7 @@ struct elf_symbol *kernel_symbol_at(const struct kernel_symbols *kernel, uint64_
 			high = middle;
 	}
 	while (low > 1 && kernel->symbols[low - 2].address == kernel->symbols[low - 1].address)
-		low--; // of several names the first, as the kernel does
+		low--; // the first of several names, as in the kernel
 	return low && !is_end(kernel->symbols[low - 1].name) ? &kernel->symbols[low - 1] : NULL;
 }
 

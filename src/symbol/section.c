@@ -1,10 +1,13 @@
 #include "symbol/section.h"
 
+#include "base/file.h"
+#include "base/memory.h"
+
+#include <errno.h>
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 Elf_Scn *section_by_type(Elf *elf, uint32_t type, GElf_Shdr *header) {
@@ -33,7 +36,7 @@ const uint8_t *section_content(Elf *elf, const char *name, size_t most, size_t *
 	Elf_Scn *section = section_by_name(elf, name, &header);
 	if (!section || header.sh_type == SHT_NOBITS)
 		return NULL;
-	// Its size is looked at before there is memory for it.
+	// The size is checked before memory is allocated.
 	if (header.sh_flags & SHF_COMPRESSED &&
 	    (!gelf_getchdr(section, &compressed) || compressed.ch_size > most ||
 	     elf_compress(section, 0, 0) < 0))
@@ -50,7 +53,7 @@ static void print_build_id(char text[BUILD_ID_TEXT], const void *id, size_t size
 		snprintf(text + 2 * i, 3, "%02x", ((const uint8_t *)id)[i]);
 }
 
-// By sections first: the segments of a file that has only debug information are not there.
+// By sections first: a file with only debug information has no segments.
 void section_build_id(Elf *elf, char text[BUILD_ID_TEXT]) {
 	enum { MOST = BUILD_ID_TEXT / 2 };
 	GElf_Shdr header;
@@ -75,19 +78,40 @@ void section_build_id(Elf *elf, char text[BUILD_ID_TEXT]) {
 		print_build_id(text, id, (size_t)size);
 }
 
-Elf *section_open_elf(const char *path, int *file) {
-	struct stat status;
-	*file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+Elf *section_elf_of(int *file) {
 	if (*file < 0)
 		return NULL;
-	Elf *elf = NULL;
-	if (fstat(*file, &status) == 0 && S_ISREG(status.st_mode))
-		elf = elf_begin(*file, ELF_C_READ_MMAP, NULL);
+	Elf *elf = elf_begin(*file, ELF_C_READ_MMAP, NULL);
 	if (elf && elf_kind(elf) == ELF_K_ELF)
 		return elf;
 	section_close_elf(elf, *file);
 	*file = -1;
 	return NULL;
+}
+
+int section_open_file(const char *path) {
+	char magic[SELFMAG];
+	int file = file_open_regular(path, O_RDONLY);
+	if (file < 0 || (pread(file, magic, SELFMAG, 0) == SELFMAG && memcmp(magic, ELFMAG, SELFMAG) == 0))
+		return file;
+	close(file);
+	return -ENOEXEC;
+}
+
+static char *below;
+
+void section_look_below(const char *folder) {
+	free(below);
+	below = folder ? memory_string(folder) : NULL;
+}
+
+const char *section_folder(void) {
+	return below;
+}
+
+int section_open_recorded(const char *path) {
+	CLEANUP_FREE char *there = below && *path == '/' ? memory_format("%s%s", below, path) : NULL;
+	return section_open_file(there ? there : path);
 }
 
 void section_close_elf(Elf *elf, int file) {

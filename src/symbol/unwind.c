@@ -1,12 +1,12 @@
-// Walks a copied stack from frame to frame. Where a file tells nothing (code of JIT
-// compilers) the frame pointer is tried, and believed if it leads to code.
+// Walks a copied stack from frame to frame. Without unwind information (JIT code), tries the frame
+// pointer and trusts it if it leads to code.
 #include "symbol/unwind.h"
 
 #include "event/stacks.h"
 
 #include <string.h>
 
-// perf's numbers of registers, and DWARF's.
+// Register numbers of perf, and of DWARF.
 enum {
 	PERF_X86_BP = 6,
 	PERF_X86_SP = 7,
@@ -16,6 +16,7 @@ enum {
 	PERF_ARM_SP = 31,
 	PERF_ARM_PC = 32
 };
+enum { DWARF_X86_FIRST = 5 };
 static const uint8_t perf_of_dwarf_x86[16] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23};
 
 struct walk {
@@ -24,18 +25,21 @@ struct walk {
 	uint64_t pc, sp, fp, lr;
 	uint64_t stack_begin;
 	unsigned depth;
-	bool after_signal; // the address is not behind a call
+	bool after_signal; // the address does not follow a call
 };
 
 static bool read_stack(const struct walk *walk, uint64_t address, uint64_t *value) {
 	uint64_t at = address - walk->stack_begin;
-	if (address < walk->stack_begin || at > walk->state->stack_size || walk->state->stack_size - at < 8)
+	bool beyond = at > walk->state->stack_size || walk->state->stack_size - at < 8;
+	if (beyond && address >= walk->stack_begin && walk->state->beyond)
+		*walk->state->beyond = true;
+	if (address < walk->stack_begin || beyond)
 		return false;
 	memcpy(value, walk->state->stack + at, 8);
 	return true;
 }
 
-// A register of DWARF's number; those of callers are known for stack and frame pointer only.
+// A register by its DWARF number; for callers only stack and frame pointer are known.
 static bool register_value(const struct walk *walk, uint8_t number, uint64_t *value) {
 	if (number == (walk->arm ? PERF_ARM_SP : 7))
 		*value = walk->sp;
@@ -50,7 +54,7 @@ static bool register_value(const struct walk *walk, uint8_t number, uint64_t *va
 	return true;
 }
 
-// The kernel's struct rt_sigframe on x86-64, of which the registers begin 40 bytes above the stack pointer.
+// The kernel's struct rt_sigframe on x86-64: its registers begin 40 bytes above the stack pointer.
 static bool step_signal(struct walk *walk) {
 	uint64_t sp = walk->sp;
 	walk->after_signal = true;
@@ -91,8 +95,11 @@ static bool step_row(struct walk *walk, const struct unwind_row *row) {
 	if (row->registers & UNWIND_RETURN_SAVED) {
 		if (!read_stack(walk, cfa + (uint64_t)(row->return_offset * 8), &pc))
 			return false;
+	} else if (row->registers & UNWIND_RETURN_IN_FIRST) {
+		if (!register_value(walk, DWARF_X86_FIRST, &pc))
+			return false;
 	} else {
-		// Only a function that calls none has its return address in the link register still.
+		// Only a leaf function still has its return address in the link register.
 		if (!walk->arm || walk->depth)
 			return false;
 		pc = walk->lr;
@@ -102,7 +109,7 @@ static bool step_row(struct walk *walk, const struct unwind_row *row) {
 	else if (row->registers & UNWIND_FRAME_IN_FRAME)
 		read_stack(walk, walk->fp, &fp);
 	if (cfa < walk->sp || (cfa == walk->sp && pc == walk->pc))
-		return false; // stacks shrink on the way out
+		return false; // stacks shrink towards the outermost frame
 	walk->pc = strip(walk, pc);
 	walk->sp = cfa;
 	walk->fp = fp;
@@ -139,6 +146,12 @@ static bool begin(struct walk *walk, const struct user_state *state) {
 	return true;
 }
 
+// Startup code of a C library may have no unwind information.
+static bool is_at_top(const struct walk *walk) {
+	enum { STARTUP_CODE = 512 };
+	return walk->state->top && walk->depth && walk->state->top - walk->sp <= STARTUP_CODE;
+}
+
 bool unwind_stack(const struct user_state *state, unwind_take_frame *take, void *context) {
 	struct walk walk;
 	if (!begin(&walk, state))
@@ -148,8 +161,10 @@ bool unwind_stack(const struct user_state *state, unwind_take_frame *take, void 
 						    &stop);
 		if (row && row->registers & UNWIND_OUTERMOST)
 			return true;
-		if (stop || !(row ? step_row(&walk, row) : step_frame_pointer(&walk)))
+		if (stop)
 			return false;
+		if (!(row ? step_row(&walk, row) : step_frame_pointer(&walk)))
+			return is_at_top(&walk);
 		walk.depth++;
 		if (!walk.pc)
 			return true;

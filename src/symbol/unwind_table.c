@@ -1,18 +1,19 @@
-// From .eh_frame and .debug_frame to rows. libdw's frames cost a walk over the CIE's and FDE's
-// instructions and some allocations for every frame of every sample (perf, which
-// uses it: 10,900 samples a second); here a file's functions are listed when it is
-// first met, the rows of a function are made when the first address in it is asked
-// for, and a sample costs a search. What a row cannot say (registers other than the
-// frame pointer saved, most DWARF expressions) is left out: x86-64 and arm64
-// compilers do not need it to find the caller.
+// Turns .eh_frame and .debug_frame into rows. With libdw, every frame of every sample costs a run
+// of the CIE's and FDE's instructions and some allocations (perf, which uses it: 10,900 samples a
+// second). Here a file's functions are listed when it is first needed, the rows of a function are
+// built when its first address is looked up, and a sample costs a search. What a row cannot express
+// (other saved registers than the frame pointer, most DWARF expressions) is left out: x86-64 and
+// arm64 compilers do not need it to find the caller.
 #include "symbol/unwind.h"
 
 #include "base/array.h"
 #include "base/cursor.h"
+#include "symbol/cfa_operations.h"
 
 #include <string.h>
 
 enum {
+	REGISTER_X86_FIRST = 5,
 	REGISTER_X86_FRAME = 6,
 	REGISTER_X86_STACK = 7,
 	REGISTER_X86_RETURN = 16,
@@ -24,25 +25,25 @@ enum {
 
 struct function {
 	uint64_t begin;
-	uint32_t size, entry; // the offset of its FDE in the section
-	uint32_t first_row;   // one more than the index; 0: not made yet
-	uint32_t row_count : 31, debug : 1;
+	uint32_t size, entry; // offset of its FDE in the section
+	uint32_t first_row;   // index + 1; 0 if not built yet
+	uint32_t row_count : 30, debug : 1, after_gap : 1;
 };
 
-// .debug_frame differs in how entries name their CIE, and has sizes of 64 bits in rare cases.
+// In .debug_frame, entries refer to their CIE differently, and sizes may rarely have 64 bits.
 struct section {
-	const uint8_t *bytes; // belong to the file, which lives as long as the table
+	const uint8_t *bytes; // belong to the file, which must outlive the table
 	size_t size;
 	uint64_t address;
 	bool debug;
 };
 
-// What is common to many functions.
+// What many functions share.
 struct cie {
 	uint64_t code_factor;
 	int64_t data_factor;
 	uint64_t return_register;
-	uint8_t encoding; // of the functions' addresses
+	uint8_t encoding; // encoding of the functions' addresses
 	bool augmented, signal;
 	struct cursor instructions;
 };
@@ -54,11 +55,11 @@ struct machine {
 
 struct unwind_table {
 	struct section sections[2];    // .eh_frame, .debug_frame
-	const struct section *section; // the one that is being read
+	const struct section *section; // the section being read
 	struct cie cie;
-	const uint8_t *cie_at;            // the one that is in `cie`, or NULL
-	ARRAY(struct function) functions; // in order of address
-	ARRAY(struct unwind_row) rows;    // those of one function side by side
+	const uint8_t *cie_at;            // the CIE in `cie`, or NULL
+	ARRAY(struct function) functions; // sorted by address
+	ARRAY(struct unwind_row) rows;    // the rows of one function are consecutive
 };
 
 // ---- numbers ----
@@ -67,23 +68,7 @@ static uint64_t take_uleb(struct cursor *in) {
 	return cursor_varint(in);
 }
 
-static int64_t take_sleb(struct cursor *in) {
-	uint64_t value = 0;
-	for (unsigned shift = 0; shift < 70; shift += 7) {
-		uint8_t byte = cursor_u8(in);
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80)) {
-			if (byte & 0x40 && shift + 7 < 64)
-				value |= ~UINT64_C(0) << (shift + 7);
-			return (int64_t)value;
-		}
-	}
-	in->failed = true;
-	return 0;
-}
-
-// Offsets are multiples of a factor; what overflows is caught where it is used.
+// Offsets are multiples of a factor; overflows are caught where the result is used.
 static int64_t scaled(uint64_t value, const struct cie *cie) {
 	return (int64_t)(value * (uint64_t)cie->data_factor);
 }
@@ -114,7 +99,7 @@ static uint64_t take_encoded(const struct unwind_table *table, struct cursor *in
 		value = take_uleb(in);
 		break;
 	case SLEB:
-		value = (uint64_t)take_sleb(in);
+		value = (uint64_t)cursor_signed_varint(in);
 		break;
 	case U2:
 		value = cursor_u16(in);
@@ -169,6 +154,7 @@ static void set_saved(const struct unwind_table *table, struct machine *machine,
 	if (number == table->cie.return_register) {
 		machine->row.return_offset = in_words(in, offset);
 		machine->row.registers |= UNWIND_RETURN_SAVED;
+		machine->row.registers &= (uint8_t)~UNWIND_RETURN_IN_FIRST;
 	} else if (is_frame_register(&table->cie, number)) {
 		machine->row.frame_offset = in_words(in, offset);
 		machine->row.registers |= UNWIND_FRAME_SAVED;
@@ -176,10 +162,16 @@ static void set_saved(const struct unwind_table *table, struct machine *machine,
 	}
 }
 
+static void set_return_in_first(struct machine *machine) {
+	machine->row.registers &= (uint8_t)~UNWIND_RETURN_SAVED;
+	machine->row.registers |= UNWIND_RETURN_IN_FIRST;
+}
+
 static void set_restored(const struct unwind_table *table, struct machine *machine,
 			 const struct machine *initial, uint64_t number) {
 	if (number == table->cie.return_register) {
-		machine->row.registers &= (uint8_t) ~(UNWIND_RETURN_SAVED | UNWIND_OUTERMOST);
+		machine->row.registers &= (uint8_t) ~(UNWIND_RETURN_SAVED | UNWIND_RETURN_IN_FIRST |
+						      UNWIND_OUTERMOST);
 		machine->row.registers |= initial->row.registers & (UNWIND_RETURN_SAVED | UNWIND_OUTERMOST);
 		machine->row.return_offset = initial->row.return_offset;
 	} else if (is_frame_register(&table->cie, number)) {
@@ -187,13 +179,13 @@ static void set_restored(const struct unwind_table *table, struct machine *machi
 	}
 }
 
-// The few expressions that compilers and linkers write.
+// Handles the few expressions that compilers and linkers write.
 static void set_cfa_expression(const struct unwind_table *table, struct machine *machine,
 			       struct cursor expression) {
 	enum { BREG0 = 0x70, DEREF = 0x06, LITERAL0 = 0x30, BREG16 = 0x80, AND = 0x1a, GE = 0x2a };
 	struct cursor in = expression;
 	uint8_t operation = cursor_u8(&in);
-	int64_t offset = take_sleb(&in);
+	int64_t offset = cursor_signed_varint(&in);
 	machine->row.cfa = CFA_NONE;
 	if (in.failed || operation < BREG0 || operation > BREG0 + 31)
 		return;
@@ -205,7 +197,7 @@ static void set_cfa_expression(const struct unwind_table *table, struct machine 
 		machine->row.cfa_register = operation - BREG0;
 		machine->row.cfa_offset = (int32_t)offset;
 	} else if (operation == BREG0 + REGISTER_X86_STACK && offset == 8 && next == BREG16) {
-		take_sleb(&in);
+		cursor_signed_varint(&in);
 		uint8_t mask = cursor_u8(&in), and = cursor_u8(&in), bound = cursor_u8(&in);
 		if (mask == LITERAL0 + 15 && and == AND && bound >= LITERAL0 && bound < LITERAL0 + 16 &&
 		    !in.failed) {
@@ -215,14 +207,15 @@ static void set_cfa_expression(const struct unwind_table *table, struct machine 
 	}
 }
 
-// "The frame pointer is saved where the frame pointer points to", of a realigned stack.
+// Handles "the frame pointer is saved where the frame pointer points to", used with a realigned
+// stack.
 static void set_saved_expression(const struct unwind_table *table, struct machine *machine, uint64_t number,
 				 struct cursor expression) {
 	enum { BREG0 = 0x70 };
 	if (!is_frame_register(&table->cie, number))
 		return;
 	uint8_t operation = cursor_u8(&expression);
-	int64_t offset = take_sleb(&expression);
+	int64_t offset = cursor_signed_varint(&expression);
 	if (operation == BREG0 + REGISTER_X86_FRAME && offset == 0) {
 		machine->row.registers |= UNWIND_FRAME_IN_FRAME;
 		machine->row.registers &= (uint8_t)~UNWIND_FRAME_SAVED;
@@ -242,7 +235,7 @@ struct run {
 	size_t remembered_count, first_row;
 	uint64_t pc, begin;
 	bool emit;
-	struct unwind_row *only; // where the row of one address goes, if no others are wanted
+	struct unwind_row *only; // where to put the row for one address, if no others are wanted
 	uint64_t only_pc;
 	bool only_found;
 };
@@ -253,7 +246,7 @@ static bool same_rule(const struct unwind_row *a, const struct unwind_row *b) {
 	       a->cfa_register == b->cfa_register;
 }
 
-// A row of the function that is being made; the last one at an address counts.
+// Adds a row to the current function; the last one at an address counts.
 static void add_row(struct run *run, const struct unwind_row *row) {
 	struct unwind_table *table = run->table;
 	uint64_t pc = run->pc - run->begin;
@@ -287,37 +280,6 @@ static void advance(struct run *run, uint64_t delta) {
 	run->pc += delta * run->table->cie.code_factor;
 }
 
-enum {
-	CFA_ADVANCE_LOC = 0x40,
-	CFA_OFFSET = 0x80,
-	CFA_RESTORE = 0xc0, // with a number in the lower six bits
-	CFA_NOP = 0x00,
-	CFA_SET_LOC,
-	CFA_ADVANCE_LOC1,
-	CFA_ADVANCE_LOC2,
-	CFA_ADVANCE_LOC4,
-	CFA_OFFSET_EXTENDED,
-	CFA_RESTORE_EXTENDED,
-	CFA_UNDEFINED,
-	CFA_SAME_VALUE,
-	CFA_REGISTER_RULE,
-	CFA_REMEMBER_STATE,
-	CFA_RESTORE_STATE,
-	CFA_DEF_CFA,
-	CFA_DEF_CFA_REGISTER,
-	CFA_DEF_CFA_OFFSET,
-	CFA_DEF_CFA_EXPRESSION,
-	CFA_EXPRESSION,
-	CFA_OFFSET_EXTENDED_SF,
-	CFA_DEF_CFA_SF,
-	CFA_DEF_CFA_OFFSET_SF,
-	CFA_VAL_OFFSET,
-	CFA_VAL_OFFSET_SF,
-	CFA_VAL_EXPRESSION,
-	CFA_AARCH64_NEGATE_RA = 0x2d,
-	CFA_GNU_ARGS_SIZE = 0x2e,
-};
-
 static void run_cfa(struct run *run, struct cursor *in, uint8_t operation) {
 	const struct cie *cie = &run->table->cie;
 	struct machine *machine = &run->machine;
@@ -329,7 +291,7 @@ static void run_cfa(struct run *run, struct cursor *in, uint8_t operation) {
 		break;
 	case CFA_DEF_CFA_SF:
 		number = take_uleb(in);
-		set_cfa(machine, in, number, scaled((uint64_t)take_sleb(in), cie));
+		set_cfa(machine, in, number, scaled((uint64_t)cursor_signed_varint(in), cie));
 		break;
 	case CFA_DEF_CFA_REGISTER:
 		set_cfa(machine, in, take_uleb(in), machine->row.cfa_offset);
@@ -338,7 +300,8 @@ static void run_cfa(struct run *run, struct cursor *in, uint8_t operation) {
 		set_cfa(machine, in, machine->row.cfa_register, (int64_t)take_uleb(in));
 		break;
 	case CFA_DEF_CFA_OFFSET_SF:
-		set_cfa(machine, in, machine->row.cfa_register, scaled((uint64_t)take_sleb(in), cie));
+		set_cfa(machine, in, machine->row.cfa_register,
+			scaled((uint64_t)cursor_signed_varint(in), cie));
 		break;
 	default:
 		set_cfa_expression(run->table, machine, take_block(in));
@@ -355,7 +318,8 @@ static void run_rule(struct run *run, struct cursor *in, uint8_t operation) {
 		set_saved(table, machine, in, number, scaled(take_uleb(in), &table->cie));
 		break;
 	case CFA_OFFSET_EXTENDED_SF:
-		set_saved(table, machine, in, number, scaled((uint64_t)take_sleb(in), &table->cie));
+		set_saved(table, machine, in, number,
+			  scaled((uint64_t)cursor_signed_varint(in), &table->cie));
 		break;
 	case CFA_RESTORE_EXTENDED:
 	case CFA_SAME_VALUE:
@@ -372,9 +336,13 @@ static void run_rule(struct run *run, struct cursor *in, uint8_t operation) {
 		take_block(in);
 		break;
 	case CFA_VAL_OFFSET_SF:
-		take_sleb(in);
+		cursor_signed_varint(in);
 		break;
-	default: // the value is another register's, or an offset
+	case CFA_REGISTER_RULE:
+		if (take_uleb(in) == REGISTER_X86_FIRST && number == REGISTER_X86_RETURN)
+			set_return_in_first(machine);
+		break;
+	default: // the value is an offset
 		take_uleb(in);
 		break;
 	}
@@ -488,7 +456,7 @@ static bool read_augmentation(struct unwind_table *table, struct cursor *in, con
 	return !data.failed;
 }
 
-// The next entry without its length; `wide` if that has 64 bits.
+// Takes the next entry without its length; sets `wide` if that has 64 bits.
 static struct cursor take_entry(struct cursor *all, bool *wide) {
 	uint64_t length = cursor_u32(all);
 	*wide = length == UINT32_MAX;
@@ -511,7 +479,7 @@ static bool is_cie(const struct section *section, struct cursor *in, bool wide) 
 	return wide ? cursor_u64(in) == UINT64_MAX : cursor_u32(in) == UINT32_MAX;
 }
 
-// Where the CIE of a function is; SIZE_MAX: this is no function.
+// The offset of a function's CIE; SIZE_MAX if this is not a function.
 static uint64_t take_cie_offset(const struct section *section, struct cursor *in, bool wide) {
 	uint64_t here = (uint64_t)(in->at - section->bytes);
 	uint64_t value = wide && section->debug ? cursor_u64(in) : cursor_u32(in);
@@ -538,7 +506,7 @@ static bool read_cie(struct unwind_table *table, uint64_t offset) {
 	if (version == 4 && (cursor_u8(&in) != 8 || cursor_u8(&in) != 0))
 		return false; // addresses of another size, or in segments
 	cie.code_factor = take_uleb(&in);
-	cie.data_factor = take_sleb(&in);
+	cie.data_factor = cursor_signed_varint(&in);
 	cie.return_register = version == 1 ? cursor_u8(&in) : take_uleb(&in);
 	if (!read_augmentation(table, &in, letters, &cie) || in.failed)
 		return false;
@@ -548,7 +516,7 @@ static bool read_cie(struct unwind_table *table, uint64_t offset) {
 	return true;
 }
 
-// The function of an entry, and the instructions in it. False: this is none.
+// Reads the function of an entry, and its instructions. False if it is not a function.
 static bool read_fde(struct unwind_table *table, const struct section *section, size_t offset,
 		     struct function *function, struct cursor *instructions) {
 	bool wide;
@@ -575,7 +543,7 @@ static bool overlaps(const struct unwind_table *table, size_t count, const struc
 	return last && last->begin + last->size > function->begin;
 }
 
-// Functions that are in the table already, `known` of them in order, stay as they are.
+// Functions already in the table, `known` of them, sorted, stay unchanged.
 static void list_functions(struct unwind_table *table, const struct section *section) {
 	size_t known = table->functions.count;
 	struct cursor all = cursor_of(section->bytes, section->size);
@@ -584,7 +552,7 @@ static void list_functions(struct unwind_table *table, const struct section *sec
 		bool wide;
 		struct cursor entry = take_entry(&all, &wide);
 		if (offset > UINT32_MAX || (!cursor_left(&entry) && !section->debug))
-			return; // the end, or a size that no file has
+			return; // the end, or an impossible size
 		struct function function = {0};
 		struct cursor instructions;
 		if (!all.failed && read_fde(table, section, offset, &function, &instructions) &&
@@ -595,7 +563,7 @@ static void list_functions(struct unwind_table *table, const struct section *sec
 
 // ---- the table ----
 
-// The rows of the entry at `offset`, one by one. False: it is not understood.
+// Builds the rows of the entry at `offset`, one by one. False if it cannot be decoded.
 static bool run_entry(struct run *run, bool debug, size_t offset) {
 	struct function function;
 	struct cursor instructions;
@@ -617,9 +585,9 @@ static void make_rows(struct unwind_table *table, struct function *function) {
 			  .begin = function->begin,
 			  .first_row = table->rows.count};
 	function->first_row = (uint32_t)table->rows.count + 1;
-	if (!run_entry(&run, function->debug, function->entry)) // better none than half
+	if (!run_entry(&run, function->debug, function->entry)) // no rows are better than half of them
 		table->rows.count = run.first_row;
-	function->row_count = (uint32_t)(table->rows.count - run.first_row) & INT32_MAX;
+	function->row_count = (uint32_t)(table->rows.count - run.first_row) & ((1u << 30) - 1);
 }
 
 static int compare_functions(const void *left, const void *right) {
@@ -628,7 +596,7 @@ static int compare_functions(const void *left, const void *right) {
 }
 
 static void sort_functions(struct unwind_table *table) {
-	// The linker leaves them nearly in order.
+	// The linker leaves them almost sorted.
 	bool sorted = true;
 	for (size_t i = 1; i < table->functions.count && sorted; i++)
 		sorted = table->functions.items[i - 1].begin <= table->functions.items[i].begin;
@@ -637,14 +605,15 @@ static void sort_functions(struct unwind_table *table) {
 		      compare_functions);
 }
 
-// A function goes on over a small gap behind it. Mostly nothing runs there; but the C library leaves out
-// the instructions behind the system call that makes a thread, because both threads run them: what held
-// before still holds for the one that made it.
+// A function extends over a small gap after it. Usually nothing runs there, but the C library has no unwind
+// information for the instructions after the system call that creates a thread, because both threads run
+// them. The previous rules still hold for the creating thread.
 static void close_gaps(struct unwind_table *table) {
 	enum { SMALL_GAP = 24 };
 	for (size_t i = 1; i < table->functions.count; i++) {
 		struct function *function = &table->functions.items[i - 1];
 		uint64_t gap = function[1].begin - function->begin - function->size;
+		function[1].after_gap = gap > 0;
 		if (gap <= SMALL_GAP && function->size <= UINT32_MAX - SMALL_GAP)
 			function->size += (uint32_t)gap;
 	}
@@ -679,25 +648,63 @@ void unwind_table_free(struct unwind_table *table) {
 	free(table);
 }
 
+struct code_range unwind_table_function(const struct unwind_table *table, size_t index) {
+	const struct function *function = &table->functions.items[index];
+	return (struct code_range){function->begin, function->begin + function->size};
+}
+
 size_t unwind_table_functions(const struct unwind_table *table) {
 	return table->functions.count;
 }
 
-static struct function *function_at(struct unwind_table *table, uint64_t address) {
+static struct function *function_at(struct unwind_table *table, uint64_t address, struct code_range *range) {
 	size_t low = functions_before(table, table->functions.count, address);
 	struct function *function = low ? &table->functions.items[low - 1] : NULL;
+	if (low < table->functions.count)
+		range_to(range, table->functions.items[low].begin);
+	if (function)
+		range_narrow(range, address, function->begin, function->size);
 	return function && address - function->begin < function->size ? function : NULL;
 }
 
 bool unwind_function_at(struct unwind_table *table, uint64_t address, uint64_t *begin) {
-	const struct function *function = function_at(table, address);
+	const struct function *function = function_at(table, address, &CODE_RANGE_ALL);
 	if (function)
 		*begin = function->begin;
 	return function;
 }
 
-bool unwind_row_at(struct unwind_table *table, uint64_t address, struct unwind_row *found) {
-	struct function *function = function_at(table, address);
+// A call never returns to the beginning of a function, unless the function before it ends with the call. If
+// there is a gap between the two, a program has made up this return address: makecontext() has the outermost
+// function of a coroutine return to code that ends it. That code needs no stack of its own.
+static bool is_made_up(const struct unwind_table *table, const struct function *function) {
+	if (!function->after_gap || function->row_count != 1)
+		return false; // damaged unwind information may give no rows at all
+	const struct unwind_row *row = &table->rows.items[function->first_row - 1];
+	return row->cfa == CFA_REGISTER && row->cfa_offset == 8 &&
+	       !(row->registers & (UNWIND_OUTERMOST | UNWIND_FRAME_SAVED));
+}
+
+static const struct unwind_row outermost = {.cfa = CFA_REGISTER, .registers = UNWIND_OUTERMOST};
+
+static bool returns_to_made_up(struct unwind_table *table, uint64_t address) {
+	struct function *next = function_at(table, address + 1, &CODE_RANGE_ALL);
+	if (!next || next->begin != address + 1 || !next->after_gap)
+		return false;
+	if (!next->first_row)
+		make_rows(table, next);
+	return is_made_up(table, next);
+}
+
+bool unwind_row_around(struct unwind_table *table, uint64_t address, struct unwind_row *found,
+		       struct code_range *range) {
+	struct function *function = function_at(table, address, range);
+	if (returns_to_made_up(table, address)) {
+		*range = (struct code_range){address, address + 1};
+		*found = outermost;
+		return true;
+	}
+	range_to(range, MAX(range->end - 1, address + 1)); // the last byte of a gap may be one of those
 	if (!function)
 		return false;
 	if (!function->first_row)
@@ -713,6 +720,9 @@ bool unwind_row_at(struct unwind_table *table, uint64_t address, struct unwind_r
 		else
 			high = middle;
 	}
+	range_from(range, function->begin + (low ? rows[low - 1].pc : 0));
+	if (low < function->row_count)
+		range_to(range, function->begin + rows[low].pc);
 	if (!low || rows[low - 1].cfa == CFA_NONE)
 		return false;
 	*found = rows[low - 1];
@@ -737,7 +747,7 @@ bool unwind_row_in_entry(const uint8_t *eh_frame, size_t size, uint64_t address,
 
 // ---- the whole ----
 
-// A row goes out when the next one is known.
+// A row is passed on once the next one is known.
 struct whole {
 	unwind_take_row *take;
 	void *context;
@@ -745,7 +755,7 @@ struct whole {
 	bool any;
 };
 
-// Functions may overlap: the later one goes on from where it can.
+// Functions may overlap: the later one starts where the earlier one ends.
 static void add_to_whole(struct whole *whole, uint64_t pc, const struct unwind_row *row) {
 	if (pc > UINT32_MAX || (whole->any && whole->last.pc > pc))
 		return;
@@ -772,12 +782,14 @@ void unwind_table_each_row(struct unwind_table *table, unwind_take_row *take, vo
 		size_t known = table->rows.count;
 		if (!function.first_row)
 			make_rows(table, &function);
+		if (begin && is_made_up(table, &function))
+			add_to_whole(&whole, begin - 1, &outermost);
 		for (uint32_t k = 0; k < function.row_count; k++) {
 			const struct unwind_row *row = &table->rows.items[function.first_row - 1 + k];
 			add_to_whole(&whole, begin + row->pc, row);
 		}
 		add_to_whole(&whole, begin + function.size, &none);
-		table->rows.count = known; // they stay in the cache, and are not kept
+		table->rows.count = known; // these rows are only scratch: drop them
 	}
 	if (whole.any)
 		take(context, &whole.last);

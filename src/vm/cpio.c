@@ -44,7 +44,7 @@ bool cpio_has(const struct cpio *cpio, const char *path) {
 	return map_get(&cpio->paths, key_of(path));
 }
 
-// True: it is new, and the folders above it are there.
+// True if it is new; the directories above it then exist.
 static bool take_path(struct cpio *cpio, const char *path) {
 	if (cpio_has(cpio, path))
 		return false;

@@ -1,6 +1,6 @@
 #include "vm/image.h"
 #include "base/log.h"
-#include "guest/agent.h"
+#include "guest/agent/agent.h"
 #include "vm/cpio.h"
 #include "vm/needed.h"
 
@@ -13,26 +13,26 @@
 
 static void add_needed(void *context, const char *path, const char *file) {
 	if (!cpio_copy(context, path, file))
-		log_warning("%s: is not taken into the guest: %s", file, strerror(errno));
+		log_warning("%s: not copied to the guest: %s", file, strerror(errno));
 }
 
 static void miss_needed(void *context, const char *name, const char *by) {
 	log_warning("%s: not found on this machine (needed by %s)", name, by);
 }
 
-// A file of this machine and all it needs.
+// A file of this machine and everything it needs.
 static int add_program(struct cpio *cpio, const char *file, const char *path) {
 	struct needed_reader reader = {.found = add_needed, .missing = miss_needed, .context = cpio};
 	if (!cpio_copy(cpio, path, file)) {
 		int error = -errno;
-		log_error("%s: cannot be taken into the guest: %s", file, strerror(-error));
+		log_error("%s: cannot be copied to the guest: %s", file, strerror(-error));
 		return error;
 	}
 	needed_by(file, &reader);
 	return 0;
 }
 
-// Programs and libraries of a folder need others outside of it.
+// Programs and libraries in a directory may need others outside it.
 static void add_needs_of_tree(struct cpio *cpio, const char *folder) {
 	struct needed_reader reader = {.found = add_needed, .missing = miss_needed, .context = cpio};
 	char *roots[] = {(char *)(uintptr_t)folder, NULL};
@@ -53,7 +53,7 @@ static int add_addition(struct cpio *cpio, const char *text) {
 	CLEANUP_FREE char *whole = realpath(file, NULL);
 	const char *path = equals ? equals + 1 : whole ? whole : file;
 	if (*path != '/') {
-		log_error("--add: '%s' has no absolute path for the guest", text);
+		log_error("--add: '%s': the path in the guest must be absolute", text);
 		return -EINVAL;
 	}
 	struct stat status;
@@ -64,7 +64,7 @@ static int add_addition(struct cpio *cpio, const char *text) {
 	return 0;
 }
 
-// Helpers that the agent finds beside itself: for stacks of tests that hang or crash, and for --heap.
+// Helpers that the agent looks for next to itself: for stacks of tests that hang or crash, and for --heap.
 static void add_helpers(struct cpio *cpio, const char *agent) {
 	static const char *const helpers[] = {"tracelet-stacks", "libtracelet-heap.so",
 					      "libtracelet-cmocka.so"};
@@ -88,7 +88,7 @@ static void add_basics(struct cpio *cpio) {
 	cpio_bytes(cpio, "/etc/group", 0644, group, sizeof(group) - 1);
 }
 
-// What the agent finds out as process 1 (guest/agent_init.c): where tests run, and their variables.
+// Read by the agent as process 1 (guest/agent/init.c): where tests run, and their variables.
 static void add_surroundings(struct cpio *cpio, const struct image_options *options) {
 	struct buffer variables = {0};
 	if (options->folder && *options->folder == '/' && options->folder[1]) {
@@ -116,7 +116,7 @@ static int add_modules(struct cpio *cpio, const struct vm_kernel *kernel) {
 }
 
 static int add_all(struct cpio *cpio, const struct image_options *options) {
-	// What comes first stays: ours, then the user's.
+	// The first entry of a name wins: ours, then the user's.
 	if (!cpio_copy(cpio, IMAGE_INIT, options->agent)) {
 		log_error("%s: cannot be read: %s", options->agent, strerror(errno));
 		return -errno;
@@ -133,7 +133,7 @@ static int add_all(struct cpio *cpio, const struct image_options *options) {
 	if (options->rootfs)
 		cpio_tree(cpio, options->rootfs, "");
 	else if (!options->initrd && !options->foreign && access("/bin/sh", X_OK) == 0)
-		add_program(cpio, "/bin/sh", "/bin/sh"); // many programs start one
+		add_program(cpio, "/bin/sh", "/bin/sh"); // many programs start a shell
 	if (!options->initrd)
 		add_basics(cpio);
 	add_surroundings(cpio, options);
@@ -170,7 +170,7 @@ int image_write(const struct image_options *options, const char *path) {
 	if (!error && !written)
 		written = output_commit(&output);
 	if (!error && written)
-		log_error("the guest's file system cannot be made: %s", strerror(-written));
+		log_error("cannot create the guest's file system: %s", strerror(-written));
 	output_abandon(&output);
 	return error ? error : written;
 }

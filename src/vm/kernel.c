@@ -1,7 +1,6 @@
-// An x86 kernel is taken out of its bzImage: the emulator then loads it as it is, which saves the
-// guest the unpacking, seconds under emulation. The boot header says where it is (the kernel's
-// Documentation/arch/x86/boot.rst). Unpacking is left to the programs that do it, and done once: the
-// result stays in the user's cache until nobody has used it for a month.
+// An x86 kernel is extracted from its bzImage, so that the guest need not unpack it, which takes seconds
+// under emulation. The boot header says where it is (the kernel's Documentation/arch/x86/boot.rst). gzip, xz,
+// zstd or lz4 unpack it, once: the result stays in the user's cache until it has not been used for a month.
 #include "vm/kernel.h"
 #include "base/cursor.h"
 #include "base/file.h"
@@ -22,7 +21,7 @@
 
 extern char **environ;
 
-// Those of a virtio serial port, in the order of their needs.
+// Modules for a virtio serial port. The agent finds out which needs which.
 static const char *const wanted[] = {
 	"virtio",     "virtio_ring", "virtio_pci_modern_dev", "virtio_pci_legacy_dev",
 	"virtio_pci", "virtio_mmio", "virtio_console"};
@@ -59,12 +58,12 @@ static bool unpack(const struct packing *packing, const char *input, const char 
 	int error = posix_spawnp(&child, packing->program, &actions, NULL, words, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	if (error) {
-		log_error("%s: needs the program %s to be unpacked", input, packing->program);
+		log_error("%s: cannot be unpacked without the program %s", input, packing->program);
 		return false;
 	}
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
-	// Some say a word about what follows the packed bytes; the result is looked at by who uses it.
+	// Some complain about what follows the packed bytes; the caller checks the result.
 	struct stat result;
 	return stat(output, &result) == 0 && result.st_size > 0 &&
 	       (!status || WEXITSTATUS(status) == 2 || strcmp(packing->program, "lz4") == 0);
@@ -89,8 +88,8 @@ static struct cursor payload_of(const struct input *image) {
 	return length > 4 ? cursor_slice(&header, length - 4) : none;
 }
 
-// An emulator starts an uncompressed x86 kernel where a note of Xen's says (CONFIG_PVH); one without is left
-// to the boot loader's way.
+// An emulator starts an uncompressed x86 kernel at the address in a Xen note (CONFIG_PVH); a kernel without
+// one boots as a bzImage.
 static bool can_be_entered(const char *file) {
 	enum { PHYSICAL_ENTRY = 18 };
 	int fd = open(file, O_RDONLY | O_CLOEXEC);
@@ -117,7 +116,7 @@ static bool can_be_entered(const char *file) {
 	return found;
 }
 
-// The caller's to free; NULL: there is no such folder.
+// To be freed; NULL if there is no such directory.
 static char *cache_folder(void) {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	char *folder = cache && *cache ? memory_format("%s/tracelet", cache)
@@ -166,7 +165,7 @@ static bool has_size(const char *path, uint32_t size) {
 	return stat(path, &status) == 0 && S_ISREG(status.st_mode) && (uint64_t)status.st_size == size;
 }
 
-// NULL: there is none that can be taken out; the boot loader's way is slower and works too.
+// NULL if it cannot be extracted; the bzImage boots too, only slower.
 static char *take_out(const struct input *image, const char *folder) {
 	struct cursor payload = payload_of(image);
 	const struct packing *packing = payload.failed ? NULL : packing_of(payload.at, cursor_left(&payload));
@@ -183,7 +182,7 @@ static char *take_out(const struct input *image, const char *folder) {
 		utimensat(AT_FDCWD, kept, NULL, 0);
 		return memory_string(kept);
 	}
-	// Under a name of its own until it is whole: several may be at it at once.
+	// Under another name until it is complete: several processes may unpack at once.
 	char *kernel = kept ? memory_format("%s.%d", kept, (int)getpid())
 			    : memory_format("%s/vmlinux", folder);
 	bool good = unpack_payload(&payload, packing, folder, kernel);
@@ -208,7 +207,7 @@ static uint32_t number_at(const struct input *image, size_t offset) {
 	return number;
 }
 
-// NULL: a kernel for this machine, as far as its first bytes tell; else what is wrong, in words.
+// NULL if the first bytes are those of a kernel for this architecture; otherwise what is wrong, as text.
 static const char *what_is_wrong(const struct input *image, enum vm_arch arch) {
 	enum {
 		ELF_MAGIC = 0x464c457f,
@@ -224,15 +223,15 @@ static const char *what_is_wrong(const struct input *image, enum vm_arch arch) {
 		x86 = machine == EM_X86_64;
 		arm = machine == EM_AARCH64;
 		if (arm && arch == VM_ARM64)
-			return "is a vmlinux, which does not boot on arm64: take arch/arm64/boot/Image";
+			return "is a vmlinux, which does not boot on arm64; use arch/arm64/boot/Image";
 	}
 	if (number_at(image, 4) == ZBOOT_MAGIC)
-		return arch == VM_ARM64 ? "is an EFI zboot image: take arch/arm64/boot/Image"
+		return arch == VM_ARM64 ? "is an EFI zboot image; use arch/arm64/boot/Image"
 					: "is not for x86_64";
 	if (packing_of(image->data, image->size) && arch == VM_ARM64)
-		return NULL; // Image.gz: looked into by the emulator
+		return NULL; // Image.gz: the emulator unpacks it
 	if (!x86 && !arm)
-		return "is no kernel (a vmlinux, bzImage or arm64 Image)";
+		return "is not a kernel (vmlinux, bzImage or arm64 Image)";
 	if (x86 != (arch == VM_X86_64))
 		return x86 ? "is a kernel for x86_64 (see --arch)" : "is a kernel for arm64 (see --arch)";
 	return NULL;

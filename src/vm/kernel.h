@@ -1,5 +1,4 @@
-// A kernel for a throw-away guest, ready to be booted, and the modules without which nobody could
-// talk to it.
+// A kernel for a throw-away guest, ready to boot, and the modules needed to communicate with it.
 #pragma once
 
 #include "base/array.h"
@@ -15,8 +14,8 @@ struct vm_kernel {
 	ARRAY(struct vm_module) modules; // each needs only those before it
 };
 
-// `path` is a vmlinux, a bzImage or an arm64 Image. Modules are in the folder modules/ beside it, in
-// ../lib/modules/RELEASE or /lib/modules/RELEASE for a name that ends with "-RELEASE"; what is not there
-// is taken for built in. What has to be unpacked goes to the folder. 0 or -errno, said in one line.
+// `path` is a vmlinux, a bzImage or an arm64 Image. Modules are taken from modules/ next to it or, for a
+// name that ends with "-RELEASE", from ../lib/modules/RELEASE or /lib/modules/RELEASE; missing ones are
+// assumed to be built in. Unpacked files go to the directory. Returns 0 or -errno; failures are logged.
 int vm_kernel_prepare(struct vm_kernel *kernel, const char *path, enum vm_arch arch, const char *folder);
 void vm_kernel_free(struct vm_kernel *kernel);

@@ -1,7 +1,12 @@
-// A machine of one instruction tells whether KVM works: a device that is there may still refuse
-// to make a machine, or never run it (nested, or emulated badly).
+// Whether KVM makes guests faster. The processor must support virtualization: a KVM without it (kvm-pvm)
+// interprets the code of an ordinary guest, which is slower than QEMU and fails on some instructions. And a
+// machine of one instruction must run: /dev/kvm may exist and still refuse to create a machine, or never run
+// it.
 #include "vm/machine.h"
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 #include <fcntl.h>
 #include <linux/kvm.h>
 #include <string.h>
@@ -12,6 +17,13 @@
 #ifdef __x86_64__
 
 enum { CODE_AT = 0x1000, HALT = 0xf4, PAGE = 4096 };
+
+static bool processor_runs_guests(void) {
+	enum { VMX = 1 << 5, SVM = 1 << 2 };
+	unsigned a, b, c, d;
+	return (__get_cpuid(1, &a, &b, &c, &d) && c & VMX) ||
+	       (__get_cpuid(0x80000001, &a, &b, &c, &d) && c & SVM);
+}
 
 static bool set_registers(int cpu) {
 	struct kvm_sregs segments;
@@ -43,6 +55,10 @@ static bool runs(int kvm, int machine, unsigned char *page) {
 
 #else
 
+static bool processor_runs_guests(void) {
+	return true; // otherwise there is no /dev/kvm
+}
+
 static bool runs(int kvm, int machine, unsigned char *page) {
 	int cpu = ioctl(machine, KVM_CREATE_VCPU, 0);
 	if (cpu >= 0)
@@ -55,7 +71,7 @@ enum { PAGE = 4096 };
 #endif
 
 bool machine_kvm_works(void) {
-	int kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
+	int kvm = processor_runs_guests() ? open("/dev/kvm", O_RDWR | O_CLOEXEC) : -1;
 	int machine = kvm < 0 ? -1 : ioctl(kvm, KVM_CREATE_VM, 0);
 	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	bool works = machine >= 0 && page != MAP_FAILED && runs(kvm, machine, page);

@@ -1,10 +1,11 @@
-// The command line is the recipe that has not failed in hundreds of boots under emulation; in
-// particular the guest is told the frequency of the time stamp counter, which is the host's: it
-// would measure it against an emulated timer, sometimes several times wrong.
+// This command line has not failed in hundreds of boots under emulation. In particular it gives the guest the
+// frequency of the time stamp counter, which is the host's: a guest that measures it against an emulated
+// timer is sometimes wrong by a factor of several.
 #include "vm/machine.h"
 #include "base/buffer.h"
+#include "base/file.h"
 #include "base/log.h"
-#include "session/words.h"
+#include "process/words.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PROBE_SECONDS = 10 };
+enum { PROBE_SECONDS = 10, CONSOLE_FD = 3 };
 
 static const struct {
 	const char *program, *package, *machine, *console;
@@ -52,7 +53,7 @@ static double seconds_of(clockid_t clock) {
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-// kHz; 0: this machine has none, or another one than the guest.
+// In kHz; 0 if this machine has no time stamp counter, or not the guest's kind.
 static unsigned counter_frequency(enum vm_arch arch) {
 #ifdef __x86_64__
 	if (arch != VM_X86_64)
@@ -68,7 +69,7 @@ static unsigned counter_frequency(enum vm_arch arch) {
 #endif
 }
 
-// QEMU parts options with commas; two of them are one.
+// QEMU separates options with commas; a doubled comma stands for one.
 static char *escaped(const char *path) {
 	char *text = memory_alloc(2 * strlen(path) + 1), *at = text;
 	for (; *path; path++) {
@@ -97,7 +98,17 @@ static void add_kernel_words(struct words *words, const struct machine_options *
 	buffer_free(&line);
 }
 
-static void machine_words(struct words *words, const struct machine_options *options, bool accelerated) {
+// A guest that takes over QEMU, which is often root's, gets no further. The caller's own -sandbox counts.
+static void add_sandbox(struct words *words, const struct machine_options *options) {
+	if (options->words && strstr(options->words, "-sandbox"))
+		return;
+	words_add(words, "-sandbox");
+	words_add(words, "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny");
+}
+
+static void machine_words(struct words *words, const struct machine_options *options,
+			  const struct machine *machine) {
+	bool accelerated = machine->accelerated;
 	CLEANUP_FREE char *socket = escaped(options->socket);
 	words_add(words, "%s", arches[options->arch].program);
 	words_add(words, "-accel");
@@ -125,7 +136,9 @@ static void machine_words(struct words *words, const struct machine_options *opt
 	words_add(words, "-device");
 	words_add(words, "virtserialport,chardev=tracelet,name=tracelet");
 	words_add(words, "-serial");
-	words_add(words, "file:%s", options->console);
+	words_add(words, "file:/proc/self/fd/%d", CONSOLE_FD);
+	if (machine->sandboxed)
+		add_sandbox(words, options);
 	add_kernel_words(words, options, accelerated);
 	CLEANUP_FREE char *more = memory_string(options->words ? options->words : "");
 	char *rest = more;
@@ -133,21 +146,24 @@ static void machine_words(struct words *words, const struct machine_options *opt
 		words_add(words, "%s", word);
 }
 
-static void become_machine(char **words, const char *log) {
+static void become_machine(char **words, const struct machine_options *options) {
+	const char *log = options->log;
 	setsid(); // Ctrl-C is for the test
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	int null = open("/dev/null", O_RDONLY);
 	int out = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	if (null < 0 || out < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
-	    dup2(out, STDERR_FILENO) < 0)
+	    dup2(out, STDERR_FILENO) < 0 ||
+	    (options->console == CONSOLE_FD ? fcntl(CONSOLE_FD, F_SETFD, 0)
+					    : dup2(options->console, CONSOLE_FD)) < 0)
 		_exit(126);
-	close_range(3, ~0u, 0);
+	close_range(CONSOLE_FD + 1, ~0u, 0);
 	execvp(words[0], words);
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
-// KVM may run code and still not be what QEMU needs, which then ends at once: it is asked, with a
-// machine that is never started.
+// KVM may run code and still lack what QEMU needs, which then exits at once. So ask QEMU, with a machine that
+// is never started.
 static bool accelerates(enum vm_arch arch) {
 	if (arch != machine_arch_here() || !machine_kvm_works())
 		return false;
@@ -169,7 +185,7 @@ static bool accelerates(enum vm_arch arch) {
 	return status == 0;
 }
 
-// A socket has its name some time before anybody can connect to it; to try would be to connect.
+// The socket's name appears some time before it accepts connections; trying would count as a connection.
 static bool is_listening(const char *path) {
 	unsigned flags, listening = 1 << 16;
 	bool found = false;
@@ -186,28 +202,47 @@ static bool is_listening(const char *path) {
 	return found || (!list && access(path, F_OK) == 0);
 }
 
-int machine_start(struct machine *machine, const struct machine_options *options) {
+static int start_once(struct machine *machine, const struct machine_options *options) {
 	struct words words = {0};
-	*machine = (struct machine){.accelerated = accelerates(options->arch)};
-	machine_words(&words, options, machine->accelerated);
+	machine_words(&words, options, machine);
+	machine->over = false;
 	machine->pid = fork();
 	if (machine->pid == 0)
-		become_machine(words.items, options->log);
+		become_machine(words.items, options);
 	int error = machine->pid < 0 ? -errno : 0;
 	words_free(&words);
 	if (error)
 		log_error("cannot start %s: %s", arches[options->arch].program, strerror(-error));
 	// The socket appears when QEMU is up: soon, or never.
 	while (!error && !is_listening(options->socket)) {
-		if (machine_is_over(machine)) {
-			error = -ECHILD;
-			if (WIFEXITED(machine->status) && WEXITSTATUS(machine->status) == 127) {
-				error = -ENOENT;
-				log_error("there is no %s here (Debian package %s)",
-					  arches[options->arch].program, arches[options->arch].package);
-			}
-		}
+		error = machine_is_over(machine) ? -ECHILD : 0;
 		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+	}
+	return error;
+}
+
+// QEMU may be built without seccomp, or the kernel lack it.
+static bool log_blames_sandbox(const char *path) {
+	struct input log;
+	if (input_open(&log, path))
+		return false;
+	bool found = memmem(log.data, log.size, "sandbox", 7) || memmem(log.data, log.size, "seccomp", 7);
+	input_close(&log);
+	return found;
+}
+
+int machine_start(struct machine *machine, const struct machine_options *options) {
+	*machine = (struct machine){.accelerated = accelerates(options->arch), .sandboxed = true};
+	int error = start_once(machine, options);
+	if (error == -ECHILD && log_blames_sandbox(options->log)) {
+		log_verbose("this QEMU has no sandbox; starting it without");
+		machine->sandboxed = false;
+		error = start_once(machine, options);
+	}
+	if (error == -ECHILD && WIFEXITED(machine->status) && WEXITSTATUS(machine->status) == 127) {
+		error = -ENOENT;
+		log_error("%s is not installed (Debian package %s)", arches[options->arch].program,
+			  arches[options->arch].package);
 	}
 	return error;
 }

@@ -1,4 +1,4 @@
-// One QEMU process: a throw-away machine that is a child of ours and ends with us.
+// One QEMU process: a throw-away machine that is our child and ends with us.
 #pragma once
 
 #include "vm/kernel.h"
@@ -10,24 +10,25 @@ struct machine_options {
 	unsigned memory; // MiB
 	unsigned cpus;
 	const char *kernel, *initrd;
-	const char *socket;  // of the port to the agent, made by QEMU
-	const char *console; // a file for what the kernel says
-	const char *log;     // and one for what QEMU says
-	const char *append;  // to the kernel's command line; or NULL
-	const char *words;   // to QEMU's, parted by blanks; or NULL
+	const char *socket; // of the port to the agent, created by QEMU
+	int console;        // descriptor for the kernel's console
+	const char *log;    // file for QEMU's messages
+	const char *append; // to the kernel's command line; or NULL
+	const char *words;  // to QEMU's command line, separated by blanks; or NULL
 };
 
 struct machine {
 	pid_t pid;
-	int status; // as wait() has it, when it is over
+	int status; // as from wait(), when it has ended
 	bool over;
 	bool accelerated; // by KVM
+	bool sandboxed;   // QEMU gave up the system calls that it does not need
 };
 
-bool machine_arch(const char *name, enum vm_arch *arch); // "x86_64", "arm64" and what else they are called
+bool machine_arch(const char *name, enum vm_arch *arch); // "x86_64", "arm64" and their other names
 enum vm_arch machine_arch_here(void);
 
-int machine_start(struct machine *machine, const struct machine_options *options); // 0 or -errno, said
+int machine_start(struct machine *machine, const struct machine_options *options); // 0 or -errno, logged
 bool machine_is_over(struct machine *machine);
 void machine_end(struct machine *machine, double patience); // waits so many seconds, then kills it
 

@@ -1,6 +1,6 @@
-// The search for a library is that of ld.so(8), without its cache: the file's own RUNPATH or
-// RPATH, the folders of /etc/ld.so.conf, the usual ones. A library of another kind of machine
-// is passed over, as the loader does.
+// Searches for libraries as ld.so(8) does, without its cache: in the file's own RUNPATH or RPATH, the
+// directories of /etc/ld.so.conf, the default ones. Like the loader, it skips libraries for other
+// architectures.
 #include "vm/needed.h"
 #include "base/array.h"
 #include "base/map.h"
@@ -63,7 +63,7 @@ static bool is_for_machine(const char *path, unsigned machine) {
 	return good;
 }
 
-// A folder of RUNPATH, which may speak of the file's own one.
+// A directory in RUNPATH, which may be relative to the file's own ($ORIGIN).
 static char *folder_of(const char *text, size_t size, const char *file) {
 	static const char *const origins[] = {"$ORIGIN", "${ORIGIN}"};
 	const char *slash = strrchr(file, '/');
@@ -103,7 +103,7 @@ static char *find_library(const struct search *search, const char *name, const c
 	return found;
 }
 
-// ---- what a file says ----
+// ---- what a file needs ----
 
 static void report(struct search *search, const char *path) {
 	uint64_t key = siphash13(path, strlen(path));

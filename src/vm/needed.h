@@ -1,5 +1,5 @@
-// What a program needs beside itself, read from its file: its loader, its shared libraries and
-// theirs; for a script its interpreter. Nothing is run, as ldd would: the program may be another's.
+// What a program needs to run, read from its file: its loader, its shared libraries and theirs; for a script
+// its interpreter. Unlike ldd, this runs nothing: the program may not be trusted.
 #pragma once
 
 #include <stdbool.h>
@@ -11,5 +11,5 @@ struct needed_reader {
 	void *context;
 };
 
-// Of one file. False: it is neither a program nor a script; it needs nothing then.
+// For one file. Returns false if it is neither a program nor a script, and so needs nothing.
 bool needed_by(const char *file, const struct needed_reader *reader);

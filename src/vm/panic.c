@@ -1,7 +1,8 @@
-// "Kernel panic - not syncing: WHY", before or behind it a "Call Trace:" (x86) or "Call trace:" (arm64)
-// up to a line that is no frame. The last stack before the panic is the one of the fault that
-// led to it, where there is one; else the panic's own.
+// "Kernel panic - not syncing: WHY"; before or after it a "Call Trace:" (x86) or "Call trace:" (arm64), up to
+// a line that is not a frame. The last stack before the panic, if there is one, is that of the fault that led
+// to it; otherwise the panic's own stack is taken.
 #include "vm/panic.h"
+#include "base/text.h"
 
 enum { FRAMES_MOST = 32, LINE_MOST = 240 };
 
@@ -34,10 +35,9 @@ static const char *find(const struct line *line, const char *text) {
 	return memmem(line->text, line->size, text, strlen(text));
 }
 
-// A guest may write anything: only what is printed plainly comes through.
+// A guest may write anything.
 static void append_plain(struct buffer *out, const char *text, size_t size) {
-	for (size_t i = 0; i < MIN(size, LINE_MOST); i++)
-		buffer_append(out, text[i] >= ' ' && text[i] <= '~' ? &text[i] : "?", 1);
+	text_plain(out, text, MIN(size, (size_t)LINE_MOST));
 }
 
 // "? do_exit+0x35e/0xb70", "RIP: 0033:0x...", "<TASK>".
@@ -69,7 +69,7 @@ bool panic_find(const char *console, size_t size, struct buffer *words, struct b
 			append_plain(words, why, (size_t)(line.text + line.size - why));
 			panicked = true;
 		}
-		// A fault's own stack comes first, and says more than that of the panic it became.
+		// The stack of the fault comes first and says more than that of the resulting panic.
 		if ((find(&line, "Call Trace:") || find(&line, "Call trace:")) && !(panicked && stack->size))
 			take_stack(&at, end, stack);
 	}

@@ -1,21 +1,24 @@
-// In the order of time: a folder for what is made on the way, the kernel, the image, the machine, the
-// agent's hello, the test, the artifacts, power off. Whatever fails, the folder and the machine
-// are gone afterwards, and what the console said stays.
+// In this order: a temporary directory, the kernel, the image, the machine, the agent's hello, the test, the
+// artifacts, power off. Whatever fails, the directory and the machine are gone afterwards, and the console's
+// output stays.
 #include "vm/run.h"
+#include "artifact/artifact.h"
+#include "artifact/identity.h"
+#include "artifact/manifest.h"
+#include "artifact/stem.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/log.h"
-#include "guest/host_run.h"
-#include "session/artifact.h"
-#include "session/manifest.h"
+#include "guest/host/run.h"
+#include "session/finish.h"
 #include "session/run.h"
-#include "session/stem.h"
-#include "session/variant.h"
+#include "settings/variant.h"
+#include "vm/console.h"
 #include "vm/image.h"
 #include "vm/panic.h"
 
 #include <errno.h>
 #include <fts.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -29,21 +32,23 @@ struct vm {
 	struct settings *settings;
 	char name[ARTIFACT_NAME_SIZE];
 	char *folder, *socket, *image, *log;
-	char *console, *placeholder; // artifacts; the latter holds the name meanwhile
+	char *console, *placeholder; // artifacts; the latter reserves the name
+	int reserved;                // descriptor of the placeholder, -1 if none
 	struct vm_kernel kernel;
 	struct machine machine;
+	struct console console_copy; // from QEMU into the artifact
 	struct timespec started;
 	bool connected;      // the agent has answered
-	struct buffer words; // why the guest failed, with its NUL; empty: it did not
+	struct buffer words; // why the guest failed, with its NUL; empty if it did not
 	struct buffer stack; // of its panic
 };
 
-// ---- when it takes too long, or somebody wants it to end ----
+// ---- time limits and signals ----
 
 static volatile sig_atomic_t limit_over, ended_by; // a signal
 static volatile pid_t watched;                     // the machine
 
-// Without its machine everything else comes to its end, and cleans up.
+// When the machine ends, everything else ends too, and cleans up.
 static void end_machine(int signal) {
 	if (signal == SIGALRM)
 		limit_over = 1;
@@ -53,7 +58,7 @@ static void end_machine(int signal) {
 		kill(watched, SIGKILL);
 }
 
-// While the test runs, signals are its own (guest/host_command.h).
+// While the test runs, signals are its own (guest/host/command.h).
 static void watch_signals(void) {
 	static const int ends[] = {SIGALRM, SIGINT, SIGTERM, SIGHUP};
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
@@ -65,7 +70,7 @@ static void watch_machine(const struct vm *vm) {
 	watched = vm->machine.pid;
 	if (ended_by && watched > 0)
 		kill(watched, SIGKILL);
-	// The test's own limit is kept in the guest; this one is for a guest that hangs.
+	// The guest enforces the test's own limit; this one is for a guest that hangs.
 	double limit = settings->timeout + settings->grace + vm->options->boot_limit;
 	if (settings->timeout > 0)
 		setitimer(ITIMER_REAL, &(struct itimerval){.it_value = {.tv_sec = (time_t)limit + 1}}, NULL);
@@ -80,13 +85,13 @@ static bool vm_is_over(void *context) {
 	return machine_is_over(&((struct vm *)context)->machine);
 }
 
-// ---- what is made for it ----
+// ---- preparation ----
 
 static bool make_folder(struct vm *vm) {
 	const char *temporary = getenv("TMPDIR");
 	vm->folder = memory_format("%s/tracelet-vm.XXXXXX", temporary && *temporary ? temporary : "/tmp");
 	if (!mkdtemp(vm->folder)) {
-		log_error("cannot make a temporary folder %s: %s", vm->folder, strerror(errno));
+		log_error("cannot create the temporary directory %s: %s", vm->folder, strerror(errno));
 		free(vm->folder);
 		vm->folder = NULL;
 		return false;
@@ -115,18 +120,18 @@ static int reserve_console(struct vm *vm) {
 	if (!fd)
 		fd = stem_reserve(settings, vm->name, &stem);
 	if (fd < 0) {
-		log_error("cannot write to %s: %s (name another folder with --output-dir)",
+		log_error("cannot write to %s: %s (give another directory with --output-dir)",
 			  settings->output_dir, strerror(-fd));
 		return fd;
 	}
-	close(fd);
+	vm->reserved = fd; // locked as long as we are there
 	vm->placeholder = memory_format("%s.spool", stem);
 	vm->console = memory_format("%s.console.log", stem);
 	free(stem);
 	return 0;
 }
 
-// The program of the test: a path of this machine, the caller's to free. NULL: the guest has it itself.
+// The test's program: a path on this machine, to be freed. NULL if it is already in the guest.
 static char *find_program(const struct vm_options *options, const char *command) {
 	if (strchr(command, '/')) {
 		CLEANUP_FREE char *inside = options->rootfs ? memory_format("%s/%s", options->rootfs, command)
@@ -149,7 +154,7 @@ static char *find_program(const struct vm_options *options, const char *command)
 	return NULL;
 }
 
-// Beside this program while it is built, in libexec when it is installed.
+// Next to this program in the build directory, in libexec when installed.
 static char *find_agent(const struct vm_options *options) {
 	const char *name = options->arch == machine_arch_here() ? "tracelet-agent"
 			   : options->arch == VM_ARM64          ? "tracelet-agent-arm64"
@@ -168,7 +173,7 @@ static char *find_agent(const struct vm_options *options) {
 			return path;
 		free(path);
 	}
-	log_error("there is no %s beside this program or in libexec (name one with --agent)", name);
+	log_error("found no %s next to this program or in libexec (give one with --agent)", name);
 	return NULL;
 }
 
@@ -179,7 +184,7 @@ static int make_image(struct vm *vm, char **program) {
 		return -ENOENT;
 	const char *command = vm->settings->command ? vm->settings->command[0] : NULL;
 	*program = command ? find_program(options, command) : NULL;
-	// Where more comes along it may be among that; the guest tells then.
+	// It may be among the additions; if not, the guest reports it.
 	if (command && !*program && !options->rootfs && !options->initrd && !options->additions[0]) {
 		log_error("%s: command not found", command);
 		return -ENOENT;
@@ -234,18 +239,17 @@ static bool find_panic(struct vm *vm) {
 	return panicked;
 }
 
-// Why there is no result, in words for the manifest and for people.
+// Why there is no result, as text for the manifest and for people.
 static void explain(struct vm *vm) {
 	if (limit_over) {
-		buffer_printf(&vm->words, "it hung: it did not end %g s after the test's time limit",
+		buffer_printf(&vm->words, "it hung: still running %g s after the test's time limit",
 			      vm->settings->grace + vm->options->boot_limit);
 	} else if (!find_panic(vm)) {
-		buffer_printf(&vm->words,
-			      vm->connected ? "it ended before the test did" : "it did not come up");
+		buffer_printf(&vm->words, vm->connected ? "it ended before the test did" : "it did not boot");
 		append_last_line(&vm->words, vm->log);
 		if (!vm->connected && !vm->kernel.modules.count)
-			buffer_printf(&vm->words, ": no modules of its kernel were found, so virtio_pci and "
-						  "virtio_console have to be built in");
+			buffer_printf(&vm->words, ": found no modules for its kernel, so virtio_pci and "
+						  "virtio_console must be built in");
 	}
 	buffer_append(&vm->words, "", 1);
 	log_error("the guest failed: %s (%s)", (char *)vm->words.data, vm->console);
@@ -256,56 +260,51 @@ static void explain(struct vm *vm) {
 	}
 }
 
-static void json_console(struct json *json, const struct vm *vm) {
+static void put_console(struct manifest_record *record, const struct vm *vm, char digits[65]) {
 	struct stat status;
-	char digits[65];
-	json_array(json, "artifacts");
-	if (stat(vm->console, &status) == 0) {
-		json_object(json, NULL);
-		json_string(json, "kind", "console");
-		json_string(json, "path", vm->console);
-		json_uint(json, "size", (uint64_t)status.st_size);
-		if (artifact_sha256(vm->console, digits) == 0)
-			json_string(json, "sha256", digits);
-		json_close_object(json);
-	}
-	json_close_array(json);
+	record->there.artifacts = MANIFEST_THERE;
+	if (stat(vm->console, &status))
+		return;
+	bool summed = artifact_sha256(vm->console, digits) == 0;
+	manifest_put_artifact(record, "console", vm->console, (uint64_t)status.st_size,
+			      summed ? digits : NULL);
 }
 
 static void note_machine(const struct vm *vm, int status) {
-	struct buffer line = {0};
-	struct json json = json_into(&line);
+	struct manifest_record record = {0};
 	struct timespec now;
-	struct tm utc;
-	char when[32], digits[VARIANT_HASH_SIZE];
+	char hash[VARIANT_HASH_SIZE], digits[65];
 	clock_gettime(CLOCK_REALTIME, &now);
-	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&vm->started.tv_sec, &utc));
-	json_object(&json, NULL);
-	json_string(&json, "test", vm->name);
-	json_string(&json, "kind", "machine");
-	json_string(&json, "result",
-		    vm->words.size ? "failed: the guest failed"
-		    : status       ? "failed"
-				   : "passed");
+	MANIFEST_PUT(&record, test, vm->name);
+	if (vm->settings->command)
+		MANIFEST_PUT(&record, name, manifest_keep(&record, session_true_name(vm->settings)));
+	MANIFEST_PUT(&record, kind, "machine");
+	identity_put(&record, vm->settings);
+	MANIFEST_PUT(&record, status,
+		     manifest_status_names[vm->words.size ? ENDED_MACHINE_FAILED
+					   : status       ? ENDED_FAILED
+							  : ENDED_PASSED]);
+	MANIFEST_PUT(&record, result,
+		     vm->words.size ? "failed: the guest failed"
+		     : status       ? "failed"
+				    : "passed");
 	if (vm->words.size)
-		json_string(&json, "guest_failed", (char *)vm->words.data);
+		MANIFEST_PUT(&record, guest_failed, (const char *)vm->words.data);
 	if (vm->settings->variant) {
-		variant_hash(vm->settings->variant, digits);
-		json_string(&json, "variant_hash", digits);
+		variant_hash(vm->settings->variant, hash);
+		MANIFEST_PUT(&record, variant_hash, hash);
 	}
-	json_string(&json, "started", when);
-	json_double(&json, "wall_seconds",
-		    (double)(now.tv_sec - vm->started.tv_sec) +
-			    (double)(now.tv_nsec - vm->started.tv_nsec) / 1e9);
-	json_string(&json, "kernel", vm->options->kernel);
-	json_bool(&json, "kvm", vm->machine.accelerated);
-	json_console(&json, vm);
-	json_close_object(&json);
-	buffer_append(&line, "\n", 1);
-	int error = manifest_append(vm->settings->output_dir, &line);
+	MANIFEST_PUT(&record, started, vm->started);
+	MANIFEST_PUT(&record, wall_seconds,
+		     (double)(now.tv_sec - vm->started.tv_sec) +
+			     (double)(now.tv_nsec - vm->started.tv_nsec) / 1e9);
+	MANIFEST_PUT(&record, kernel, vm->options->kernel);
+	MANIFEST_PUT(&record, kvm, vm->machine.accelerated);
+	put_console(&record, vm, digits);
+	int error = manifest_note(vm->settings->output_dir, &record);
 	if (error)
 		log_warning("%s/manifest.jsonl: %s", vm->settings->output_dir, strerror(-error));
-	buffer_free(&line);
+	manifest_record_free(&record);
 }
 
 // ---- the run ----
@@ -317,7 +316,7 @@ static int run_test(struct vm *vm) {
 				       .connect = vm->options->boot_limit,
 				       .is_over = vm_is_over,
 				       .context = vm};
-	// Live: a guest that panics leaves what was recorded until then.
+	// Live, so that a guest that panics leaves what it recorded until then.
 	struct host_run run = {
 		.settings = vm->settings, .max_artifact_size = vm->options->max_artifact_size, .live = true};
 	struct host host;
@@ -347,14 +346,29 @@ static int start_machine(struct vm *vm) {
 					  .kernel = vm->kernel.file,
 					  .initrd = vm->image,
 					  .socket = vm->socket,
-					  .console = vm->console,
 					  .log = vm->log,
 					  .append = options->append,
 					  .words = options->qemu};
-	int error = machine_start(&vm->machine, &machine);
+	int error = console_start(&vm->console_copy, vm->console, options->max_console, &machine.console);
+	if (error) {
+		log_error("cannot write %s: %s", vm->console, strerror(-error));
+		return error;
+	}
+	error = machine_start(&vm->machine, &machine);
+	close(machine.console);
 	if (error != -ENOENT)
 		watch_machine(vm);
 	return error;
+}
+
+static void end_console(struct vm *vm) {
+	enum { MEBIBYTE = 1 << 20 };
+	console_end(&vm->console_copy);
+	if (vm->console_copy.omitted)
+		log_warning("the guest's console exceeded --max-console (%.4g MiB); omitted %" PRIu64
+			    " bytes in the middle of %s",
+			    (double)vm->options->max_console / MEBIBYTE, vm->console_copy.omitted,
+			    vm->console);
 }
 
 static int boot_and_run(struct vm *vm) {
@@ -366,6 +380,7 @@ static int boot_and_run(struct vm *vm) {
 	bool failed = status < 0 || !vm->connected;
 	machine_end(&vm->machine, failed ? 2 : POWER_OFF_SECONDS);
 	unwatch();
+	end_console(vm);
 	if (ended_by && failed) {
 		unlink(vm->console);
 		return 128 + ended_by;
@@ -380,7 +395,7 @@ static int boot_and_run(struct vm *vm) {
 	return failed ? STATUS_GUEST_FAILED : status;
 }
 
-// It may be asked for anything meanwhile, over its socket.
+// Meanwhile it serves requests on its socket.
 static int boot_and_wait(struct vm *vm) {
 	int error = start_machine(vm);
 	if (error == -ENOENT)
@@ -393,6 +408,7 @@ static int boot_and_wait(struct vm *vm) {
 	while (!machine_is_over(&vm->machine))
 		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
 	unwatch();
+	end_console(vm);
 	if (ended_by)
 		return 128 + ended_by;
 	if (!error && vm->machine.status == 0 && !find_panic(vm))
@@ -403,11 +419,14 @@ static int boot_and_wait(struct vm *vm) {
 }
 
 static void vm_free(struct vm *vm) {
+	console_end(&vm->console_copy);
 	remove_folder(vm);
 	if (vm->placeholder)
 		unlink(vm->placeholder);
+	if (vm->reserved >= 0)
+		close(vm->reserved);
 	if (vm->machine.pid > 0)
-		unlink(vm->socket); // one outside of the folder
+		unlink(vm->socket); // it may be outside the directory
 	vm_kernel_free(&vm->kernel);
 	char *texts[] = {vm->folder, vm->socket, vm->image, vm->log, vm->console, vm->placeholder};
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
@@ -428,7 +447,7 @@ static int run_with(struct vm *vm, int (*boot)(struct vm *vm)) {
 	if (make_folder(vm) && make_image(vm, &program) == 0 && reserve_console(vm) == 0) {
 		if (program)
 			vm->settings->command[0] = program;
-		// Named after what the user called it, not after where it is in the guest.
+		// Named after the command as given, not after its path in the guest.
 		vm->settings->name = vm->name;
 		vm->settings->origins[SETTING_NAME] = FROM_FLAG;
 		status = boot(vm);
@@ -438,11 +457,11 @@ static int run_with(struct vm *vm, int (*boot)(struct vm *vm)) {
 }
 
 int vm_run(const struct vm_options *options, struct settings *settings) {
-	struct vm vm = {.options = options, .settings = settings};
+	struct vm vm = {.options = options, .settings = settings, .reserved = -1};
 	return run_with(&vm, boot_and_run);
 }
 
 int vm_start(const struct vm_options *options, struct settings *settings) {
-	struct vm vm = {.options = options, .settings = settings};
+	struct vm vm = {.options = options, .settings = settings, .reserved = -1};
 	return run_with(&vm, boot_and_wait);
 }

@@ -1,7 +1,7 @@
-// A test in a machine of its own: booted for it, thrown away after it.
+// Runs a test in its own virtual machine, which is booted for it and thrown away after it.
 #pragma once
 
-#include "session/settings.h"
+#include "settings/settings.h"
 #include "vm/machine.h"
 
 struct vm_options {
@@ -14,13 +14,13 @@ struct vm_options {
 	const char *const *variables;        // the same: NAME=VALUE
 	enum vm_arch arch;
 	unsigned memory, cpus;
-	double boot_limit; // seconds
-	uint64_t max_artifact_size;
+	double boot_limit;                       // seconds
+	uint64_t max_artifact_size, max_console; // bytes
 };
 
-// The exit status: the test's, or STATUS_GUEST_FAILED (guest/host_run.h); what failed has been said.
+// Returns the exit status: the test's, or STATUS_GUEST_FAILED (guest/host/run.h). Failures are logged.
 int vm_run(const struct vm_options *options, struct settings *settings);
 
-// The same machine without a test: its address is printed on standard output, and it stays until somebody
-// ends it or it powers off. 0, or as above.
+// The same machine without a test: prints its address on standard output and runs until it is ended or powers
+// off. Returns 0, or as above.
 int vm_start(const struct vm_options *options, struct settings *settings);

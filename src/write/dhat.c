@@ -3,7 +3,7 @@
 #include "base/json.h"
 
 static void write_head(struct json *json, const struct dhat_profile *profile) {
-	enum { SHORT_LIVED = 10 }; // what the viewer calls so, in our unit of time
+	enum { SHORT_LIVED = 10 }; // the viewer's "short-lived", in our unit of time
 	json_uint(json, "dhatFileVersion", 2);
 	json_string(json, "mode", "heap");
 	json_string(json, "verb", "Allocated");
@@ -14,7 +14,7 @@ static void write_head(struct json *json, const struct dhat_profile *profile) {
 	json_uint(json, "tuth", SHORT_LIVED);
 	json_string(json, "cmd", profile->command);
 	json_uint(json, "pid", profile->pid);
-	if (profile->sample) // not DHAT's: its viewer passes over what it does not know
+	if (profile->sample) // not part of DHAT: its viewer ignores unknown keys
 		json_uint(json, "estimatedFromSamplesEvery", profile->sample);
 	json_uint(json, "te", profile->end);
 	json_uint(json, "tg", profile->peak);

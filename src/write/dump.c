@@ -1,6 +1,7 @@
 #include "write/dump.h"
 #include "base/json.h"
-#include "write/described.h"
+#include "base/text.h"
+#include "event/described.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -18,39 +19,13 @@ struct dump {
 
 // ---- values ----
 
-void dump_value(struct buffer *out, const struct event_field *field) {
-	switch (field->type) {
-	case FIELD_UINT:
-		buffer_printf(out, "%" PRIu64, field->uint);
-		break;
-	case FIELD_INT:
-		buffer_printf(out, "%" PRId64, field->sint);
-		break;
-	case FIELD_HEX:
-		buffer_printf(out, "0x%" PRIx64, field->uint);
-		break;
-	case FIELD_DOUBLE:
-		buffer_printf(out, "%.17g", field->real);
-		break;
-	case FIELD_BOOL:
-		buffer_printf(out, "%s", field->uint ? "true" : "false");
-		break;
-	case FIELD_TEXT:
-		buffer_append(out, field->text, field->size);
-		break;
-	}
-}
-
-// On a terminal and in a line a value must not begin another line.
 void dump_plain(struct buffer *out, const struct event_field *field) {
 	bool quote = field->type == FIELD_TEXT && (!field->size || memchr(field->text, ' ', field->size));
 	if (quote)
 		buffer_append(out, "\"", 1);
 	size_t begin = out->size;
-	dump_value(out, field);
-	for (size_t i = begin; i < out->size; i++)
-		if (out->data[i] < 0x20 || out->data[i] == 0x7f)
-			out->data[i] = ' ';
+	field_print(out, field);
+	text_plain_from(out, begin);
 	if (quote)
 		buffer_append(out, "\"", 1);
 }
@@ -67,6 +42,65 @@ void dump_csv_text(struct buffer *out, const char *text, size_t size) {
 	for (size_t i = 0; i < size; i++)
 		buffer_append(out, text[i] == '"' ? "\"\"" : &text[i], text[i] == '"' ? 2 : 1);
 	buffer_append(out, "\"", 1);
+}
+
+// ---- messages ----
+
+static void add_message(const struct event *event, struct buffer *out) {
+	const char *message = event->kind == EVENT_GENERIC && event->generic.numbers
+				      ? event->generic.numbers->message
+				      : NULL;
+	if (!message)
+		return;
+	struct event_field field = {.type = FIELD_TEXT, .text = message, .size = strlen(message)};
+	buffer_printf(out, " message=");
+	dump_plain(out, &field);
+}
+
+// ---- stacks ----
+
+enum { MOST_FRAMES = 1024 };
+
+static const struct stack *stack_of(const struct dump *dump, const struct event *event) {
+	uint32_t id = event->kind == EVENT_GENERIC  ? event->generic.stack
+		      : event->kind == EVENT_SAMPLE ? event->sample.stack
+						    : 0;
+	return stacks_get(dump->describer.tables->stacks, id);
+}
+
+// " ip=0x12 addresses=0x12,0x34" if they are wanted and known; the first one of a sample is where it was.
+static void add_addresses(const struct dump *dump, const struct event *event, struct buffer *out) {
+	const struct tables *tables = dump->describer.tables;
+	const struct stack *stack = dump->options.addresses ? stack_of(dump, event) : NULL;
+	if (!stack)
+		return;
+	if (event->kind == EVENT_SAMPLE)
+		buffer_printf(out, " ip=0x%" PRIx64, stacks_frame(tables->stacks, stack->frame)->address);
+	const char *before = " addresses=";
+	for (unsigned i = 0; stack && i < MOST_FRAMES;
+	     i++, stack = stacks_get(tables->stacks, stack->caller), before = ",")
+		buffer_printf(out, "%s0x%" PRIx64, before,
+			      stacks_frame(tables->stacks, stack->frame)->address);
+}
+
+static void json_address(struct json *json, const char *name, uint64_t address) {
+	char text[24];
+	snprintf(text, sizeof(text), "0x%" PRIx64, address);
+	json_string(json, name, text);
+}
+
+// As many as frames in the stack.
+static void json_addresses(const struct dump *dump, struct json *json, const struct event *event) {
+	const struct tables *tables = dump->describer.tables;
+	const struct stack *stack = dump->options.addresses ? stack_of(dump, event) : NULL;
+	if (!stack)
+		return;
+	if (event->kind == EVENT_SAMPLE)
+		json_address(json, "ip", stacks_frame(tables->stacks, stack->frame)->address);
+	json_array(json, "addresses");
+	for (unsigned i = 0; stack && i < MOST_FRAMES; i++, stack = stacks_get(tables->stacks, stack->caller))
+		json_address(json, NULL, stacks_frame(tables->stacks, stack->frame)->address);
+	json_close_array(json);
 }
 
 // ---- lines ----
@@ -87,6 +121,9 @@ static void line_text(struct dump *dump, const struct event *event, const struct
 	}
 	if (event->kind == EVENT_GENERIC && event->generic.duration)
 		buffer_printf(line, " duration=%" PRIu64 "ns", event->generic.duration);
+	add_message(event, line);
+	add_addresses(dump, event, line);
+	text_plain_from(line, 0);
 }
 
 static void json_field(struct json *json, const struct event_field *field) {
@@ -116,6 +153,8 @@ static void json_field(struct json *json, const struct event_field *field) {
 
 static void json_numbers(struct json *json, const struct event_numbers *numbers) {
 	char keywords[24];
+	if (numbers->message)
+		json_string(json, "message", numbers->message);
 	if (numbers->provider)
 		json_string(json, "provider_guid", numbers->provider);
 	if (numbers->has_id)
@@ -138,14 +177,10 @@ static void json_numbers(struct json *json, const struct event_numbers *numbers)
 		json_string(json, "related_activity", numbers->related_activity);
 }
 
-// The innermost frame first: its name, or where it has none its address, or its module.
+// Innermost frame first: its name, otherwise its address or its module.
 static void json_stack(const struct dump *dump, struct json *json, const struct event *event) {
-	enum { MOST_FRAMES = 1024 };
-	uint32_t id = event->kind == EVENT_GENERIC  ? event->generic.stack
-		      : event->kind == EVENT_SAMPLE ? event->sample.stack
-						    : 0;
 	const struct tables *tables = dump->describer.tables;
-	const struct stack *stack = stacks_get(tables->stacks, id);
+	const struct stack *stack = stack_of(dump, event);
 	if (!stack)
 		return;
 	json_array(json, "stack");
@@ -183,6 +218,7 @@ static void line_json(struct dump *dump, const struct event *event, const struct
 		json_field(&json, &described->fields[i]);
 	json_close_object(&json);
 	json_stack(dump, &json, event);
+	json_addresses(dump, &json, event);
 	json_close_object(&json);
 }
 
@@ -202,6 +238,8 @@ static void line_csv(struct dump *dump, const struct event *event, const struct 
 		buffer_printf(&fields, "%s%s=", i ? " " : "", described->fields[i].name);
 		dump_plain(&fields, &described->fields[i]);
 	}
+	add_message(event, &fields);
+	add_addresses(dump, event, &fields);
 	buffer_append(line, ",", 1);
 	dump_csv_text(line, (char *)fields.data, fields.size);
 	buffer_free(&fields);
@@ -223,7 +261,7 @@ static bool holds(const char *text, const char *part) {
 	return false;
 }
 
-// A provider goes by its name or by its GUID.
+// A provider may be given by name or GUID.
 static bool is_provider(const struct dump *dump, const struct event *event, const char *name) {
 	const char *wanted = dump->options.provider;
 	const char *guid = event->kind == EVENT_GENERIC && event->generic.numbers
@@ -232,7 +270,7 @@ static bool is_provider(const struct dump *dump, const struct event *event, cons
 	return holds(name, wanted) || (guid && holds(guid, wanted + (*wanted == '{')));
 }
 
-// A number is the id of an event that has one, or stands in the name like other text.
+// A number matches the id of an event, or is part of its name like other text.
 static bool is_event(const struct dump *dump, const struct event *event, const char *name) {
 	const char *wanted = dump->options.event;
 	bool number = wanted && *wanted && !wanted[strspn(wanted, "0123456789")];

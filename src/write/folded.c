@@ -1,26 +1,27 @@
 #include "write/folded.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 
 struct folded {
 	struct sink sink;
-	struct profile profile;
+	struct sample_tree profile;
 	struct output *output;
 };
 
-// The line grows and shrinks with the walk: `ends` has where each depth's name ends.
-static int write_lines(struct profile *profile, struct output *output) {
+// The line grows and shrinks with the walk: `ends` holds the end of the name at each depth.
+static int write_lines(struct sample_tree *profile, struct output *output) {
 	struct buffer line = {0};
 	ARRAY(size_t) ends = {0};
-	struct profile_walk *walk = profile_walk_new(profile);
-	struct profile_step step;
+	struct sample_walk *walk = sample_walk_new(profile);
+	struct sample_step step;
 	int error = 0;
-	while (!error && profile_walk_next(walk, &step)) {
-		const struct profile_node *node = profile_node(profile, step.node);
+	while (!error && sample_walk_next(walk, &step)) {
+		const struct sample_node *node = sample_node(profile, step.node);
 		line.size = step.depth > 1 ? ends.items[step.depth - 2] : 0;
 		buffer_append(&line, ";", step.depth > 1);
-		buffer_append(&line, strings_get(profile->tables->strings, node->name),
-			      strings_length(profile->tables->strings, node->name));
+		text_plain(&line, strings_get(profile->tables->strings, node->name),
+			   strings_length(profile->tables->strings, node->name));
 		ends.count = step.depth - 1;
 		array_push(&ends, line.size);
 		if (step.self && node->self) {
@@ -28,7 +29,7 @@ static int write_lines(struct profile *profile, struct output *output) {
 			error = output_write(output, line.data, line.size);
 		}
 	}
-	profile_walk_free(walk);
+	sample_walk_free(walk);
 	array_free(&ends);
 	buffer_free(&line);
 	return error;
@@ -40,27 +41,26 @@ static int folded_push(struct sink *sink, const struct event *event) {
 
 static int folded_finish(struct sink *sink) {
 	struct folded *folded = CONTAINER_OF(sink, struct folded, sink);
-	profile_finish(&folded->profile);
+	sample_tree_finish(&folded->profile);
 	return write_lines(&folded->profile, folded->output);
 }
 
 static void folded_destroy(struct sink *sink) {
 	struct folded *folded = CONTAINER_OF(sink, struct folded, sink);
-	profile_free(&folded->profile);
+	sample_tree_free(&folded->profile);
 	free(folded);
 }
 
-struct sink *folded_open(struct output *output, struct tables *tables,
-			 const struct profile_options *options) {
+struct sink *folded_open(struct output *output, struct tables *tables, const struct sample_options *options) {
 	struct folded *folded = memory_alloc(sizeof(*folded));
 	folded->sink = (struct sink){.push = folded_push, .finish = folded_finish, .destroy = folded_destroy};
 	folded->output = output;
-	profile_init(&folded->profile, tables, options);
+	sample_tree_init(&folded->profile, tables, options);
 	return &folded->sink;
 }
 
 static struct sink *open_default(struct output *output, struct tables *tables) {
-	return folded_open(output, tables, &(struct profile_options){0});
+	return folded_open(output, tables, &(struct sample_options){0});
 }
 
 const struct writer folded_writer = {

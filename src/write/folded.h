@@ -1,7 +1,7 @@
-// Folded stacks: "name;name;name weight" on a line each, sorted.
+// Folded stacks: one "name;name;name weight" per line, sorted.
 #pragma once
 
-#include "write/profile.h"
+#include "event/sample_tree.h"
 #include "write/writer.h"
 
-struct sink *folded_open(struct output *output, struct tables *tables, const struct profile_options *options);
+struct sink *folded_open(struct output *output, struct tables *tables, const struct sample_options *options);

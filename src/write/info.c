@@ -1,6 +1,7 @@
 #include "write/info.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -59,7 +60,7 @@ void info_free(struct info *info) {
 	map_free(&info->cpus);
 }
 
-// ---- telling ----
+// ---- printing ----
 
 struct counted_event {
 	uint64_t key, count;
@@ -119,20 +120,21 @@ static void write_text(struct info *info, const char *file, const char *format, 
 		       struct buffer *out) {
 	const struct strings *strings = info->tables->strings;
 	char words[16];
-	buffer_printf(out, "file       %s, %s, %s\n", file, format, file_size_words(size, words));
+	text_append_line(out, "file       %s, %s, %s", file, format, file_size_words(size, words));
 	for (size_t i = 0; i < info->facts.count; i++)
-		buffer_printf(out, "%-10s %s\n", strings_get(strings, info->facts.items[i].meta.key),
-			      strings_get(strings, info->facts.items[i].meta.value));
+		text_append_line(out, "%-10s %s", strings_get(strings, info->facts.items[i].meta.key),
+				 strings_get(strings, info->facts.items[i].meta.value));
 	buffer_printf(out, "time       %.6f s\n", (double)(info->last - info->first) / 1e9);
 	buffer_printf(out, "events     %" PRIu64 "\n", info->events);
 	buffer_printf(out, "lost       %" PRIu64 "\n", info->lost);
-	buffer_printf(out, "tasks      %zu processes, %zu threads, on %zu CPUs\n", info->processes.count,
-		      info->threads.count, info->cpus.count);
+	buffer_printf(out, "tasks      %zu process%s, %zu thread%s, on %zu CPU%s\n", info->processes.count,
+		      info->processes.count == 1 ? "" : "es", info->threads.count,
+		      plural(info->threads.count), info->cpus.count, plural(info->cpus.count));
 	CLEANUP_FREE struct counted_event *counts = sorted_counts(info);
 	for (size_t i = 0; i < info->counts.count; i++)
-		buffer_printf(out, "  %9" PRIu64 "  %s/%s\n", counts[i].count,
-			      strings_get(strings, (uint32_t)(counts[i].key >> 32)),
-			      strings_get(strings, (uint32_t)counts[i].key));
+		text_append_line(out, "  %9" PRIu64 "  %s/%s", counts[i].count,
+				 strings_get(strings, (uint32_t)(counts[i].key >> 32)),
+				 strings_get(strings, (uint32_t)counts[i].key));
 }
 
 void info_write(struct info *info, const char *file, const char *format, uint64_t size, bool json,

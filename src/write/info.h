@@ -1,9 +1,8 @@
-// What a recording holds, told from its events alone: for formats that have
-// nothing of their own to tell.
+// Describes a recording from its events alone, for formats without information of their own.
 #pragma once
 
 #include "base/buffer.h"
-#include "write/described.h"
+#include "event/described.h"
 
 struct info {
 	struct sink sink;
@@ -16,7 +15,7 @@ struct info {
 	uint64_t wall; // when it began
 };
 
-// The info is the caller's and lives on when the sink is destroyed.
+// The info belongs to the caller and outlives the sink.
 struct sink *info_init(struct info *info, struct tables *tables);
 void info_free(struct info *info);
 

@@ -1,7 +1,8 @@
-// pprof's profile.proto. Each distinct stack is a sample, each name with its module
-// a location and a function; the task is a label, as pprof's filters want it. Not
-// compressed: pprof takes it either way.
-#include "write/profile.h"
+// pprof's profile.proto. Each distinct stack is a sample, each name with its module a location and
+// a function; the task is a label, so that pprof can filter by it. Not compressed: pprof accepts
+// both.
+#include "base/text.h"
+#include "event/sample_tree.h"
 #include "write/writer.h"
 
 #include <string.h>
@@ -38,7 +39,7 @@ enum {
 	PROFILE_DEFAULT_TYPE = 14,
 };
 
-// The values of a heap profile, as Go's have them; the first is in the profile itself.
+// The values of a heap profile, as in Go's profiles; the first is in the profile itself.
 static const struct {
 	const char *type, *unit;
 	enum heap_metric_id metric;
@@ -50,8 +51,8 @@ static const struct {
 
 struct pprof {
 	struct sink sink;
-	struct profile profile;
-	struct profile heap[ARRAY_SIZE(heap_values)]; // the others' values, at the same nodes
+	struct sample_tree profile;
+	struct sample_tree heap[ARRAY_SIZE(heap_values)]; // trees for the other values, with the same nodes
 	bool has_heap;
 	struct output *output;
 	struct strings *texts; // pprof's own table of strings
@@ -63,8 +64,8 @@ struct pprof {
 
 static void begin_heap(struct pprof *pprof) {
 	for (size_t i = 1; i < ARRAY_SIZE(heap_values); i++)
-		profile_init(&pprof->heap[i], pprof->profile.tables,
-			     &(struct profile_options){.event = heap_metrics[heap_values[i].metric].name});
+		sample_tree_init(&pprof->heap[i], pprof->profile.tables,
+				 &(struct sample_options){.event = heap_metrics[heap_values[i].metric].name});
 	pprof->has_heap = true;
 }
 
@@ -79,10 +80,10 @@ static int pprof_push(struct sink *sink, const struct event *event) {
 	return sink_push(&pprof->profile.sink, event);
 }
 
-// A metric's value of a node; every place is there in each of them, or there is nothing of it.
+// A node's value for a metric; every site is in all of the trees, or has no value.
 static uint64_t heap_value(const struct pprof *pprof, size_t value, uint32_t node) {
-	const struct profile *profile = value ? &pprof->heap[value] : &pprof->profile;
-	return profile->nodes.count == pprof->profile.nodes.count ? profile_node(profile, node)->self : 0;
+	const struct sample_tree *profile = value ? &pprof->heap[value] : &pprof->profile;
+	return profile->nodes.count == pprof->profile.nodes.count ? sample_node(profile, node)->self : 0;
 }
 
 static uint32_t text(struct pprof *pprof, const char *value) {
@@ -106,8 +107,8 @@ static uint64_t mapping_id(struct pprof *pprof, uint32_t module) {
 }
 
 static uint64_t function_id(struct pprof *pprof, uint32_t name, uint32_t module) {
-	const struct frame *source = profile_source(&pprof->profile, name, module);
-	// Where nothing tells them apart, one function is in all modules.
+	const struct frame *source = sample_tree_source(&pprof->profile, name, module);
+	// If nothing distinguishes them, all modules share one function.
 	uint64_t *id = map_put(&pprof->functions, (uint64_t)name << 32 | (source ? module : 0));
 	if (!*id) {
 		*id = pprof->functions.count;
@@ -126,7 +127,7 @@ static uint64_t function_id(struct pprof *pprof, uint32_t name, uint32_t module)
 	return *id;
 }
 
-static uint64_t location_id(struct pprof *pprof, const struct profile_node *node) {
+static uint64_t location_id(struct pprof *pprof, const struct sample_node *node) {
 	uint64_t function = function_id(pprof, node->name, node->module),
 		 mapping = mapping_id(pprof, node->module);
 	uint64_t *id = map_put(&pprof->locations, (uint64_t)node->name << 32 | node->module);
@@ -138,8 +139,8 @@ static uint64_t location_id(struct pprof *pprof, const struct profile_node *node
 			proto_uint(&pprof->out, LOCATION_MAPPING_ID, mapping);
 		size_t line = proto_begin(&pprof->out, LOCATION_LINE);
 		proto_uint(&pprof->out, LINE_FUNCTION_ID, function);
-		const struct frame *source = profile_source(&pprof->profile, node->name, node->module);
-		if (source && source->line) // pprof shows this one
+		const struct frame *source = sample_tree_source(&pprof->profile, node->name, node->module);
+		if (source && source->line) // this is the line that pprof shows
 			proto_uint(&pprof->out, LINE_LINE, source->line);
 		proto_end(&pprof->out, line);
 		proto_end(&pprof->out, message);
@@ -148,15 +149,17 @@ static uint64_t location_id(struct pprof *pprof, const struct profile_node *node
 }
 
 static void write_sample(struct pprof *pprof, uint32_t node) {
-	const struct profile *profile = &pprof->profile;
+	const struct sample_tree *profile = &pprof->profile;
 	struct buffer ids = {0}, value = {0};
 	uint32_t task = 0;
-	for (uint32_t at = node; at != PROFILE_ROOT; at = profile_node(profile, at)->parent) {
-		if (profile_node(profile, at)->kind == PROFILE_TASK)
-			task = profile_node(profile, at)->name;
+	for (uint32_t at = node; at != SAMPLE_ROOT; at = sample_node(profile, at)->parent) {
+		if (sample_node(profile, at)->kind == SAMPLE_TASK)
+			task = sample_node(profile, at)->name;
 		else
-			buffer_varint(&ids, location_id(pprof, profile_node(profile, at)));
+			buffer_varint(&ids, location_id(pprof, sample_node(profile, at)));
 	}
+	if (sample_tree_is_weighted(profile))
+		buffer_varint(&value, sample_node(profile, node)->self_samples);
 	for (size_t i = 0; i < (pprof->has_heap ? ARRAY_SIZE(heap_values) : 1); i++)
 		buffer_varint(&value, heap_value(pprof, i, node));
 	size_t message = proto_begin(&pprof->out, PROFILE_SAMPLE);
@@ -182,10 +185,16 @@ static void write_type(struct pprof *pprof, const char *name, const char *unit) 
 }
 
 static void write_types(struct pprof *pprof) {
-	const char *event = profile_event_name(&pprof->profile);
+	const char *event = sample_tree_event_name(&pprof->profile);
 	if (!pprof->has_heap) {
+		bool weighted = sample_tree_is_weighted(&pprof->profile);
+		if (weighted)
+			write_type(pprof, "samples", "count");
 		write_type(pprof, *event ? event : "samples",
-			   profile_in_nanoseconds(&pprof->profile) ? "nanoseconds" : "count");
+			   sample_tree_in_nanoseconds(&pprof->profile) ? "nanoseconds" : "count");
+		if (weighted) // which of the two pprof shows at first
+			proto_uint(&pprof->out, PROFILE_DEFAULT_TYPE,
+				   text(pprof, *event ? event : "samples"));
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(heap_values); i++)
@@ -193,26 +202,36 @@ static void write_types(struct pprof *pprof) {
 	proto_uint(&pprof->out, PROFILE_DEFAULT_TYPE, text(pprof, heap_values[0].type));
 }
 
+// Protobuf strings must be UTF-8.
+static void write_texts(struct pprof *pprof) {
+	struct buffer clean = {0};
+	for (uint32_t i = 0; i < pprof->texts->texts.count; i++) {
+		clean.size = 0;
+		text_utf8(&clean, strings_get(pprof->texts, i), strings_length(pprof->texts, i));
+		proto_bytes(&pprof->out, PROFILE_STRING_TABLE, clean.data, clean.size);
+	}
+	buffer_free(&clean);
+}
+
 static int pprof_finish(struct sink *sink) {
 	struct pprof *pprof = CONTAINER_OF(sink, struct pprof, sink);
-	struct profile *profile = &pprof->profile;
-	profile_finish(profile);
+	struct sample_tree *profile = &pprof->profile;
+	sample_tree_finish(profile);
 	write_types(pprof);
 	for (uint32_t i = 1; i < profile->nodes.count && !pprof->output->error; i++) {
-		if (profile_node(profile, i)->self || (pprof->has_heap && heap_value(pprof, 1, i)))
+		if (sample_node(profile, i)->self || (pprof->has_heap && heap_value(pprof, 1, i)))
 			write_sample(pprof, i);
 		output_take(pprof->output, &pprof->out);
 	}
-	for (uint32_t i = 0; i < pprof->texts->texts.count; i++)
-		proto_string(&pprof->out, PROFILE_STRING_TABLE, strings_get(pprof->texts, i));
+	write_texts(pprof);
 	return output_take(pprof->output, &pprof->out);
 }
 
 static void pprof_destroy(struct sink *sink) {
 	struct pprof *pprof = CONTAINER_OF(sink, struct pprof, sink);
-	profile_free(&pprof->profile);
+	sample_tree_free(&pprof->profile);
 	for (size_t i = 1; pprof->has_heap && i < ARRAY_SIZE(heap_values); i++)
-		profile_free(&pprof->heap[i]);
+		sample_tree_free(&pprof->heap[i]);
 	strings_free(pprof->texts);
 	map_free(&pprof->locations);
 	map_free(&pprof->functions);
@@ -227,7 +246,7 @@ static struct sink *pprof_open(struct output *output, struct tables *tables) {
 	pprof->output = output;
 	tables->details = true;
 	pprof->texts = strings_new();
-	profile_init(&pprof->profile, tables, &(struct profile_options){0});
+	sample_tree_init(&pprof->profile, tables, &(struct sample_options){0});
 	return &pprof->sink;
 }
 

@@ -2,9 +2,8 @@
 
 #include <string.h>
 
-static const struct writer *const writers[] = {
-	&perfetto_writer, &folded_writer, &svg_writer, &html_writer, &speedscope_writer, &pprof_writer, NULL,
-};
+#define WRITER_ADDRESS(name) &name##_writer,
+static const struct writer *const writers[] = {WRITERS(WRITER_ADDRESS) NULL};
 
 const struct writer *writer_by_name(const char *name) {
 	for (size_t i = 0; writers[i]; i++)

@@ -1,6 +1,6 @@
-// Opens flame graphs in Chromium and does with them what people do: clicks, zooms,
-// searches, turns them round. TAP on stdout. TRACELET is the program; with
-// SCREENSHOTS=FOLDER pictures of each step are left there.
+// Opens flame graphs in Chromium and uses them as people do: clicks, zooms, searches,
+// inverts them. TAP on stdout. TRACELET is the program; SCREENSHOTS=FOLDER saves a
+// picture of each step there.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -146,6 +146,32 @@ try {
 	check("html: hostile names stay names", await frame("</script><script>boom()") && await frame("]]>&amp"));
 	await page.goto(`file://${draw("evil.svg", ["--title", "]]></script>"], "a;</script><script>boom() 1\na;]]>&amp 2\n")}`);
 	check("svg: hostile names stay names", await frame("</script><script>boom()") && await frame("]]>&amp"));
+
+	// Frames that fit a picture to their size: a deep one stays readable, and scrolls.
+	const deep = draw("deep.svg", [], `deep;${Array.from({ length: 80 }, (_, i) => `f${i}`).join(";")} 10\n`);
+	for (const [kind, tag] of [["iframe", `<iframe src="${deep}"`], ["sandbox", `<iframe sandbox="allow-scripts" src="${deep}"`],
+		["object", `<object type="image/svg+xml" data="${deep}"`]]) {
+		const outer = join(work, "outer.html");
+		writeFileSync(outer, `<body style="margin: 0">${tag} width="700" height="400"></${kind === "object" ? kind : "iframe"}>`);
+		await page.goto(`file://${outer}`);
+		const inner = page.frames()[1];
+		await inner.waitForSelector("#search", { state: "attached" });
+		const box = (wanted) => inner.evaluate((name) => [...document.querySelectorAll("#frames > g")]
+			.find((group) => group.querySelector("text")?.textContent === name)?.querySelector("rect").getBoundingClientRect().toJSON(), wanted);
+		const size = await inner.evaluate(() => document.querySelector("#search").getBoundingClientRect().height);
+		check(`${kind}: the bar can be read`, size > 20 && size < 30, size);
+		const root = await box("all");
+		check(`${kind}: the root is visible first`, root.y > 300 && root.y < 400 && root.height > 10, root);
+		await page.mouse.move(300, 200);
+		await page.mouse.wheel(0, -5000);
+		await inner.waitForFunction((before) => document.querySelector("#frames > g rect").getBoundingClientRect().y > before + 500, root.y);
+		const last = await box("f79");
+		check(`${kind}: the wheel goes to the other end`, last.y > 0 && last.y < 100, last);
+		await page.mouse.click(last.x + 20, last.y + last.height / 2);
+		check(`${kind}: a click zooms`, await inner.evaluate(() => !document.querySelector("#reset").disabled));
+		await shot(`${kind}-deep`);
+	}
+	equal("frames: no errors", "", errors.join("; "));
 
 	// Without its script the picture looks the same.
 	const path = draw("still.svg", ["--width", "1200"], stacks);

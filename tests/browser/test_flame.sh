@@ -1,5 +1,5 @@
 #!/bin/sh
-# Flame graphs in a browser: test_flame.mjs does it, here are the means.
+# Flame graphs in a browser: sets up what test_flame.mjs needs.
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 modules=$("$here/setup") || {
 	status=$?

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Heap profiles in valgrind's own viewer: test_heap.mjs does it, here are the means.
+# Heap profiles in Valgrind's own viewer: sets up what test_heap.mjs needs.
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 VIEWER=$(ls /usr/libexec/valgrind/dh_view.html /usr/lib/*/valgrind/dh_view.html 2>/dev/null | head -n 1)
 [ "$(uname -m)" = x86_64 ] || VIEWER=

@@ -1,10 +1,10 @@
 # Sourced by the tests of heap profiles, after lib.sh.
-[ "$(uname -m)" = x86_64 ] || skip_all "stacks are walked on x86-64 only"
+[ "$(uname -m)" = x86_64 ] || skip_all "stacks can be walked only on x86-64"
 need_command python3
 
 heap=$TRACELET_HELPERS/heap
 
-# profile COMMAND...: leaves the profile in profile.json; $options are run's.
+# profile COMMAND...: writes profile.json; $options are passed to run.
 options=--heap
 profile() {
 	rm -rf tracelet-out profile.json
@@ -12,7 +12,7 @@ profile() {
 	mv tracelet-out/*[0-9].dhat.json profile.json 2>/dev/null
 }
 
-# sums FUNCTION [FIELD...]: of all points whose stacks have it.
+# sums FUNCTION [FIELD...]: over all points with this function in their stacks.
 sums() {
 	python3 - "$@" <<-'END'
 		import json, sys

@@ -1,5 +1,5 @@
-# Perf in the test, and beside it, while we sample: what the kernel tells its listeners is not changed by
-# what we ask for, and not for us by what perf asks for.
+# Perf in the test, and next to it, while we sample: our requests do not change what the kernel reports
+# to perf, nor do perf's requests change what it reports to us.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_command perf
@@ -8,7 +8,7 @@ perf record -q -o alone.data "$chains" plain >/dev/null 2>&1 && perf trace -o al
 	skip_all "perf is not allowed to record"
 id=$(readelf -n "$chains" | awk '/Build ID:/ { print $3 }')
 
-# recorded NAME FILE: a recording of perf's that knows the program and where it was
+# recorded NAME FILE: a perf recording that contains the program and its address
 recorded() {
 	check_equal "$1: the program's build id" "$id" "$(perf buildid-list -i "$2" 2>/dev/null | awk -v file="$chains" '$2 == file { print $1 }')"
 	perf script -i "$2" -F ip,sym >"$2.names" 2>/dev/null
@@ -33,7 +33,7 @@ check_run "the session ends" 0 "$TRACELET" stop beside
 recorded "beside a session" beside.data
 traced "beside a session" beside.txt
 
-# Now perf asks for build ids, of all CPUs, and our records are marked as if we had.
+# Now perf asks for build ids on all CPUs, and the kernel marks our records as if we had asked.
 if perf record -q -a --buildid-mmap -o mapped.data true >/dev/null 2>&1; then
 	run "$TRACELET" run -q --sample --keep-spool --name asked -- perf record -q -a --buildid-mmap -o asked.data "$chains" plain
 	"$TRACELET" dump tracelet-out/asked_*.spool >dump

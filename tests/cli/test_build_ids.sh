@@ -1,11 +1,11 @@
-# Which file it was that a process mapped: of programs that are replaced, deleted, gone in a millisecond,
-# at a path that means something else to us, or in no file system at all.
+# Which file a process has mapped: for programs that are replaced, deleted, end within a millisecond, are
+# at a path that means something else to us, or are in no file system at all.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_command gcc
 need_command python3
 
-# program NAME: spins in a function of that name, for a quarter of a second or as long as it is told
+# program NAME: spins in a function of that name, for a quarter of a second or the given time
 program() {
 	gcc -O1 -static -fno-inline -Dspin="$1" -o "$1" -x c - <<-'END'
 		#include <stdlib.h>
@@ -39,7 +39,7 @@ sampled() {
 	"$TRACELET" dump tracelet-out/*.spool >dump
 	"$TRACELET" fold tracelet-out/*.pb >names
 }
-ids() { # PATTERN: of the files that it matches, in the order of time
+ids() { # PATTERN: of the files that it matches, in time order
 	sed -nE "/task\\/mapping/s/.* file=\"?$1( \\(deleted\\)\")?( build_id=|\$)//p" dump | tr '\n' ' '
 }
 for name in first second third; do
@@ -88,7 +88,7 @@ else
 	skip "file systems that have two numbers for a file" "there is no overlayfs"
 fi
 
-# Whoever runs from a file system can unmount it, though we hold the file.
+# A test can unmount the file system it ran from, even though we hold the file.
 if unshare -m true 2>/dev/null; then
 	mkdir aside
 	rm -r tracelet-out

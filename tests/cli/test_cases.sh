@@ -1,4 +1,4 @@
-# One program with many cases, which it tells of itself: a trace for each.
+# One program that marks its many cases itself: a trace for each.
 . "$(dirname "$0")/lib.sh"
 need_root
 
@@ -10,7 +10,7 @@ trace_of() { line_of "$1" | jq -r '.artifacts[0].path'; }
 programs_in() { "$tp" "$1" "select group_concat(word, ' ') from (select distinct substr(cmdline, 6) as word from process
 	where cmdline glob 'true *' and upid in (select upid from thread join sched_slice using (utid)) order by word)"; }
 
-check_run "a program that tells of its cases" 1 "$TRACELET" run --json summary.json -- "$program"
+check_run "a program that marks its cases" 1 "$TRACELET" run --json summary.json -- "$program"
 check_match "the summary counts them" "cases +3 passed, 1 failed, 1 skipped" "$stderr"
 check_match "and names those that failed, with their trace" "failed +Suite.Fails/1: tracelet-out/Suite.Fails_1_[0-9_]*\.pb" "$stderr"
 check_equal "the whole has a trace" 1 "$(find tracelet-out -name 'cases_*.pb' | wc -l)"
@@ -22,7 +22,7 @@ check_equal "the manifest has a line for each" "Left passed,Right passed,Suite.F
 check_equal "so has the JSON of the whole" 5 "$(jq '.cases | length' summary.json)"
 passes=$(trace_of Suite.Passes)
 check_equal "with the hash of its trace" "$(sha256sum "$passes" | cut -d ' ' -f 1)" "$(line_of Suite.Passes | jq -r '.artifacts[0].sha256')"
-check_equal "none has lost anything" 0 "$(jq -s 'map(select(.kind == "case") | .lost | add) | add' tracelet-out/manifest.jsonl)"
+check_equal "none has lost anything" 0 "$(jq -s 'map(select(.kind == "case") | .lost | add // 0) | add' tracelet-out/manifest.jsonl)"
 
 check_equal "a case has what happened in it, and no more" "first" "$(programs_in "$passes")"
 check_equal "so has the next" "second" "$(programs_in "$(trace_of Suite.Fails_1)")"
@@ -40,7 +40,7 @@ check_equal "the program's threads run in it" 1 "$(sed -n 3p answers)"
 check_equal "under their command line" 1 "$(sed -n 4p answers)"
 check_equal "and ends with it" 1 "$(sed -n 5p answers)"
 
-check_run "a CI is told of each" 1 "$TRACELET" run -q --attachments yes -- "$program"
+check_run "the CI gets a line for each" 1 "$TRACELET" run -q --attachments yes -- "$program"
 check_equal "of the whole and of its cases" 6 "$(grep -c '^\[\[ATTACHMENT|/.*\.pb\]\]$' "$stdout")"
 
 check_run "a name goes before theirs, as with 'each'" 1 "$TRACELET" run -q --name unit -- "$program"

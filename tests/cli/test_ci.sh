@@ -1,4 +1,4 @@
-# What CI systems are told about artifacts, and what they are not.
+# What CI systems get to see about artifacts, and what they do not.
 . "$(dirname "$0")/lib.sh"
 need_root
 
@@ -40,8 +40,8 @@ check_run "not if they are elsewhere" 0 env GITLAB_CI=true CI_PROJECT_DIR=/no/su
 	--attachments yes -- true
 check_match "then they are absolute" "^\[\[ATTACHMENT\|/" "$stdout"
 
-# Whoever reads the test's output to its end waits for nobody else.
-check_run "a pipe is closed when all is told" 0 timeout 60 sh -c '"$0" run --quiet --attachments yes -- true | cat' "$TRACELET"
+# Reading the test's output to its end does not wait for any other process.
+check_run "a pipe is closed when everything is written" 0 timeout 60 sh -c '"$0" run --quiet --attachments yes -- true | cat' "$TRACELET"
 check_match "with the line in it" ATTACHMENT "$stdout"
 
 # ---- GitHub ----
@@ -56,8 +56,8 @@ echo "other text" >>summary.md
 check_lines "a summary is silent" 0 err
 check_match "what was there stays" '^# Ours$' summary.md
 check_equal "one head for rows that follow each other" 2 "$(grep -c '^| test | result |' summary.md)"
-check_match "a row tells what passed" '^\| a\\_b \| :white_check_mark: passed \| [0-9.]+ s \| .*a\\_b\\_.*\.pb \([0-9.]+ kB\) \|' summary.md
-check_match "and what failed" '^\| second \| :x: failed: exit status 3 \|' summary.md
+check_match "a row shows what passed" '^\| a\\_b \| :white_check_mark: passed \| [0-9.]+ s \| .*a\\_b\\_.*\.pb \([0-9.]+ kB\) \|' summary.md
+check_match "and what failed" '^\| second \| :x: failed: exit status 3<br>For .* \|' summary.md
 rm summary.md
 for i in 1 2 3 4 5 6; do
 	"$TRACELET" run --quiet --name "at-once-$i" -- true &
@@ -74,9 +74,21 @@ unset GITHUB_STEP_SUMMARY
 
 # ---- Azure ----
 
-check_run "Azure" 0 env TF_BUILD=True "$TRACELET" run --quiet --name blue -- true
-check_match "is told to upload" '^##vso\[artifact\.upload containerfolder=tracelet;artifactname=tracelet\]/.*/blue_.*\.pb$' "$stderr"
+check_run "Azure" 0 env TF_BUILD=True "$TRACELET" run --quiet --keep always --name blue -- true
+check_match "gets the command to upload" '^##vso\[artifact\.upload containerfolder=tracelet;artifactname=tracelet\]/.*/blue_.*\.pb$' "$stderr"
 check_lines "not in the test's output" 0 "$stdout"
+check_not "a test that passed has no summary" test -e tracelet-out/tracelet-summary.md
+check_run "a test that failed" 3 env TF_BUILD=True "$TRACELET" run --quiet --name red -- sh -c 'sleep 0.1; exit 3'
+check_match "has one" '^##vso\[task\.uploadsummary\]/.*/tracelet-out/tracelet-summary\.md$' "$stderr"
+check_match "that says why" '^\| red \| :x: failed: exit status 3<br>For .* \|' tracelet-out/tracelet-summary.md
+
+# ---- GitLab ----
+
+check_run "GitLab" 3 env GITLAB_CI=true "$TRACELET" run --quiet --name red -- sh -c 'sleep 0.1; exit 3'
+check_match "has a section about a test that failed" 'section_start:[0-9]+:tracelet_why.*why: red$' "$stderr"
+check_match "that says why" '^For [0-9.]+ m?s \([0-9]+ %\), ' "$stderr"
+check_run "and none about one" 0 env GITLAB_CI=true "$TRACELET" run --quiet --name green -- true
+check_lines "that passed" 0 "$stderr"
 
 # ---- run-test ----
 
@@ -100,5 +112,43 @@ check_run "two words are too few" 2 "$TRACELET" run-test results 5
 check_run "a limit is a number" 2 "$TRACELET" run-test results soon true
 check_lines "as one line says" 1 "$stderr"
 check_match "in words" "'soon' is not a time limit" "$stderr"
+
+check_run "TRACELET_ENABLED=1 traces" 5 env TRACELET_ENABLED=1 "$TRACELET" run-test by-variable 0 ./unit_tests.sh
+check "without --trace" test -n "$(ls by-variable/unit_tests_2*.pb)"
+check_run "TRACELET_ENABLED=0 does not" 5 env TRACELET_ENABLED=0 "$TRACELET" run-test --trace not-by-variable 0 ./unit_tests.sh
+check_not "even with --trace" test -e not-by-variable
+
+# ---- the named form ----
+
+named() { # DESCRIPTION OUTPUT WORDS...
+	local description=$1 expected=$2
+	shift 2
+	check_run "$description" 5 "$TRACELET" run-test "$@"
+	check_equal "$description: the arguments" "$expected" "$(cat "$stdout")"
+}
+named "named parameters" "-d yes" -OutputFolder named -Timeout 60 -TestCommand ./unit_tests.sh -TestArguments -d yes
+check_not "trace nothing unless asked" test -e named
+named "in any order, with -EnableTracing" "-d yes" -EnableTracing -TestCommand ./unit_tests.sh -TestArguments -d yes \
+	-Timeout 60 -OutputFolder named
+check "there is a trace" test -n "$(ls named/unit_tests_2*.pb)"
+named "-TraceOutputDirectory and -TracingType" "a" -OutputFolder unused -Timeout 0 -TestCommand ./unit_tests.sh -EnableTracing \
+	-TraceOutputDirectory traces -TracingType memory -TestArguments a
+check "the trace is there" test -n "$(ls traces/unit_tests_2*.pb)"
+check_not "and not in the other folder" test -e unused
+named "capitals do not matter, nor a colon" "a b" -outputfolder named2 -TIMEOUT:60 -testcommand ./unit_tests.sh \
+	-enabletracing:true -testarguments a b
+check "it is traced" test -n "$(ls named2/unit_tests_2*.pb)"
+named "a switch that is false" "" -OutputFolder named3 -Timeout 60 -TestCommand ./unit_tests.sh '-EnableTracing:$false'
+check_not "traces nothing" test -e named3
+named "one word with several arguments" "-d yes" -OutputFolder named -Timeout 60 -TestCommand ./unit_tests.sh -TestArguments "-d yes"
+named "other options" "x" -OutputFolder named4 -Timeout 60 -EnableTracing --name=other -TestCommand ./unit_tests.sh -TestArguments x
+check "are run's" test -n "$(ls named4/other_2*.pb)"
+named "in the positional form they are the test's" "-Timeout 3" results 60 ./unit_tests.sh -Timeout 3
+check_run "a parameter that is missing" 2 "$TRACELET" run-test -OutputFolder named -Timeout 60
+check_match "is named" "run-test: -TestCommand is missing" "$stderr"
+check_run "a parameter without its value" 2 "$TRACELET" run-test -OutputFolder named -TestCommand true -Timeout
+check_match "is named, too" "run-test: -Timeout needs a value" "$stderr"
+check_run "a type that there is not" 2 "$TRACELET" run-test -OutputFolder o -Timeout 1 -TestCommand true -EnableTracing -TracingType tape
+check_lines "is one line" 1 "$stderr"
 
 done_testing

@@ -1,4 +1,4 @@
-# tracelet convert: from a recording to a trace, whole or not at all.
+# tracelet convert: from a recording to a trace, completely or not at all.
 . "$(dirname "$0")/lib.sh"
 . "$source/tests/cli/helpers/words.sh"
 need_bpf
@@ -17,7 +17,7 @@ check_lines "also on stdout" 0 "$stdout"
 check_run "any name with --to" 0 "$TRACELET" convert --to perfetto t.spool any.name
 check "is the same" cmp made-by-run.pb any.name
 cp t.spool no-extension
-check_run "the input is told by its content" 0 "$TRACELET" convert no-extension again.pb
+check_run "the input is recognised by its content" 0 "$TRACELET" convert no-extension again.pb
 check "not by its name" cmp made-by-run.pb again.pb
 check_run "--from names it" 0 "$TRACELET" convert --from spool no-extension again.pb
 check "too" cmp made-by-run.pb again.pb
@@ -33,9 +33,9 @@ check "by the trace" cmp made-by-run.pb existing.pb
 check_run "a file onto itself" 0 sh -c 'cp t.spool self && "$TRACELET" convert --to perfetto self self'
 check "is a trace then" cmp made-by-run.pb self
 
-# ---- refused ----
+# ---- rejected ----
 
-# refused DESCRIPTION TEXT ARGUMENTS...: one line with this text, not 0, no output.
+# refused DESCRIPTION TEXT ARGUMENTS...: one line with this text, a non-zero status, no output.
 refused() {
 	local description=$1 text=$2
 	shift 2
@@ -50,18 +50,18 @@ ln -s "$good/t.spool" t.spool
 refused "a missing input" "nowhere.spool: cannot be read: No such file" nowhere.spool refused.pb
 refused "a folder" "cannot be read: Is a directory" . refused.pb
 : >empty
-refused "an empty file" "empty: is empty" empty refused.pb
+refused "an empty file" "empty: the file is empty" empty refused.pb
 refused "an empty file said to be a spool" "empty: not a tracelet spool" --from spool empty refused.pb
 python3 -c 'import random, sys; sys.stdout.buffer.write(random.Random(1).randbytes(100000))' >noise
-refused "noise" "noise: of no format that tracelet reads" noise refused.pb
+refused "noise" "noise: not in a format that tracelet reads" noise refused.pb
 refused "noise said to be a spool" "noise: not a tracelet spool" --from spool noise refused.pb
 (head -c 8 t.spool; printf '\377\377\377\377'; tail -c +13 t.spool) >other-version
 refused "a spool of another version" "version" other-version refused.pb
 head -c 20 t.spool >stump
 refused "less than a header" "stump: not a tracelet spool .too short" stump refused.pb
-refused "an unknown input format" "nothing: there is no such input format.*spool" --from nothing t.spool refused.pb
-refused "an unknown output format" "nothing: there is no such output format.*perfetto" --to nothing t.spool refused.pb
-refused "a name that tells no format" "refused: its name does not tell the format.*--to.*perfetto" t.spool refused
+refused "an unknown input format" "nothing: unknown input format.*spool" --from nothing t.spool refused.pb
+refused "an unknown output format" "nothing: unknown output format.*perfetto" --to nothing t.spool refused.pb
+refused "a name that tells no format" "refused: cannot infer the format from its name.*--to.*perfetto" t.spool refused
 refused "a folder that is not there" "nowhere/out.pb: cannot be written: No such file" t.spool nowhere/out.pb
 mkdir folder.pb
 refused "a folder for an output" "folder.pb: cannot be written: Is a directory" t.spool folder.pb
@@ -72,9 +72,9 @@ run "$TRACELET" convert noise existing.pb
 check_equal "a failed conversion leaves the old output as it was" old "$(cat existing.pb)"
 if [ -w /dev/full ]; then
 	check_run "an output that takes nothing" 2 "$TRACELET" convert --to perfetto t.spool /dev/full
-	check_match "is told" "/dev/full: cannot be written: No space left" "$stderr"
+	check_match "is reported" "/dev/full: cannot be written: No space left" "$stderr"
 	check_run "also on stdout" 2 sh -c '"$TRACELET" convert --to perfetto t.spool - >/dev/full'
-	check_match "is told" "cannot be written: No space left" "$stderr"
+	check_match "is reported" "cannot be written: No space left" "$stderr"
 fi
 mkdir small
 run unshare -m sh -c 'mount -t tmpfs -o size=4k small small && ! "$TRACELET" convert t.spool small/refused.pb && ls -A small'
@@ -85,7 +85,7 @@ if [ "$(id -u)" = 0 ]; then
 	cp "$TRACELET" tracelet
 	check_run "an input that this user may not read" 2 setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all \
 		./tracelet convert stump "$work/refused.pb"
-	check_match "is told" "stump: cannot be read: Permission denied" "$stderr"
+	check_match "is reported" "stump: cannot be read: Permission denied" "$stderr"
 	check_lines "in one line" 1 "$stderr"
 fi
 
@@ -98,7 +98,7 @@ check_lines "in one line" 1 "$stdout"
 check_run "by its name as well" 2 terminal -- "$TRACELET" convert --to perfetto t.spool /dev/tty
 check_lines "in one line" 1 "$stdout"
 
-# ---- a recording that is not whole ----
+# ---- an incomplete recording ----
 
 fresh
 size=$(stat -c %s "$good/t.spool")
@@ -115,9 +115,9 @@ check_equal "cut anywhere, it converts to a good trace, with a line at most" $tr
 check "with what was written" grep -q -a early-mark cut.pb
 head -c $((size - 3)) "$good/t.spool" >cut.spool
 run "$TRACELET" convert cut.spool cut.pb
-check_match "and says what is left out" "cut.spool: ends in the middle of a block; its last [0-9]+ bytes are left out" "$stderr"
+check_match "and says what is left out" "cut.spool: truncated inside a block; ignoring the last [0-9]+ bytes" "$stderr"
 
-# Bytes changed here and there: a trace or one line, never a crash, never a bad trace.
+# Bytes changed here and there: the result is a trace or one line, never a crash, never an invalid trace.
 well=0 tried=0
 for seed in {1..40}; do
 	tried=$((tried + 1))

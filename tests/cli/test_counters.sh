@@ -1,4 +1,4 @@
-# tracelet run --counters: what each CPU and the test have counted, in the trace; samples of an event.
+# tracelet run --counters: the counts of each CPU and of the test, in the trace; samples of an event.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_command jq
@@ -14,7 +14,7 @@ newest() { ls -t tracelet-out/"$1"_*."$2" | head -n 1; }
 # ---- counted at every switch ----
 
 pages=3000
-# Asks for pages in a child of a child, and leaves the CPU now and then.
+# Touches pages in a grandchild, and leaves the CPU now and then.
 load=(sh -c "sh -c 'head -c $((4096 * pages)) /dev/zero | tail -c $((4096 * pages)) | wc -c >/dev/null'; sleep 0.01; exit 7")
 check_run "the test's status is passed on" 7 "$TRACELET" run --name load --keep-spool \
 	--counters task-clock,page-faults,context-switches,minor-faults,major-faults --counters-per-slice -- "${load[@]}"
@@ -23,18 +23,23 @@ spool=$(newest load spool) trace=$(newest load pb)
 check "the trace is good" "$TRACELET" check "$trace"
 faults=$(total "$spool" page-faults test)
 check "the pages of a child's child are the test's" test "${faults%.*}" -ge "$pages"
+check_equal "the manifest has the test's sums" "${faults%.*}" "$(jq -s 'last.metrics["page-faults"]' tracelet-out/manifest.jsonl)"
 check_equal "the trace has the same sum as the recording" "$faults" "$(total "$trace" page-faults test)"
 check "the cores have all of them, and others'" test "$(jq -n "$(total "$spool" page-faults core) >= $faults")" = true
 check_equal "so in the trace" "$(total "$spool" page-faults core)" "$(total "$trace" page-faults core)"
 check_equal "more events than fit a record: minor and major faults are all faults" "$faults" \
 	"$(jq -n "$(total "$spool" minor-faults test) + $(total "$spool" major-faults test)")"
 slices=$("$TRACELET" table "$trace" generic-events --json | jq '.[] | select(.provider == "pmu" and .event == "slice").count')
-# Some kernels keep a few switches to themselves, there and back again: what counts them has them all the same.
+# Some kernels hide a switch now and then, so that a task arrives unnoticed: each is a gap, except for the first on a CPU.
+# What was counted since the last reading then belongs to the slice, including the switches of others.
 switches=$(total "$trace" context-switches test)
-check "a switch for each slice" test "$slices" -le "${switches%.*}" -a $((slices * 50 + 100)) -ge $((${switches%.*} * 49))
+hidden=$(($(jq -s 'last.gaps' tracelet-out/manifest.jsonl) + $(nproc)))
+"$TRACELET" dump "$trace" | sed -n 's/.* pmu\/slice .*context-switches=\([0-9]*\).*/\1/p' >each
+check_equal "each slice shows its switches" "${switches%.*}" "$(jq -s add each)"
+check "one for each that was seen to come" test "$(grep -vcx 1 each)" -le "$hidden"
 check_equal "each slice has its own counts, which sum up to all" "$faults" \
 	"$("$TRACELET" dump "$trace" | sed -n 's/.* pmu\/slice .*page-faults=\([0-9]*\).*/\1/p' | jq -s add)"
-check "by thread: who asked for the most" test "$("$TRACELET" table "$spool" pmu --group-by event,thread --sum value --sort value --json |
+check "by thread: the one with the most" test "$("$TRACELET" table "$spool" pmu --group-by event,thread --sum value --sort value --json |
 	jq -r '[.[] | select(.event == "page-faults" and (.thread | . != null and . != ""))][0].thread')" = tail
 
 if "$source/tests/perfetto/setup" >/dev/null 2>&1; then
@@ -44,7 +49,7 @@ if "$source/tests/perfetto/setup" >/dev/null 2>&1; then
 		"select count(*) > 1 from counter_track where name glob 'page-faults cpu *' or name glob 'task-clock cpu *'" \
 		"select sum(int_value) from slice join args using (arg_set_id) where category = 'pmu' and key = 'debug.page-faults'" \
 		"select count(*) from slice join thread_track on track_id = thread_track.id where category = 'pmu'" \
-		"select sum(dur) from slice where category = 'pmu'" \
+		"select sum(dur) from slice where category = 'pmu' and extract_arg(arg_set_id, 'debug.context-switches') = 1" \
 		"select sum(dur) from sched join thread using (utid) where tid in (select tid from thread join thread_track using (utid)
 			join slice on slice.track_id = thread_track.id where category = 'pmu')" >answers
 	check_equal "the importer finds nothing wrong" 0 $?
@@ -67,22 +72,22 @@ rows=$("$TRACELET" table "$(newest busy pb)" pmu --group-by none --json | jq '[.
 check "is counted at every tick" test "$rows" -ge 10
 check_equal "without --counters-per-slice there are no slices" "" "$("$TRACELET" dump "$(newest busy pb)" | grep pmu/slice)"
 
-# ---- what is not there ----
+# ---- what is missing ----
 
 if ! "$TRACELET" stat man instructions | grep -q 'available  yes'; then
 	check_run "no PMU: the test runs" 5 "$TRACELET" run --name none --counters instructions,cycles,page-faults -- sh -c 'exit 5'
-	check_match "one line tells what is not counted, and why" 'not counted: instructions, cycles: no PMU here counts it$' "$stderr"
+	check_match "one line says what is not counted, and why" 'not counted: instructions, cycles: no PMU on this machine counts it$' "$stderr"
 	check "the rest is counted" test "$(jq -n "$(total "$(newest none pb)" page-faults test) > 0")" = true
 	check_run "nothing can be counted: the test runs" 0 "$TRACELET" run --name nothing --counters cycles -- true
 	check "and has a trace" "$TRACELET" check "$(newest nothing pb)"
 	check_run "no samples of an event: the test runs" 3 "$TRACELET" run --name clock --sample=cycles@100000 -- sh -c 'exit 3'
-	check_match "and is sampled in time" 'no samples of cycles@100000: no PMU here counts it; they are taken in time, 999 a second' "$stderr"
+	check_match "and is sampled in time" 'cannot sample on cycles@100000: no PMU on this machine counts it; sampling on the CPU clock at 999 Hz instead' "$stderr"
 fi
 check_run "an unknown event" 2 "$TRACELET" run --counters no-such-event -- touch ran
-check_match "is told" "^tracelet: --counters: there is no event 'no-such-event'" "$stderr"
+check_match "is reported" "^tracelet: --counters: there is no event 'no-such-event'" "$stderr"
 check_lines "in one line" 1 "$stderr"
 check_run "an unknown event to sample" 2 "$TRACELET" run --sample=no-such-event@10 -- touch ran
-check_match "is told too" "^tracelet: --sample: there is no event 'no-such-event'" "$stderr"
+check_match "is reported, too" "^tracelet: --sample: there is no event 'no-such-event'" "$stderr"
 for bad in cycles@ cycles@0 cycles@x @100 cycles@10khz cycles; do
 	check_run "--sample=$bad is refused" 2 "$TRACELET" run --sample="$bad" -- touch ran
 done
@@ -94,9 +99,9 @@ check_run "samples of page faults" 7 "$TRACELET" run --name overflow --sample=pa
 trace=$(newest overflow pb)
 "$TRACELET" top "$trace" >top
 weight=$(sed -n 's/.* samples of page-faults, weight \([0-9]*\)$/\1/p' top)
-check "each stands for ten" test "${weight:-0}" -ge $((pages - 100))
+check "each represents ten" test "${weight:-0}" -ge $((pages - 100))
 check_match "the flame graph counts them" "[0-9,]+ page-faults" "${trace%.pb}.svg"
-check_equal "all of them came, and nothing else is said" null "$(jq -s 'last.samples_short' tracelet-out/manifest.jsonl)"
-check_not "nor to the user" grep -q 'not all delivered' "$stderr"
-check_equal "the trace tells the event" page-faults "$("$TRACELET" info --json "$trace" | jq -r '.. | ."sample-event"? // empty' | head -n 1)"
+check_equal "all of them arrived, without other messages" null "$(jq -s 'last.samples_short' tracelet-out/manifest.jsonl)"
+check_not "nor to the user" grep -q 'overflows were not delivered' "$stderr"
+check_equal "the trace names the event" page-faults "$("$TRACELET" info --json "$trace" | jq -r '.. | ."sample-event"? // empty' | head -n 1)"
 done_testing

@@ -3,12 +3,12 @@
 . "$source/tests/cli/helpers/words.sh"
 need_root
 need_command jq setpriv strace
-export ASAN_OPTIONS=detect_leaks=0 # in a sanitizer build: the search for leaks cannot work under strace
+export ASAN_OPTIONS=detect_leaks=0 # in a sanitizer build: LeakSanitizer does not work under strace
 
 
-names="kernel,BTF,BPF,BPF cost,perf events,PMU,tracefs,output"
+names="kernel,BTF,BPF,BPF cost,heap -p,perf events,PMU,tracefs,symbols,collector,output"
 
-# well_formed FILE: one JSON object that says of each thing whether it works, and has a fix for what does not.
+# well_formed FILE: one JSON object that says whether each thing works, with a fix for what does not.
 well_formed() {
 	jq -e --arg names "$names" --arg version "$("$TRACELET" --version)" '
 		("tracelet " + .tracelet) == $version and (.recording | IN("full", "reduced", "none"))
@@ -50,6 +50,12 @@ if [ "$recording" = full ]; then
 	check_equal "BPF records" bpf "$(jq -r .backend said.json)"
 fi
 
+# ---- a kernel that refuses one program ----
+
+run env TRACELET_REFUSED=heap_enter "$TRACELET" doctor --json
+check_equal "heap -p is limited where its programs do not load" "limited works" "$(verdict 'heap -p' "$stdout") $(verdict BPF "$stdout")"
+check_match "the fix is there" "use 'tracelet run --heap'" "$stdout"
+
 # ---- an ordinary user ----
 
 chmod 755 "$work_root"
@@ -62,7 +68,7 @@ run ordinary ./tracelet doctor --json
 cp "$stdout" user.json
 check "an ordinary user's --json is well-formed" well_formed user.json
 check_equal "BPF is missing" missing "$(verdict BPF user.json)"
-check_match "the fix is there" "run as root, or: setcap " user.json
+check_match "the fix is there" "run as root, or once: .*setcap cap_bpf,cap_perfmon\+ep " user.json
 check_equal "the folder is not his" limited "$(verdict output user.json)"
 check_match "the fix is there" "--output-dir" user.json
 check_equal "the status agrees" "$([ "$(jq -r .recording user.json)" = none ] && echo 1 || echo 0)" "$status"
@@ -72,7 +78,7 @@ mkdir -m 777 tracelet-out
 run ordinary ./tracelet doctor --json
 check_equal "an output folder that is his will do" works "$(verdict output "$stdout")"
 
-# LeakSanitizer, where this was built with it, cannot work under strace.
+# LeakSanitizer, if this was built with it, does not work under strace.
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
 run ordinary strace -f -qq -o /dev/null -e trace=perf_event_open -e inject=perf_event_open:error=EACCES ./tracelet doctor --json
 check_equal "where nothing can be recorded the status is 1" 1 "$status"
@@ -83,7 +89,7 @@ check_match "the fix is there" "sysctl kernel.perf_event_paranoid=" "$stdout"
 run ordinary strace -f -qq -o /dev/null -e trace=perf_event_open -e inject=perf_event_open:error=EACCES ./tracelet doctor
 check_match "in plain words too" "^'tracelet run' runs tests here, but records nothing" "$stdout"
 
-# ---- a machine without ----
+# ---- a machine without support ----
 
 if unshare -m true 2>/dev/null; then
 	# shellcheck disable=SC2016
@@ -99,11 +105,14 @@ if unshare -m true 2>/dev/null; then
 	check_equal "a run there: the status is the test's" 3 "$status"
 	check_equal "one warning" 1 "$(grep -c warning "$stderr")"
 	check_match "that says why" "this kernel has no BTF" "$stderr"
+	run unshare -m sh -c 'mount -t tmpfs none /sys && exec "$TRACELET" run --output-dir out2 -- sh -c "exit 3"'
+	check_equal "without /sys: the status is the test's" 3 "$status"
+	check_match "which one line says, and what to do" "/sys is not mounted \(mount -t sysfs sysfs /sys\)" "$stderr"
 else
 	skip "a machine without BTF" "nothing can be mounted here"
 fi
 
 check_run "doctor takes no words" 2 "$TRACELET" doctor word
-check_match "and says so" "doctor takes no 'word'" "$stderr"
+check_match "and says so" "doctor takes no argument 'word'" "$stderr"
 
 done_testing

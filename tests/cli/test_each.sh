@@ -5,7 +5,7 @@ need_root
 samples=$source/tests/cli/each
 unset CI GITHUB_ACTIONS GITHUB_STEP_SUMMARY GITLAB_CI TF_BUILD JENKINS_URL
 
-# ---- the samples, made at the same time ----
+# ---- the samples, built in parallel ----
 
 build=$work_root/samples
 mkdir "$build"
@@ -18,23 +18,24 @@ compiler=$(type -P g++ || type -P clang++ || echo false)
 make_sample gtest "$compiler" "$samples/gtest.cc" -lgtest -lgtest_main &
 make_sample catch2 "$compiler" "$samples/catch2.cc" -lCatch2WithMain &
 make_sample doctest "$compiler" "$samples/doctest.cc" &
+make_sample cpputest "$compiler" "$samples/cpputest.cc" -lCppUTest &
 make_sample cmocka cc "$samples/cmocka.c" -lcmocka &
 make_sample libtest rustc --test "$samples/libtest.rs" &
 wait
 
-# have NAME: whether that sample is there; says so if not.
+# have NAME: whether that sample exists; skips if not.
 have() {
 	[ -x "$build/$1" ] && return
 	skip "$1" "its sample cannot be compiled here"
 	return 1
 }
 
-# result CASE: what the table says about it.
+# result CASE: its result in the table.
 result() {
 	grep -F -- "$1  " "$stdout" | grep -E ' [0-9]+\.[0-9]{3} s  ' | sed -E 's/ +[0-9]+\.[0-9]+ s  .*//; s/.*  //'
 }
 
-# traces PATTERN: how many traces have such names.
+# traces PATTERN: the number of traces with such names.
 traces() {
 	find tracelet-out -name "$1" | wc -l
 }
@@ -58,10 +59,12 @@ if have gtest; then
 	check_equal "made safe" 1 "$(traces 'All_Sizes.Fit_1_2*.pb')"
 	check "all are good" "$TRACELET" check -q tracelet-out/*.pb
 	check_equal "the manifest has them all" 6 "$(wc -l <tracelet-out/manifest.jsonl)"
+	check_equal "in one run, each with its own id" "1 6" \
+		"$(jq -rs '"\(map(.run) | unique | length) \(map(.session) | unique | length)"' tracelet-out/manifest.jsonl)"
 	check_equal "its command is the case's" "--gtest_filter=Parser.Wide" \
 		"$(jq -r 'select(.test == "Parser.Wide").command[1]' tracelet-out/manifest.jsonl)"
-	times=$(sed -nE 's/.* ([0-9]+\.[0-9]{3}) s  .*/\1/p' "$stdout")
-	check_equal "the slowest is first" "$(sort -rn <<<"$times")" "$times"
+	times=$(grep -E ' (passed|skipped|disabled) ' "$stdout" | sed -nE 's/.* ([0-9]+\.[0-9]{3}) s  .*/\1/p')
+	check_equal "behind the failures the slowest is first" "$(sort -rn <<<"$times")" "$times"
 
 	cat >look.py <<-'END'
 		import os, sys, xml.etree.ElementTree as xml
@@ -95,7 +98,7 @@ if have gtest; then
 
 	fresh
 	GITHUB_STEP_SUMMARY=$PWD/summary check_run "in GitHub's CI" 1 env GITHUB_ACTIONS=true TF_BUILD=True \
-		"$TRACELET" each --attachments auto --filter Parser -- "$build/gtest"
+		"$TRACELET" each --attachments auto --keep always --filter Parser -- "$build/gtest"
 	check_match "what fails is folded" '^::group::--- Parser.Wide failed: exit status 1 ---$' "$stdout"
 	check_match "and in Azure's artifacts are uploaded" '^##vso\[artifact.upload .*\]/.*Parser.Deep_.*\.pb$' "$stdout"
 	check_run "no lines for others" 0 "$TRACELET" each --attachments no --filter Deep -- "$build/gtest"
@@ -116,7 +119,20 @@ if have doctest; then
 	check_run "doctest: the status is doctest's" 1 "$TRACELET" each -- "$build/doctest"
 	check_equal "a name with a comma" passed "$(result 'adds, and more')"
 	check_equal "with an asterisk" "failed: exit status 1" "$(result 'fails * here')"
-	check_match "capitals are told apart" '^3 cases: 2 passed, 1 failed, 0 skipped' "$stdout"
+	check_match "capitals are distinguished" '^3 cases: 2 passed, 1 failed, 0 skipped' "$stdout"
+fi
+
+fresh
+if have cpputest; then
+	check_run "cpputest: the status is the number of failed cases" 2 "$TRACELET" each -- "$build/cpputest"
+	check_equal "a case whose name begins another's" passed "$(result Parser.Deep)"
+	check_equal "and the other" passed "$(result Parser.DeepAndWide)"
+	check_equal "one that fails" "failed: exit status 1" "$(result Parser.Wide)"
+	check_equal "one that is ignored" skipped "$(result Parser.Later)"
+	check_equal "one that crashes" "killed by signal 6 (Aborted)" "$(result Crash.Aborts | sed 's/, core dumped//')"
+	check_match "the sum" '^5 cases: 2 passed, 2 failed, 1 skipped; ' "$stdout"
+	check_equal "each ran alone" "-sg Parser -sn Deep" \
+		"$(jq -r 'select(.test == "Parser.Deep").command[1:] | join(" ")' tracelet-out/manifest.jsonl)"
 fi
 
 fresh
@@ -209,12 +225,12 @@ else
 	skip meson "meson does not work here"
 fi
 
-# ---- programs that say little ----
+# ---- programs that report little ----
 
 fresh
 cat >tap <<-'END'
 	#!/bin/sh
-	# A program that speaks TAP and has a filter.
+	# A program that prints TAP and has a filter.
 	run() {
 		[ -z "$filter" ] || [ "$filter" = "$2" ] || return 0
 		[ "$1" = ok ] || status=1
@@ -234,7 +250,7 @@ check_equal "one that fails" "failed: exit status 1" "$(result second)"
 
 cat >go <<-'END'
 	#!/bin/sh
-	# What a Go test program does when asked.
+	# Behaves like a Go test program.
 	case "$*" in
 	"-test.list .") printf 'TestGood\nBenchmarkSlow\nExampleThing\n' ;;
 	"-test.v -test.run ^TestGood\$") echo "--- PASS: TestGood (0.00s)" ;;
@@ -255,46 +271,65 @@ printf '#!/bin/sh\necho all of it "$@"\nexit 7\n' >plain
 chmod +x plain
 check_run "a program of no known kind is run whole" 7 "$TRACELET" each -- ./plain --list
 check_equal "as it is" "all of it --list" "$(cat "$stdout")"
-check_match "and one line says so" '^tracelet: warning: ./plain: no test framework .* run whole' "$stderr"
+check_match "and one line says so" '^tracelet: warning: ./plain: unknown test framework; running it as a whole' "$stderr"
 check_equal "one trace" 1 "$(traces 'plain_2*.pb')"
 check_run "so it is with JUnit" 7 "$TRACELET" each --junit whole.xml -- ./plain
 check_match "as one case" '<testcase classname="plain" name="plain"' whole.xml
 check_run "one that does not list as it should too" 7 "$TRACELET" each --framework ctest -- ./plain
-check_match "it says why" 'does not list its cases as ctest does' "$stderr"
+check_match "it says why" 'cannot list its cases with ctest' "$stderr"
 check_run "one that is not there" 127 "$TRACELET" each -- ./no-such-program
 
 printf '#!/bin/sh\necho "running 0 tests"; [ "$*" != "--list --format terse" ] || echo "gone: test"\n' >forgetful
 chmod +x forgetful
 check_run "a case that is not found has not passed" 101 "$TRACELET" each --framework libtest -- ./forgetful
-check_equal "and is told" "not found by its own name" "$(result gone)"
+check_equal "and is reported" "not found by its own name" "$(result gone)"
 
-# A terminal sees how far it is; nobody else does.
-printf '#!/bin/sh\n[ "$*" != "--list --format terse" ] || echo "slow one: test"\n[ "$1" != --exact ] || sleep 0.5\n' >slow
+# The progress is shown only on a terminal.
+printf '#!/bin/sh\n[ "$*" != "--list --format terse" ] || echo "slow one: test"\n[ "$1" != --exact ] || sleep 0.5\necho "test result: ok. 1 passed"\n' >slow
 chmod +x slow
 check_run "on a terminal" 0 script -qec "'$TRACELET' each --framework libtest -- ./slow" /dev/null
 check_match "there is a line of progress" '0 of 1, 0 failed; running 1: slow one' "$stdout"
-check_run "with nobody who reads the table" 0 bash -c '"$0" each --framework libtest -- ./slow | true; exit ${PIPESTATUS[0]}' \
+check_run "without a reader of the table" 0 bash -c '"$0" each --framework libtest -- ./slow | true; exit ${PIPESTATUS[0]}' \
 	"$TRACELET"
+
+# ---- several programs, one folder of results ----
+
+fresh
+mkdir one two
+for folder in one two; do
+	printf '#!/bin/sh\n[ "$*" != "-test.list ." ] || { echo TestA; exit; }\necho "--- PASS: TestA (0.00s)"\n' >$folder/pkg.test
+	chmod +x $folder/pkg.test
+	"$TRACELET" each --quiet --framework go --junit results/ -- $folder/pkg.test &
+done
+wait
+check_equal "--junit with a folder: programs of one name have a file each" 2 "$(find results -name 'pkg.test_*.xml' | wc -l)"
+check_equal "with their results" 2 "$(grep -l 'tests="1" failures="0"' results/*.xml | wc -l)"
+check_run "a folder that exists needs no slash" 0 "$TRACELET" each --quiet --framework go --junit results -- one/pkg.test
+check_equal "it has one more" 3 "$(find results -name '*.xml' | wc -l)"
 
 # ---- bad options ----
 
+printf '#!/bin/sh\necho "ok 1 - first one"\n' >tap
+chmod +x tap
 bad() { # WHAT PATTERN OPTIONS...
 	what=$1 pattern=$2
 	shift 2
 	check_run "$what is refused" 2 "$TRACELET" each "$@" -- ./tap
 	check_lines "in one line" 1 "$stderr"
-	check_match "that tells" "$pattern" "$stderr"
+	check_match "that says why" "$pattern" "$stderr"
 }
 bad "no number" "jobs: 'many' is not a number from 1 to" -j many
 bad "none" "jobs: '0' is not a number" --jobs 0
-bad "an unknown framework" "'junit5' is none of: pytest ctest" --framework junit5
+bad "an unknown framework" "unknown framework 'junit5'; known: pytest ctest" --framework junit5
 bad "a file that cannot be written" "junit: cannot write /no/such/out.xml" --framework tap --select '-t {}' --junit /no/such/out.xml
 bad "a regular expression that is none" "filter: '\('" --framework tap --select '-t {}' --filter '('
 bad "a filter that nothing fits" "no case has 'zzz'" --framework tap --select '-t {}' --filter zzz
 
-# ---- several at the same time, and being stopped ----
+# ---- several in parallel, and stopping them ----
 
 fresh
+mkdir temporary
+export TMPDIR=$work/temporary
 cat >cases <<-'END'
 	#!/bin/bash
 	# Cases that wait for each other; --framework libtest.
@@ -307,6 +342,7 @@ cat >cases <<-'END'
 	"--exact stubborn") trap '' INT TERM; touch stubborn; while :; do sleep 0.1; done ;;
 	*) touch never ;;
 	esac
+	echo "test result: ok. 1 passed"
 END
 chmod +x cases
 # until_there FILE: waits for it.
@@ -327,7 +363,7 @@ status=0
 wait $! || status=$?
 check_equal "is ended with all by SIGTERM" 143 "$status"
 stdout=stopped
-check_equal "the table tells" interrupted "$(result sleeps)"
+check_equal "the table says so" interrupted "$(result sleeps)"
 check_equal "of others too" "not run" "$(result never)"
 check_not "they were not run" test -e never
 check_match "and JUnit" 'name="sleeps"' stopped.xml
@@ -336,12 +372,12 @@ check_equal "its trace is kept" 1 "$(traces 'sleeps_2*.pb')"
 env --default-signal=INT "$TRACELET" each -j1 --framework libtest --filter stubborn -- ./cases >stopped 2>&1 &
 check "a case that ignores Ctrl-C" until_there stubborn
 while kill -INT $! 2>/dev/null; do
-	sleep 0.05 # two at once would be one
+	sleep 0.05 # two simultaneous signals would be one
 done
 status=0
 wait $! || status=$?
 check_equal "is killed by the second one" 130 "$status"
 check_match "and the table is printed" '^stubborn +interrupted' stopped
-check_equal "no temporary folder stays behind" 0 "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'tracelet-each.*' -newer cases | wc -l)"
+check_equal "no temporary folder stays behind" "" "$(ls temporary)"
 
 done_testing

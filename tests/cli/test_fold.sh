@@ -1,10 +1,9 @@
-# Folded stacks from perf script text: equal to what stackcollapse-perf.pl and
-# inferno make of their own test files, and right where those are wrong. The
-# differences are listed in docs/flame-graphs.md.
+# Folded stacks from perf script text: equal to the output of stackcollapse-perf.pl and inferno for
+# their own test files, and right where those are wrong. docs/flame-graphs.md lists the differences.
 . "$(dirname "$0")/lib.sh"
 corpus=${TRACELET_CORPUS:-$source/../shared/corpus}/perf-script
 
-# folds DESCRIPTION EXPECTED [OPTION...]: of the text on standard input.
+# folds DESCRIPTION EXPECTED [OPTION...]: folds the text on standard input.
 folds() {
 	local description=$1 expected=$2
 	shift 2
@@ -13,7 +12,7 @@ folds() {
 	check_equal "$description" "$expected" "$(cat "$stdout")"
 }
 
-# same FILE RESULT [OPTION...]: as an upstream test has it.
+# same FILE RESULT [OPTION...]: as in an upstream test.
 same() {
 	local file=$1 result=$2
 	shift 2
@@ -24,8 +23,8 @@ same() {
 if [ -d "$corpus" ]; then
 	for file in "$corpus"/flamegraph/*.txt; do
 		name=$(basename "$file" .txt)
-		# The last sample of a file without a blank line behind it is counted by
-		# us and not by the script: give both what has one.
+		# We count the last sample of a file without a blank line after it, the script does
+		# not: give both a blank line.
 		awk -v RS= -v ORS='\n\n' '{ if (held) print held; held = $0 } END { if (whole) print held }' \
 			whole="$(tail -c 2 "$file" | od -An -tx1 | grep -c '0a 0a')" "$file" >"$name.txt"
 		for option in pid tid kernel jit all addrs; do
@@ -132,12 +131,16 @@ a 1 [000] 1.5:          9 faults:
 	401000 g+0x1 (/bin/a)
 END
 folds "the first event counts" "a;f 7" <two
-check_match "and the others are told" "1 of other events" "$stderr"
+check_match "and the others are reported" "1 of other events" "$stderr"
 folds "or the one that is asked for" "a;g 9" --event-filter faults <two
 folds "or all" "a;f 7
 a;g 9" --all-events <two
 check_equal "standard input is read" "a;f 7" "$("$TRACELET" fold <two 2>/dev/null)"
 check_equal "several files add up" "a;f 14" "$("$TRACELET" fold two two 2>/dev/null)"
+# Recordings of several CPUs, one after the other: the earliest comes first.
+sed 's/1.5:          7 cycles/2.5:          7 cycles/' two >late
+folds "the first event in time counts" "a;g 9" <late
+check_equal "for convert, too" "a;g 9" "$("$TRACELET" convert --quiet --to folded late - 2>/dev/null)"
 printf 'a;f(int) 3\na;g 4.6\n' >stacks.folded
 check_equal "folded stacks stay as they are" "a;f(int) 3
 a;g 5" "$("$TRACELET" fold stacks.folded)"
@@ -146,12 +149,12 @@ a;g 5" "$("$TRACELET" fold stacks.folded)"
 check_run "an empty input gives an empty output" 0 "$TRACELET" fold empty
 check_lines "without a line" 0 "$stdout"
 check_run "a file that is missing" 2 "$TRACELET" fold missing
-check_lines "is said in one line" 1 "$stderr"
+check_lines "is reported in one line" 1 "$stderr"
 head -c 100000 /dev/zero >zeros
 check_run "bytes that are no text" 2 "$TRACELET" fold zeros
-check_lines "are said in one line" 1 "$stderr"
+check_lines "are reported in one line" 1 "$stderr"
 head -c 3000000 /dev/zero | tr '\0' x >long
 check_run "a line without end" 2 "$TRACELET" fold -o out long
-check_lines "is said in one line" 1 "$stderr"
+check_lines "is reported in one line" 1 "$stderr"
 check_not "and nothing is left" ls out*
 done_testing

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# A trace that is made while its test runs: it is the same as one that is made afterwards, and nothing of it
-# is there before it is whole.
+# A trace made while its test runs equals one made afterwards, and nothing of it is visible before it is
+# complete.
 . "$(dirname "$0")/lib.sh"
 need_root
 
-followed="^tracelet: the trace was made while the test ran"
-# Half a megabyte of events and more, then a moment of rest: the one who follows stands back behind all others.
+followed="^tracelet: the trace was converted while the test ran"
+# Half a megabyte of events and more, then a moment of rest: the converting thread has the lowest priority.
 busy='dd if=/dev/zero of=/dev/null bs=1 count=40000 2>dd.txt; sleep 0.3; dd if=/dev/zero of=/dev/null bs=1 count=40000 2>dd.txt'
 
 check_run "a test with many events" 0 "$TRACELET" run --verbose --keep-spool --profile system-calls -- bash -c "$busy"
@@ -18,7 +18,7 @@ check_equal "nothing else is left" 3 "$(find tracelet-out -type f | wc -l)" # tr
 fresh
 check_run "with samples" 0 "$TRACELET" run --verbose --keep-spool --sample --profile system-calls -- bash -c "$busy"
 check_match "it is made while it runs, too" "$followed" "$stderr"
-stacks() { # FILE: the programs' part, with the time that each has (our own programs in the kernel lose their names)
+stacks() { # FILE: the programs' frames, with their times (our own programs in the kernel lose their names)
 	"$TRACELET" fold "$1" 2>/dev/null | sed -E "s/;(entry_|asm_|bpf_prog_|\\[+kernel|__pi_)[^ ]* / /" | awk "{ n = \$NF; \$NF = \"\"; s[\$0] += n } END { for (k in s) print k s[k] }" | sort
 }
 check "its stacks have names" grep -q 'dd;.*read' <(stacks tracelet-out/bash_*.pb)
@@ -27,21 +27,21 @@ stacks tracelet-out/bash_*.spool >afterwards.txt
 check "the same as afterwards" diff followed.txt afterwards.txt
 check "and there is a picture" test -s tracelet-out/bash_*.svg
 
-# What may not be kept is not made.
+# A trace that may not be kept is not made early.
 fresh
 check_run "a test that passes, with --keep failed" 0 "$TRACELET" run --verbose --keep failed --profile system-calls -- bash -c "$busy"
 check_not "is not followed" grep -q "$followed" "$stderr"
 check_run "nor is a recording of everything" 0 "$TRACELET" run --verbose --scope system -- bash -c "$busy"
 check_not "in which we would be ourselves" grep -q "$followed" "$stderr"
 
-# Marks may tell of cases, which have traces of their own from their beginning on.
+# Marks may begin cases, each with its own trace from its beginning on.
 fresh
 check_run "a test that makes a mark in its last moment" 0 "$TRACELET" run --verbose --profile system-calls -- \
 	bash -c "$busy; \"\$TRACELET\" mark late"
 check_not "is converted afterwards" grep -q "$followed" "$stderr"
 check "and the mark is in it" grep -q -a late tracelet-out/bash_*.pb
 
-# Whoever is killed leaves what was recorded, and no beginning of a trace.
+# A killed tracer leaves what was recorded, and no partial trace.
 fresh
 "$TRACELET" run --name killed --profile system-calls -- bash -c "$busy; read -r line <go" 2>stderr &
 tracelet=$!

@@ -1,4 +1,4 @@
-# Heap profiles: programs whose allocations are known to the unit, counted to the unit.
+# Heap profiles: programs with exactly known allocations, counted exactly.
 . "$(dirname "$0")/lib.sh"
 . "$source/tests/cli/heap.sh"
 
@@ -8,11 +8,12 @@ profile "$heap" plain
 check_equal "the test has passed" 0 "$status"
 check_match "the summary names the profile" 'heap +tracelet-out/heap_.*\.dhat\.json' "$stderr"
 check_match "the manifest does" '"kind":"heap","path":"tracelet-out/heap_[^"]*\.dhat\.json"' tracelet-out/manifest.jsonl
+check "and has the sums, for the history" jq -se 'last.metrics | .heap_total >= 10000 and .heap_peak >= 10000 and .heap_peak <= .heap_total' tracelet-out/manifest.jsonl
 check_equal "every block is counted" "1000 10000" "$(sums plain)"
 check_equal "as most, and at the peak of all" "10000 1000 10000 1000" "$(sums plain mb mbk gb gbk)"
 check_equal "and gone at the end" "0 0" "$(sums plain eb ebk)"
 check_match "the summary says how much" '^ +1[0-9.]+ kB in 1[0-9]+ blocks; at most 1[0-9.]+ kB at once, [0-9]+ bytes at the end' "$stderr"
-check_match "by whom" '^ +[0-9.]+ % +10\.0 kB  give \(heap_ways\.h:[0-9]+\)$' "$stderr"
+check_match "by which function" '^ +[0-9.]+ % +10\.0 kB  give \(heap_ways\.h:[0-9]+\)$' "$stderr"
 check_match "and what to do next" '^ +more: tracelet top --metric peak tracelet-out/heap_.*\.dhat\.json$' "$stderr"
 check_match "frames have lines" '0x[0-9A-F]+: give \(heap_ways\.h:[0-9]+\)' profile.json
 check_equal "a stack is whole" "1000 10000" "$(sums _start)"
@@ -52,7 +53,7 @@ check_equal "interrupted by signals" "100000 2000000 0" "$(sums signals tbk tb e
 
 profile "$heap" other-stack
 check_equal "in a handler with a stack of its own" "10 3000" "$(sums on_signal)"
-check_equal "called by whom it interrupted" "10 3000" "$(sums other_stack)"
+check_equal "called by the function it interrupted" "10 3000" "$(sums other_stack)"
 
 profile "$heap" deep
 check_equal "deeper than a stack is recorded" "100 5000" "$(sums deeper)"
@@ -82,7 +83,7 @@ check_equal "as the program counts itself" "$(cat "$stdout")" "$(sums random_wor
 
 profile "$TRACELET_HELPERS/heap_static" plain
 check_equal "a static program runs" 0 "$status"
-check_match "without a profile, as is said" 'no heap profile: .*static' "$stderr"
+check_match "without a profile, as reported" 'no heap profile: .*static' "$stderr"
 check_equal "once" 1 "$(grep -c 'no heap profile' "$stderr")"
 check_not "there is none" test -e profile.json
 
@@ -97,10 +98,10 @@ check_not "not kept where a trace is not" test -e tracelet-out/*.dhat.json
 run env LD_PRELOAD= "$TRACELET" run --heap --quiet -- sh -c 'echo $LD_PRELOAD'
 check_match "what was preloaded stays" '^/.*/libtracelet-heap\.so$' "$stdout"
 
-# ---- as valgrind has it ----
+# ---- compared with Valgrind ----
 
 cat >compare.py <<'END'
-# compare.py OURS THEIRS: which stacks, up to main, differ in blocks or bytes.
+# compare.py OURS THEIRS: lists the stacks, up to main, that differ in blocks or bytes.
 import json, re, sys
 
 def stacks(path):

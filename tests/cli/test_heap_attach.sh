@@ -1,13 +1,16 @@
-# What a running process allocates, seen from outside: programs whose allocations are known to the unit.
+# What a running process allocates, seen from outside: programs with exactly known allocations.
 . "$(dirname "$0")/lib.sh"
-[ "$(uname -m)" = x86_64 ] || skip_all "stacks are walked on x86-64 only"
+[ "$(uname -m)" = x86_64 ] || skip_all "stacks can be walked only on x86-64"
 need_root
 need_command python3
 
-server=$TRACELET_HELPERS/heap_server
+# A name that no other process has: some checks look for it on the whole machine.
+name=heap$$
+cp "$TRACELET_HELPERS/heap_server" "$work_root/$name"
+server=$work_root/$name
 
-# serve COMMAND...: runs in the background, $pid; `ask WORD...` tells it what to do, and waits until it is done.
-# begin() does not wait until the program is there: before that it is a shell.
+# serve COMMAND...: runs in the background as $pid; `ask WORD...` sends it a request and waits for the answer.
+# begin() does not wait until the program runs: before that it is a shell.
 serve() {
 	begin "$@"
 	ask hello
@@ -35,7 +38,7 @@ dismiss() {
 	ended=$?
 }
 
-# attach OPTIONS...: begins to record; returns when it does. `detach` ends that.
+# attach OPTIONS...: returns once it records. `detach` ends it.
 attach() {
 	rm -f profile.json messages
 	"$TRACELET" heap -o profile.json "$@" 2>messages 7>&- 8<&- &
@@ -54,7 +57,7 @@ detach() {
 	status=$?
 }
 
-# sums FUNCTION METRIC...: of all stacks that have it.
+# sums FUNCTION METRIC...: over all stacks that contain the function.
 sums() {
 	local function=$1 metric
 	shift
@@ -65,7 +68,7 @@ sums() {
 }
 
 serve "$server"
-ask plain # before anybody looks
+ask plain # before it is watched
 attach -p "$pid"
 if ! grep -q watching messages; then
 	dismiss
@@ -74,8 +77,8 @@ fi
 ask plain leaks resized all-ways release threads
 detach
 check_equal "the window ends with 0" 0 "$status"
-check_match "it tells what it watches" "watching [0-9]+ functions of /.*libc" messages
-check_match "and what it found" "[0-9]+ bytes in [0-9]+ blocks, of which [0-9]+ bytes are left" messages
+check_match "it says what it watches" "watching [0-9]+ functions in /.*libc" messages
+check_match "and what it found" "[0-9]+ bytes in [0-9]+ blocks, of which [0-9]+ bytes were not freed" messages
 check_not "nothing is lost" grep -q 'warning' messages
 check_equal "every block is counted" "1000 10000 0" "$(sums plain blocks allocated leaked)"
 check_equal "as most, and at the peak of all" "10000 1000 0 0" "$(sums plain most most-blocks peak peak-blocks)"
@@ -95,32 +98,32 @@ check_run "to standard output" 0 "$TRACELET" heap --quiet -p "$pid" -d 0.01
 check_match "which has the profile and nothing else" '^\{"dhatFileVersion":2,.*' "$stdout"
 check "and can be read" "$TRACELET" info "$stdout"
 check_equal "quietly" "" "$(cat "$stderr")"
-attach -n heap_server -d 0.2
+attach -n $name -d 0.2
 wait "$recorder"
 check_equal "by name, for a time" 0 $?
 check_equal "in which it did nothing" 0 "$(sums main blocks)"
 
-# ---- which one ----
+# ---- which process ----
 
 check_run "no such process" 2 "$TRACELET" heap -p 4194303 -o none.json
 check_match "says so" 'no such process' "$stderr"
 check_run "none of that name" 2 "$TRACELET" heap -n no-such-name -o none.json
-check_match "lists what runs" "no process is called 'no-such-name'; these run: .*heap_server \($pid\)" "$stderr"
+check_match "lists what runs" "no process is named 'no-such-name'; running: .*$name \($pid\)" "$stderr"
 "$server" <questions >/dev/null 7>&- 8<&- &
 second=$!
-until [ "$(cat "/proc/$second/comm" 2>/dev/null)" = heap_server ]; do sleep 0.01; done
-check_run "several of that name" 2 "$TRACELET" heap -n heap_server -o none.json
-check_match "says so" "2 processes are called 'heap_server'" "$stderr"
-check_match "lists them" "[:,] $second \(.*heap_server\)" "$stderr"
+until [ "$(cat "/proc/$second/comm" 2>/dev/null)" = $name ]; do sleep 0.01; done
+check_run "several of that name" 2 "$TRACELET" heap -n $name -o none.json
+check_match "says so" "2 processes are named '$name'" "$stderr"
+check_match "lists them" "[:,] $second \(.*$name\)" "$stderr"
 kill "$second"
-check_run "both" 2 "$TRACELET" heap -n heap_server -p "$pid" -o none.json
+check_run "both" 2 "$TRACELET" heap -n $name -p "$pid" -o none.json
 check_run "a kernel's thread" 2 "$TRACELET" heap -p 2 -o none.json
 check_not "nothing was written" test -e none.json
 check_run "--reset is for those that count" 2 "$TRACELET" heap --reset -p "$pid" -o none.json
 check_run "to a terminal" 2 script -qec "$TRACELET heap -p $pid" /dev/null
 check_run "to where nothing can be written" 2 "$TRACELET" heap -p "$pid" -d 0.01 -o no/such/folder.json
 
-# ---- others with it ----
+# ---- forks, a second watcher, a container ----
 
 attach -p "$pid"
 "$TRACELET" heap -p "$pid" -o second.json 2>second 7>&- 8<&- &
@@ -130,7 +133,7 @@ ask leaks forks
 kill -INT "$other"
 wait "$other"
 detach
-check_equal "who forks is counted, not who is forked" "7 700 0" "$(sums leaks blocks allocated) $(sums plain blocks)"
+check_equal "the parent of a fork is counted, not the child" "7 700 0" "$(sums leaks blocks allocated) $(sums plain blocks)"
 mv second.json profile.json
 check_equal "two may look at once" "7 700 0" "$(sums leaks blocks allocated) $(sums plain blocks)"
 check_equal "nothing of us stays in the kernel" "" "$(grep tracelet /sys/kernel/tracing/uprobe_events 2>/dev/null)"
@@ -154,18 +157,18 @@ serve "$server"
 attach -p "$pid"
 ask leaks become plain
 wait "$recorder"
-check_equal "who becomes another program ends the window" 0 $?
-check_match "as is told" 'the process has become another program' messages
+check_equal "an exec ends the window" 0 $?
+check_match "as reported" 'the process exec.d another program' messages
 check_equal "there is what was before" "7 700 0" "$(sums leaks blocks allocated) $(sums plain blocks)"
 attach -p "$pid"
 ask leaks
 echo killed >&7
 wait "$recorder"
-check_equal "who is killed ends it, too" 0 $?
+check_equal "the death of the process ends it, too" 0 $?
 dismiss
 check_equal "with what there was" "137 7 700" "$ended $(sums leaks blocks allocated)"
 
-# ---- its end ----
+# ---- the end of the process ----
 
 serve "$server"
 
@@ -174,15 +177,15 @@ ask leaks
 dismiss
 wait "$recorder"
 check_equal "the process ends in the window: that is no error" 0 $?
-check_match "but told" 'the process has ended' messages
+check_match "but reported" 'the process ended' messages
 check_equal "there is what it had until then" "7 700" "$(sums leaks blocks allocated)"
 check_equal "and it has not noticed" 0 "$ended"
 
-# ---- of a process that counts itself ----
+# ---- a process that counts itself ----
 
 serve "$TRACELET" run --quiet --heap -- "$server"
 ask plain
-counted=$(pgrep -P "$pid" -x heap_server | head -n 1)
+counted=$(pgrep -P "$pid" -x $name | head -n 1)
 check_run "our library is asked, at any time" 0 "$TRACELET" heap -p "$counted" -o profile.json
 check_equal "it knows what came before" "1000 10000 0" "$(sums plain blocks allocated leaked)"
 check_run "a window" 0 "$TRACELET" heap -p "$counted" --reset -o profile.json
@@ -217,7 +220,7 @@ for library in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2.0; do
 	ask plain all-ways leaks
 	detach
 	dismiss
-	check_match "$library: it is what is watched" "watching [0-9]+ functions of .*${library%%.*}" messages
+	check_match "$library: it is what is watched" "watching [0-9]+ functions in .*${library%%.*}" messages
 	check_equal "$library: every block" "1000 10000 0 8 723 0 2 200" \
 		"$(sums plain blocks allocated leaked) $(sums all_ways blocks allocated leaked) $(sums leaks leaked-blocks leaked)"
 done
@@ -239,9 +242,22 @@ if [ -n "$gofmt" ]; then
 	begin "$gofmt"
 	until [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = gofmt ]; do sleep 0.01; done
 	check_run "Go has an allocator of its own" 2 "$TRACELET" heap -p "$pid" -o none.json
-	check_match "as is said" 'of Go, which has an allocator of its own' "$stderr"
+	check_match "as reported" 'is a Go program, whose allocator cannot be watched' "$stderr"
 	dismiss
 else
 	skip "Go has an allocator of its own" "there is no gofmt"
 fi
+# ---- the manifest ----
+
+fresh
+serve "$server"
+attach -p "$pid" --output-dir noted --run r1
+ask plain
+detach
+dismiss
+check_equal "a line in the manifest: what was allocated" "[\"heap\",\"$name\",\"r1\",\"recorded\",true,true]" \
+	"$(jq -c '[.kind, .name, .run, .status, .metrics.heap_total > 0, .metrics.heap_peak > 0]' noted/manifest.jsonl)"
+run "$TRACELET" history --json --output-dir noted --metric heap_total "$name"
+check_equal "which the history follows" '[".",true]' "$(jq -c '.series[0].commits[0] | [.outcomes, .heap_total > 0]' "$stdout")"
+
 done_testing

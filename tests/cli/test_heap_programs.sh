@@ -1,5 +1,5 @@
-# Heap profiles of programs that are not just C with glibc's allocator: C++ with the operators of others,
-# musl, sanitizers, and programs that become another one.
+# Heap profiles of programs other than C with glibc's allocator: C++ with other allocators' operators,
+# musl, sanitizers, and programs that exec others.
 . "$(dirname "$0")/lib.sh"
 . "$source/tests/cli/heap.sh"
 ! is_sanitized || skip_all "other allocators cannot be loaded into a sanitized tracelet"
@@ -67,7 +67,7 @@ else
 	skip "musl" "there is no musl-gcc"
 fi
 
-# ---- allocators within ----
+# ---- allocators inside programs ----
 
 cat >own.c <<'END'
 #include <stddef.h>
@@ -81,15 +81,15 @@ END
 gcc -O1 -fno-builtin -rdynamic -o own own.c
 profile ./own
 check_equal "a program with a malloc() of its own runs" 0 "$status"
-check_match "what that means is said" 'heap profile is empty: the program brings an allocator along \(a malloc\(\) of its own\)' "$stderr"
+check_match "the consequence is reported" 'heap profile is empty: the program has its own allocator \(its own malloc\(\)\)' "$stderr"
 if printf 'int main(void) { return 0; }\n' | clang -fsanitize=address -o sanitized -xc - 2>/dev/null; then
 	profile ./sanitized
-	check_match "of a sanitizer's, too" 'brings an allocator along \(a sanitizer' "$stderr"
+	check_match "of a sanitizer's, too" 'has its own allocator \(a sanitizer' "$stderr"
 else
 	skip "of a sanitizer's, too" "there is no clang with sanitizers"
 fi
 
-# ---- who becomes another ----
+# ---- exec ----
 
 gcc -g -o becomes -xc - <<'END'
 #define _GNU_SOURCE
@@ -122,11 +122,11 @@ done
 options=--fail-on-leak
 profile ./becomes without "$heap"
 check_equal "without our environment: what was before is no leak of it" 0 "$status"
-check_match "that it is not counted is said" 'no heap profile: ./becomes went on as another program' "$stderr"
-check_not "there is no profile of who is gone" test -e profile.json
+check_match "the missing counts are reported" 'no heap profile: ./becomes exec.d a program that did not load' "$stderr"
+check_not "there is no profile of the replaced program" test -e profile.json
 options=--heap
 profile ./becomes execv "$TRACELET_HELPERS/heap_static"
-check_match "nor of who became a static program" 'no heap profile: ./becomes went on as another program' "$stderr"
+check_match "nor of one that exec'd a static program" 'no heap profile: ./becomes exec.d a program that did not load' "$stderr"
 profile ./becomes vfork "$heap"
 check_equal "a child of vfork() that leaves changes nothing" "5 1 77" "$status $(sums main)"
 done_testing

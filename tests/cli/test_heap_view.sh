@@ -1,8 +1,8 @@
-# Heap profiles of ours, of valgrind and of Rust's dhat: what is shown is what is in them.
+# Heap profiles from us, Valgrind and Rust's dhat: what is shown is what they contain.
 . "$(dirname "$0")/lib.sh"
 need_command python3
 
-# ---- a profile of Rust's, whose numbers are known ----
+# ---- a profile from Rust with known numbers ----
 
 cat >rust.json <<'END'
 {
@@ -30,10 +30,10 @@ for metric in allocated:1024 blocks:17 peak:212 peak-blocks:3 leaked:100 leaked-
 	check_equal "the metric ${metric%:*}" "${metric#*:}" \
 		"$("$TRACELET" fold --metric "${metric%:*}" rust.json | awk '{ sum += $NF } END { print sum }')"
 done
-check_run "a metric that the file does not tell" 2 "$TRACELET" flame --metric read rust.json -o none.svg
+check_run "a metric that the file does not have" 2 "$TRACELET" flame --metric read rust.json -o none.svg
 check_not "leaves no picture" test -e none.svg
 check_run "a metric that there is not" 2 "$TRACELET" top --metric bytes rust.json
-check_match "those that there are" "no 'bytes', but: allocated blocks peak .* written$" "$stderr"
+check_match "those that there are" "unknown metric 'bytes'; known: allocated blocks peak .* written$" "$stderr"
 
 run "$TRACELET" info rust.json
 check_match "info: the whole" '^allocated  1024 bytes in 17 blocks$' "$stdout"
@@ -44,16 +44,16 @@ check_equal "info as JSON" "17 rust-heap 3" "$("$TRACELET" info --json rust.json
 	python3 -c 'import json, sys; i = json.load(sys.stdin); print(i["metrics"]["blocks"], i["mode"], i["places"])')"
 
 run "$TRACELET" top rust.json
-check_match "top: the whole, with its unit" '^1024 bytes allocated in all, from 3 places$' "$stdout"
+check_match "top: the whole, with its unit" '^1024 bytes allocated in total, from 3 places$' "$stdout"
 check_match "a function, with bytes" '97\.66% +1000 +97\.66% +1000  <alloc::vec' "$stdout"
 check_equal "nothing of what has none" 0 "$(grep -c anonymous "$stdout")"
 check_equal "no warning" "" "$(cat "$stderr")"
 run "$TRACELET" top --metric blocks rust.json
-check_match "blocks are called so" '^17 blocks allocated in all' "$stdout"
+check_match "blocks are called so" '^17 blocks allocated in total' "$stdout"
 check_match "an argument list is no file" ' +5 +29\.41% +5  void \(anonymous namespace\)::f$' "$stdout"
 
 run "$TRACELET" diff rust-before.json rust.json -o diff.svg
-check_match "diff: the whole" '^424 bytes allocated in all before, 1024 after; \+600$' "$stdout"
+check_match "diff: the whole" '^424 bytes allocated in total before, 1024 after; \+600$' "$stdout"
 check_match "a function" '^ +400 +1000 +\+600 +400 +1000 +\+600  <alloc::vec' "$stdout"
 check_match "as a picture" '<title>all \(1024 bytes, 100\.00%; \+58\.59%\)</title>' diff.svg
 check_run "what grew too much" 1 "$TRACELET" diff --fail-above 1 rust-before.json rust.json
@@ -72,9 +72,9 @@ cat >adhoc.json <<'END'
 "tu":"instrs","Mtu":"Minstr","cmd":"./a","pid":1,"te":5,"pps":[{"tb":300,"tbk":3,"fs":[1]}],"ftbl":["[root]","0x1: f (in /a)"]}
 END
 run "$TRACELET" top adhoc.json
-check_match "units of its own" '^300 units allocated in all' "$stdout"
+check_match "units of its own" '^300 units allocated in total' "$stdout"
 check_match "with the file" 'f \(/a\)$' "$stdout"
-check_match "events for blocks" '^3 events allocated in all' <("$TRACELET" top --metric blocks adhoc.json)
+check_match "events for blocks" '^3 events allocated in total' <("$TRACELET" top --metric blocks adhoc.json)
 
 # ---- other formats ----
 
@@ -95,7 +95,7 @@ if "$source/tests/perfetto/setup" >/dev/null 2>&1; then
 	check_equal "Perfetto: allocated and freed" "17|1024 -16|-924" "$("$source/tests/perfetto/tp" out.pb \
 		"select sum(count), sum(size) from heap_profile_allocation where heap_name = 'heap' and count > 0" \
 		"select sum(count), sum(size) from heap_profile_allocation where heap_name = 'heap' and count < 0" | paste -sd ' ')"
-	check_equal "at the peak, by whom" "4711|app::café::{{closure}}|1|12" "$("$source/tests/perfetto/tp" out.pb \
+	check_equal "at the peak, by which function" "4711|app::café::{{closure}}|1|12" "$("$source/tests/perfetto/tp" out.pb \
 		"select p.pid, f.name, a.count, a.size from heap_profile_allocation a join process p using (upid)
 		join stack_profile_callsite c on c.id = a.callsite_id join stack_profile_frame f on f.id = c.frame_id
 		where heap_name = 'heap at its peak' and a.size < 100")"
@@ -103,7 +103,7 @@ else
 	skip "Perfetto is content" "its importer is not there"
 fi
 
-# ---- what is no such file ----
+# ---- invalid files ----
 
 refused() { # DESCRIPTION FILE WORDS
 	check_run "$1: refused" 2 "$TRACELET" fold "$2" -o refused.folded
@@ -112,13 +112,13 @@ refused() { # DESCRIPTION FILE WORDS
 	check_not "$1: nothing is left" test -e refused.folded
 }
 head -c 700 rust.json >cut.json
-refused "cut off" cut.json 'ends too early'
+refused "cut off" cut.json 'truncated'
 sed 's/"dhatFileVersion": 2/"dhatFileVersion": 1/' rust.json >old.json
 refused "of another version" old.json 'version 1; tracelet reads version 2'
 sed 's/"fs": \[4, 3\]/"fs": [4, 5]/' rust.json >frame.json
-refused "a frame that is not there" frame.json 'a frame that there is not'
+refused "a frame that is not there" frame.json 'a frame that does not exist'
 sed 's/"tbk": 10/"tbk": -10/' rust.json >negative.json
-refused "less than nothing" negative.json 'a place is not'
+refused "less than nothing" negative.json 'a place is malformed'
 python3 -c 'print("{\"dhatFileVersion\":2,\"x\":" + "[" * 100000)' >deep.json
 refused "nested without end" deep.json 'damaged'
 echo '{"dhatFileVersion":2}' >bare.json
@@ -142,7 +142,7 @@ json.dump({"dhatFileVersion": 2, "mode": "heap", "verb": "Allocated", "bklt": Tr
 END
 check_equal "20000 places" 320000 "$("$TRACELET" fold large.json | awk '{ sum += $NF } END { print sum }')"
 
-# ---- as valgrind has it ----
+# ---- compared with Valgrind ----
 
 heap=$TRACELET_HELPERS/heap
 if command -v valgrind >/dev/null && [ -z "${ASAN_OPTIONS-}" ]; then
@@ -160,7 +160,7 @@ if command -v valgrind >/dev/null && [ -z "${ASAN_OPTIONS-}" ]; then
 		"$TRACELET" run --quiet --heap -- "$heap" peaks
 		mv tracelet-out/*.dhat.json ours.json
 		run "$TRACELET" diff valgrind.json ours.json
-		check_match "ours of the same program: no change" 'bytes allocated in all before, [0-9]+ after; \+0$' "$stdout"
+		check_match "ours of the same program: no change" 'bytes allocated in total before, [0-9]+ after; \+0$' "$stdout"
 		check_match "function by function" ' ([0-9]+) +\1 +\+0 +([0-9]+) +\2 +\+0  give$' "$stdout"
 	fi
 else

@@ -1,4 +1,4 @@
-# Heap profiles in other ways: children, samples, leaks, windows; and handlers that never return.
+# More heap profiles: children, samples, leaks, windows; and handlers that never return.
 . "$(dirname "$0")/lib.sh"
 . "$source/tests/cli/heap.sh"
 
@@ -18,7 +18,7 @@ for way in 500 "300 3" "300 2 own-stack"; do
 	rm -rf tracelet-out
 	run timeout 120 "$TRACELET" run --heap -- "$TRACELET_HELPERS/heap_jumps" $way
 	mv tracelet-out/*.dhat.json profile.json
-	check_equal "who jumps out of the allocator goes on: $way" 0 "$status"
+	check_equal "a program that jumps out of the allocator continues: $way" 0 "$status"
 	check_match "to its end" 'all jumps made' "$stdout"
 	check "nothing is below zero" test "$(number eb)" -lt 100000000
 	check_match "the profile says what it is worth" 'not exact: [0-9]+ times a signal' "$stderr"
@@ -31,9 +31,9 @@ check_equal "with samples, too" 0 "$status"
 options=--heap-children
 profile sh -c "$heap plain; $heap forks; $TRACELET_HELPERS/heap_static plain; exit 3"
 check_equal "the status is the test's" 3 "$status"
-check_match "children are summed up" 'heap +and those of [0-9]+ children' "$stderr"
-[ "$(id -u)" != 0 ] || # else there may be no trace that tells of it
-	check_match "who could not be counted is named" 'no heap profiles of 1 children .*heap_static' "$stderr"
+check_match "children are summed up" 'heap +and [0-9]+ of child processes' "$stderr"
+[ "$(id -u)" != 0 ] || # otherwise there may be no trace that shows it
+	check_match "processes that could not be counted are named" 'no heap profiles for 1 child process that did not load .*heap_static' "$stderr"
 check_match "the manifest has them" '"kind":"heap-of-child","path":"[^"]*\.[0-9]+\.dhat\.json"' tracelet-out/manifest.jsonl
 cat >children.py <<'END'
 import glob, json
@@ -53,7 +53,7 @@ check_equal "each has its own counts" \
 options="--heap-sample 4K"
 profile "$heap" samples
 check_match "estimates are marked" '"estimatedFromSamplesEvery":4096' profile.json
-check_match "which is told" '^estimated  from samples, one in 4096 bytes on average$' <("$TRACELET" info profile.json)
+check_match "which is reported" '^estimated  from samples, one in 4096 bytes on average$' <("$TRACELET" info profile.json)
 check "bytes are right on average" near 32000000 "$(sums samples tb)" 8
 check "and blocks" near 400000 "$(sums samples tbk)" 8
 check "and what is left" near 16000000 "$(sums samples eb)" 8
@@ -61,7 +61,7 @@ check "and the peak" near 32000000 "$(sums samples gb)" 8
 cat >strict.py <<'END_OF_STRICT'
 import ctypes, os, sys
 PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN = 65, 1
-ctypes.CDLL(None).prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0)  # since Linux 6.3; else nothing is strict
+ctypes.CDLL(None).prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0)  # since Linux 6.3; without it nothing is restricted
 os.execv(sys.argv[1], sys.argv[1:])
 END_OF_STRICT
 profile "$(python3 -c 'import sys; print(sys.executable)')" strict.py "$heap" samples
@@ -84,14 +84,14 @@ check_equal "sizes as the allocator has them" "1000 24000" "$(sums plain)"
 options=--heap-leaks
 profile "$heap" resized
 check_equal "a leak alone is no failure" 0 "$status"
-check_match "it is told" 'leaked: 12 bytes in 1 block, from 1 place' "$stderr"
+check_match "it is reported" 'leaked: 12 bytes in 1 block, from 1 place' "$stderr"
 check_match "with its stack" '^    resized \(heap_ways\.h:[0-9]+\)' "$stderr"
 check_match "as a file, too" '^    resized ' tracelet-out/*.leaks.txt
 check_match "that the manifest has" '"kind":"leaks"' tracelet-out/manifest.jsonl
 options="--fail-on-leak"
 profile "$heap" resized
 check_equal "or it is one" 4 "$status"
-check_match "as is said" 'failed: memory was left' "$stderr"
+check_match "as reported" 'failed: memory was left' "$stderr"
 profile "$heap" plain
 check_equal "not without a leak" 0 "$status"
 check_not "there is no file then" test -e tracelet-out/*.leaks.txt
@@ -101,18 +101,18 @@ options="--fail-on-leak --keep failed"
 profile "$heap" resized
 check "what has failed by a leak is kept" test -e profile.json
 profile "$heap" plain killed
-check_equal "who was killed had no time to free" 137 "$status"
+check_equal "a killed process had no time to free" 137 "$status"
 check_not "so that is no leak" grep -q leaked: "$stderr"
 options="--fail-on-leak --heap-suppressions suppressions"
 echo 'heap!res*' >suppressions
 profile "$heap" resized
-check_equal "what is suppressed is none" 0 "$status"
+check_equal "a suppressed leak does not count" 0 "$status"
 printf '# of before\nno_such_function\nleak:esize\n' >suppressions
 profile "$heap" resized
 check_equal "lines of AddressSanitizer's, too" 0 "$status"
 options="$options --verbose"
 profile "$heap" resized
-check_match "what hides nothing is told to who asks" 'suppressions: line 2 hides no leak' "$stderr"
+check_match "patterns that hide nothing are reported with --verbose" 'suppressions: line 2 hides no leak' "$stderr"
 check_not "what does is not" grep -q 'line 3 hides' "$stderr"
 options="--fail-on-leak --heap-suppressions suppressions"
 echo 'libc*!res*' >suppressions
@@ -120,12 +120,12 @@ profile "$heap" resized
 check_equal "others are" 4 "$status"
 run "$TRACELET" run --heap-suppressions missing -- touch started
 check_equal "a file that is not there" 2 "$status"
-check_equal "is told in a line" 1 "$(wc -l <"$stderr")"
+check_equal "is reported in one line" 1 "$(wc -l <"$stderr")"
 check_not "and nothing is run" test -e started
 for line in '{' '   fun:malloc' 'heap!' '^a <  < b'; do
 	printf 'good\n%s\n' "$line" >wrong
 	run "$TRACELET" run --heap-suppressions wrong -- touch started
-	check_equal "a line that is none is told: $line" "2 1" "$status $(grep -c 'wrong: line 2: ' "$stderr")"
+	check_equal "an invalid line is reported: $line" "2 1" "$status $(grep -c 'wrong: line 2: ' "$stderr")"
 done
 check_not "and nothing is run then" test -e started
 options=--fail-on-leak
@@ -139,14 +139,14 @@ if [ "$(id -u)" = 0 ]; then
 	profile "$heap" plain killed
 	check_run "the trace is right" 0 "$TRACELET" check tracelet-out/*.pb
 	if "$source/tests/perfetto/setup" >/dev/null 2>&1; then
-		check_equal "it tells what is live at the end" "heap: live blocks|1,heap: live bytes|4321" \
+		check_equal "it shows what is live at the end" "heap: live blocks|1,heap: live bytes|4321" \
 			"$("$source/tests/perfetto/tp" tracelet-out/*.pb "select t.name, c.value from counter c join process_counter_track t
 				on c.track_id = t.id where c.id in (select max(id) from counter group by track_id) order by t.name" |
 				paste -sd,)"
 	else
-		skip "it tells what is live at the end" "Perfetto's importer cannot be had"
+		skip "it shows what is live at the end" "Perfetto's importer cannot be had"
 	fi
 else
-	skip "the trace tells how much is live" "needs root"
+	skip "the trace shows how much is live" "needs root"
 fi
 done_testing

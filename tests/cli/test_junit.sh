@@ -1,17 +1,17 @@
-# `tracelet junit`: artifacts into a JUnit file, and nothing else changed in it.
+# `tracelet junit`: adds artifacts to a JUnit file, and changes nothing else in it.
 . "$(dirname "$0")/lib.sh"
 
 unset GITLAB_CI CI_PROJECT_DIR $(env | sed -n 's/^\(TRACELET_[A-Z_]*\)=.*/\1/p')
 mkdir tracelet-out
 
-# artifact TEST FILE: a line of the manifest, and the file.
+# artifact TEST FILE: writes a line of the manifest, and the file.
 artifact() {
 	touch "tracelet-out/$2"
 	jq -nc --arg test "$1" --arg path "tracelet-out/$2" \
 		'{test: $test, result: "passed", wall_seconds: 1, artifacts: [{kind: "perfetto", path: $path, size: 1}]}' \
 		>>tracelet-out/manifest.jsonl
 }
-# The line that stands for it.
+# The line for the artifact.
 attached() {
 	echo "[[ATTACHMENT|$PWD/tracelet-out/$1]]"
 }
@@ -57,7 +57,7 @@ cat half >>tracelet-out/manifest.jsonl
 cp results.xml before.xml
 
 check_run "a file" 0 "$TRACELET" junit --output out.xml results.xml
-check_equal "how many" "out.xml: 6 of 8 cases have artifacts; 2 tests of the manifest belong to none" "$(cat "$stdout")"
+check_equal "how many" "out.xml: 6 of 8 cases have artifacts; 2 tests of the manifest match no case" "$(cat "$stdout")"
 check "what was there stays as it was" cmp results.xml before.xml
 check_equal "the last run of a case" "$(attached deep.pb)" "$(case_output Parser Deep out.xml)"
 check_equal "a path of any kind" "$(attached 'wide & ünï.pb')" "$(case_output Parser Wide out.xml)"
@@ -65,9 +65,9 @@ check_equal "into an output that is empty" "$(attached empty.pb)" "$(case_output
 check_equal "behind what was printed" "printed <x> $(attached one.pb)" "$(case_output y test_one out.xml)"
 check_equal "a Python test" "$(attached python.pb)" "$(case_output tests.test_a.TestGroup 'test_in[1]' out.xml)"
 check_equal "beside errors" "$(attached error.pb)" "$(case_output z with_error out.xml)"
-check_equal "a name that two cases have is nobody's" "" "$(case_output a twice out.xml)$(case_output b twice out.xml)"
+check_equal "an ambiguous name is given to no case" "" "$(case_output a twice out.xml)$(case_output b twice out.xml)"
 
-# Without the lines, and the elements that are there for them, it is the file it was.
+# Without the added lines and their elements it is the original file.
 python3 - <<'END'
 import re
 line = r"(?:\n\[\[ATTACHMENT[^\n]*\]\]\n)"
@@ -101,13 +101,34 @@ check_equal "paths begin at the project" "[[ATTACHMENT|tracelet-out/deep.pb]]" "
 rm tracelet-out/deep.pb
 cp before.xml results.xml
 check_run "an artifact that was deleted" 0 "$TRACELET" junit results.xml
-check_equal "is not told" "" "$(case_output Parser Deep)"
+check_equal "is not reported" "" "$(case_output Parser Deep)"
 
 iconv -f utf-8 -t iso-8859-1 before.xml | sed 's/UTF-8/ISO-8859-1/; s/name="all"/name="\xe4ll"/' >latin.xml
 check_run "a file in Latin 1" 0 "$TRACELET" junit latin.xml
 check_equal "gets the right path" "$(attached 'wide & ünï.pb')" "$(case_output Parser Wide latin.xml)"
 
-# ---- what is no such file: one line, nothing changed ----
+# ---- why a test failed ----
+
+mkdir -p why/tracelet-out && cd why || exit
+# failed TEXT: a manifest with a test that failed, and adds it to a JUnit file.
+failed() {
+	touch tracelet-out/slow.pb
+	jq -nc --arg why "$1" '{test: "slow", result: "failed: exit status 1", wall_seconds: 1, explanation: $why,
+		artifacts: [{kind: "perfetto", path: "tracelet-out/slow.pb", size: 1}]}' >tracelet-out/manifest.jsonl
+	echo '<testsuite name="s"><testcase name="slow"><failure/></testcase></testsuite>' >results.xml
+	"$TRACELET" junit results.xml >/dev/null
+}
+failed 'For 116 ms (79 %), a < b slept.'
+check_match "a test that failed has the answer of tracelet why" '^For 116 ms \(79 %\), a &#x3c; b slept\.$' results.xml
+check_match "and its artifacts" '^\[\[ATTACHMENT\|.*slow.pb\]\]$' results.xml
+cp results.xml once.xml
+"$TRACELET" junit results.xml >/dev/null
+check "only once" cmp once.xml results.xml
+failed 'For 116 ms (79 %), [[ATTACHMENT|/etc/passwd]] slept.'
+check_not "a name in it attaches no file" grep -q passwd results.xml
+cd .. || exit
+
+# ---- invalid files: one line, nothing changed ----
 
 bad() { # WHAT PATTERN FILE [OPTIONS...]
 	what=$1 pattern=$2 file=$3
@@ -115,7 +136,7 @@ bad() { # WHAT PATTERN FILE [OPTIONS...]
 	cp "$file" copy
 	check_run "$what is refused" 2 "$TRACELET" junit "$@" "$file"
 	check_lines "in one line" 1 "$stderr"
-	check_match "that tells" "$pattern" "$stderr"
+	check_match "that says why" "$pattern" "$stderr"
 	check "it stays as it was" cmp "$file" copy
 	check_equal "nothing is left beside it" "" "$(ls | grep '\.tmp$')"
 }
@@ -127,15 +148,29 @@ iconv -f utf-8 -t utf-16 before.xml >wide.xml
 bad "UTF-16" 'wide.xml: neither UTF-8 nor' wide.xml
 : >empty.xml
 bad "an empty file" 'empty.xml: line 1: no element found' empty.xml
+echo '<testsuites><testsuite name="none" tests="0"/></testsuites>' >none.xml
+bad "a file without test cases" 'none.xml: it has no test cases' none.xml
+echo '<testsuites/>' >other.xml
+check_run "nor is anything written elsewhere" 2 "$TRACELET" junit --output written.xml other.xml
+check_not "no output" test -e written.xml
 printf '\0\1\2\3' >bytes.xml
 bad "no text at all" 'bytes.xml: ' bytes.xml
 echo 'no JSON' >bad.jsonl
-bad "a manifest that is none" 'bad.jsonl: is no manifest' before.xml --manifest bad.jsonl
+bad "a manifest that is none" 'bad.jsonl: not a manifest' before.xml --manifest bad.jsonl
 check_run "a file that is not there" 2 "$TRACELET" junit no-such.xml
 check_lines "one line" 1 "$stderr"
 check_run "a manifest that is not there" 2 "$TRACELET" junit --manifest no-such.jsonl before.xml
 check_lines "one line too" 1 "$stderr"
 check_run "an output that cannot be written" 2 "$TRACELET" junit --output /no/such/out.xml before.xml
-check_match "is told" 'cannot write /no/such/out.xml' "$stderr"
+check_match "is reported" 'cannot write /no/such/out.xml' "$stderr"
+
+# ---- a folder in which others can write ----
+
+fresh
+echo '<testsuite><testcase name="a"/></testsuite>' >results.xml
+mkdir tracelet-out
+mkfifo tracelet-out/manifest.jsonl
+check_run "a FIFO where the manifest should be is not waited for" 2 timeout 20 "$TRACELET" junit results.xml
+check_match "one line says so" '^tracelet: tracelet-out/manifest.jsonl: not a regular file' "$stderr"
 
 done_testing

@@ -1,4 +1,4 @@
-# What is kept of a session, and what an output folder may hold.
+# What is kept from a session, and the limits of an output folder.
 . "$(dirname "$0")/lib.sh"
 need_root
 
@@ -27,13 +27,15 @@ check_equal "nothing is" "ci-always ci-bad ci-false good " "$(traces)"
 check_match "as the summary says" '^  trace   not kept: --keep never$' "$stderr"
 check_run "nor are stacks" 124 "$TRACELET" run --keep never --name never --timeout 0.1 -- sleep 1000
 check_equal "there is no file of it" "" "$(ls tracelet-out | grep never)"
-check_run "--keep sometimes is none" 2 "$TRACELET" run --keep sometimes -- true
+check_run "--keep sometimes is invalid" 2 "$TRACELET" run --keep sometimes -- true
 check_match "and one line says what is" "\-\-keep: 'sometimes' is not 'always', 'failed' or 'never'" "$stderr"
+check_equal "Azure is CI, too" "failed TF_BUILD" "$(TF_BUILD=True "$TRACELET" settings --json | jq -r '.keep | "\(.value) \(.from)"')"
+check_equal "unless CI says that it is not" always "$(CI=false TF_BUILD=True "$TRACELET" settings --json | jq -r .keep.value)"
 check_equal "the setting's origin is CI" "failed CI" "$(CI=yes "$TRACELET" settings --json | jq -r '.keep | "\(.value) \(.from)"')"
 
 # ---- --max-total-size ----
 
-# total: bytes of the artifacts that are there.
+# total: size of the existing artifacts in bytes.
 total() {
 	cat tracelet-out/*.pb | wc -c
 }
@@ -50,11 +52,11 @@ trace false old-bad
 trace true old-good
 trace true new-good
 trace false new-bad
-# The newest may be a little larger than the one that makes room for it, and does not fit without.
+# The newest may be a little larger than the one deleted for it, and does not fit otherwise.
 size=$(($(total) + $(cat tracelet-out/old-good_*.pb | wc -c) / 2))
 trace true newest --max-total-size $size
 check_equal "the oldest that passed goes first" "new-bad new-good newest old-bad " "$(traces)"
-check_equal "the manifest tells it" "old-good perfetto max-total-size" \
+check_equal "the manifest shows it" "old-good perfetto max-total-size" \
 	"$(tail -n1 "$manifest" | jq -r '"\(.deleted[].test) \(.deleted[].kind) \(.why)"')"
 check_equal "by the name that it had" "$(jq -r 'select(.test == "old-good") | .artifacts[0].path' "$manifest")" \
 	"$(tail -n1 "$manifest" | jq -r '.deleted[].path')"
@@ -67,7 +69,7 @@ check_equal "then the oldest of them" "again new-bad " "$(traces)"
 trace true none --max-total-size 1
 check_equal "and go last" "" "$(traces)"
 run "$TRACELET" run --max-total-size 1 --name none -- true
-check_match "a trace that finds no room is not kept, and that is said" '^  trace   not kept: the folder.s limits' "$stderr"
+check_match "a trace without room is not kept, which is reported" '^  trace   not kept: the folder.s limits' "$stderr"
 check_equal "every line of the manifest is JSON" "$(wc -l <"$manifest")" "$(jq -c . "$manifest" | wc -l)"
 
 # ---- only what we wrote ----
@@ -79,7 +81,7 @@ done
 echo precious >tracelet-out/foreign.pb
 echo precious >tracelet-out/foreign.spool
 echo precious >outside.pb
-sed -i 's/./X/' "$(echo tracelet-out/changed_*.pb)" # the same size, another content
+sed -i 's/./X/' "$(echo tracelet-out/changed_*.pb)" # same size, different content
 linked=$(echo tracelet-out/linked_*.pb) folder=$(echo tracelet-out/folder_*.pb)
 mv "$linked" aside.pb
 ln -s "$PWD/aside.pb" "$linked"
@@ -99,7 +101,7 @@ trace true last --max-total-size 1 --max-age 1d
 check_equal "what we did not write stays: changed, a link, a folder, foreign files" "changed_ folder_ foreign. foreign. linked_ manifest. " \
 	"$(ls tracelet-out | sed 's/\([_.]\).*/\1/' | tr '\n' ' ')"
 check "nothing outside is touched" test -s outside.pb -a -s aside.pb
-check_equal "only what has gone is told" "last plain " \
+check_equal "only deleted files are reported" "last plain " \
 	"$(grep '"deleted":\[' "$manifest" | jq -r '.deleted[].test' | sort | tr '\n' ' ')"
 
 # ---- --max-age ----
@@ -115,7 +117,7 @@ check_equal "and the manifest says why" max-age "$(tail -n1 "$manifest" | jq -r 
 trace true new --max-age 7d
 check_equal "once" 1 "$(grep -c '"deleted":\[' "$manifest")"
 
-# ---- running ones ----
+# ---- running sessions ----
 
 fresh
 trace true before
@@ -134,9 +136,9 @@ done
 wait
 check "parallel sessions keep the limit" test "$(total)" -le 8192
 check_equal "their manifest is whole" "$(wc -l <"$manifest")" "$(jq -c . "$manifest" | wc -l)"
-check_equal "what is gone is told exactly once" "" \
+check_equal "each deleted file is reported exactly once" "" \
 	"$(jq -r '.deleted[]?.path' "$manifest" | sort | uniq -d)"
-check_equal "and each is told or there" 8 \
+check_equal "and each is either reported or there" 8 \
 	"$({ jq -r '.deleted[]?.path' "$manifest"; ls tracelet-out/*.pb; } | sort -u | wc -l)"
 
 done_testing

@@ -1,14 +1,14 @@
-# The trace in a stream that a guest of ktstr has sent.
+# The trace in a stream from a ktstr guest.
 . "$(dirname "$0")/lib.sh"
 need_command python3
 
-# stream OUTPUT [TYPE=FILE|TYPE!FILE]...: frames; "!" is a damaged one.
+# stream OUTPUT [TYPE=FILE|TYPE!FILE]...: packets; "!" is a damaged one.
 stream() {
 	python3 - "$@" <<-'END'
 		import re, struct, sys, zlib
 		with open(sys.argv[1], "wb") as out:
-		    for frame in sys.argv[2:]:
-		        kind, mark, name = re.match("(....)([=!])(.*)", frame).groups()
+		    for packet in sys.argv[2:]:
+		        kind, mark, name = re.match("(....)([=!])(.*)", packet).groups()
 		        payload = open(name, "rb").read() if name else b""
 		        check = zlib.crc32(payload) ^ (mark == "!")
 		        out.write(struct.pack(">4s", kind.encode())[::-1] + struct.pack("<III", len(payload), check, 0) + payload)
@@ -24,10 +24,10 @@ tail -c +11 trace >c
 echo hello >text
 
 stream whole WPRF=trace
-check_run "a trace in one frame" 0 "$TRACELET" guest import-ktstr whole -o out.pb
+check_run "a trace in one packet" 0 "$TRACELET" guest import-ktstr whole -o out.pb
 check "comes out as it was" cmp trace out.pb
 stream parts SOUT=text WPRC=a SOUT!text WPRC=b WPRF=c WPRF=text
-check_run "a trace in chunks, between frames of others" 0 "$TRACELET" guest import-ktstr parts -o out.pb
+check_run "a trace in chunks, between packets of others" 0 "$TRACELET" guest import-ktstr parts -o out.pb
 check "comes out as it was" cmp trace out.pb
 stream other ABCD=a ABCD=b WPRF=c
 check_run "chunks of a type that is named" 0 "$TRACELET" guest import-ktstr --chunk-type 0x41424344 other -o out.pb
@@ -46,15 +46,15 @@ refused() {
 stream bad WPRC!a WPRC=b WPRF=c
 refused "a damaged chunk" damaged bad
 stream bad WPRC=a WPRC=b
-refused "a stream without a last frame" "no last frame" bad
+refused "a stream without a last packet" "no final trace packet" bad
 stream bad WPRF=
 refused "an empty trace" "is empty" bad
 stream bad WPRC=a WPRF=c
-refused "a trace with a hole" "no good trace" bad
+refused "a trace with a hole" "contains a damaged trace" bad
 head -c 20 whole >bad
-refused "a stream that ends inside a frame" "ends inside a frame" bad
+refused "a stream that ends inside a packet" "ends inside a packet" bad
 printf 'FRPW\xff\xff\xff\xff\0\0\0\0\0\0\0\0' >bad
-refused "a length of four gigabytes" "16 MiB is the most" bad
+refused "a length of four gigabytes" "the limit is 16 MiB" bad
 refused "a file that is not there" "No such file" none
 check_run "an output is needed" 2 "$TRACELET" guest import-ktstr whole
 

@@ -6,7 +6,7 @@ landed() {
 	"$TRACELET" check --landed tracelet-out --name "$@"
 }
 
-# check_says DESCRIPTION REGEX: one line with all that it should have.
+# check_says DESCRIPTION REGEX: one line that has everything it should.
 check_says() {
 	check_lines "$1: one line" 1 "$stderr"
 	check_match "$1: what was expected, found, and where to look" "expected.*found.*look at" "$stderr"
@@ -38,20 +38,32 @@ rm "$trace"
 check_run "a trace that is gone" 1 landed some
 check_says "gone" "No such file"
 
+mkfifo go
+"$TRACELET" run --quiet --name goes-on -- sh -c 'echo >begun; read -r line <go' &
+until [ -s begun ]; do sleep 0.01; done
+check_run "a session that goes on" 1 landed goes-on
+check_match "is not taken for one whose tracer died" "goes-on_.*spool, which is being recorded; wait for the end" "$stderr"
+echo >go
+wait
+check_run "when it has ended, its trace has landed" 0 landed goes-on
+: >tracelet-out/killed_20260102_030405.spool
+check_run "the spool of a tracer that died" 1 landed killed
+check_says "its spool" "look at why the tracer died"
+
 run "$TRACELET" run --quiet --keep never --name kept -- true
-check_run "a trace that nobody wanted" 1 landed kept
+check_run "a trace that was not kept" 1 landed kept
 check_says "not kept" "look at --keep"
 
 printf '%s\n' '{"test":"vm","result":"not run","started":"2026-01-02T03:04:05.000Z","artifacts":[],"guest_failed":"panic: x"}' \
 	>>tracelet-out/manifest.jsonl
 check_run "a machine that failed is no missing trace" 3 landed vm
-check_match "it is told as that" "virtual machine of vm failed: panic: x" "$stderr"
+check_match "it is reported as such" "virtual machine of vm failed: panic: x" "$stderr"
 check_run "a name is needed" 2 "$TRACELET" check --landed tracelet-out
 
 # The library's side.
 fresh
 : >log
-if cc -I "$source/include" -o asks -x c - -x none "$(dirname "$TRACELET")/src/libtracelet.so" -Wl,-rpath,"$(dirname "$TRACELET")/src" <<-'END' 2>log; then
+if cc -I "$source/include" -o asks -x c - -x none "$(dirname "$TRACELET")/src/api/libtracelet.so" -Wl,-rpath,"$(dirname "$TRACELET")/src/api" <<-'END' 2>log; then
 	#include <stdio.h>
 	#include <tracelet/tracelet.h>
 	int main(int argc, char **argv) {

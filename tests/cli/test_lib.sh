@@ -1,4 +1,4 @@
-# The words of lib.sh themselves: what fails must show as failed.
+# The functions of lib.sh themselves: failures must show as failures.
 . "$(dirname "$0")/lib.sh"
 
 lib=$source/tests/cli/lib.sh

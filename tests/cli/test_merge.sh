@@ -1,8 +1,8 @@
-# One trace of a host and its guests, judged by Perfetto's own importer.
+# One trace of a host and its guests, verified by Perfetto's own importer.
 . "$(dirname "$0")/lib.sh"
 need_root
 
-# A packet with the attribute guest-clock, behind a trace.
+# Appends a packet with the attribute guest-clock to a trace.
 add_clock() { # TEXT
 	local text=$1 attribute attributes packet
 	# shellcheck disable=SC2059 # lengths are parts of the format
@@ -28,11 +28,12 @@ check_run "a host's and a guest's trace are merged" 0 "$TRACELET" convert --merg
 check_lines "without a word" 0 "$stderr"
 check_run "check takes a merged trace" 0 "$TRACELET" check both.pb
 check_run "info does" 0 "$TRACELET" info both.pb
-check_match "and tells of the guest's clock" "guest-clock +1000 5000000000 25000" "$stdout"
+check_lines "and understands every packet" 0 "$stderr"
+check_match "and contains the guest's clock" "guest-clock +1000 5000000000 25000" "$stdout"
 
 if "$source/tests/perfetto/setup" >/dev/null 2>&1; then
 	check "the importer understands all of it" "$source/tests/perfetto/tp" --health both.pb
-	# One after the other in one go: the importer takes its time to start.
+	# All in one call: the importer takes long to start.
 	{
 		read -r machines
 		read -r thread_counts
@@ -63,15 +64,15 @@ add_clock '1 1000000000 10,100000000000000000 100001000000000 20' >>guest.pb
 check_run "times are interpolated between two measures" 0 "$TRACELET" convert --merge host.pb guest.pb -o both.pb
 check "and the order stays" "$TRACELET" check both.pb
 
-# Without a word on clocks.
+# Without clock data.
 check_run "wall clocks are better than nothing" 0 "$TRACELET" convert --merge host.pb host.pb -o both.pb
-check_match "which is said" "wall clocks were taken" "$stderr"
+check_match "which is reported" "using wall clocks" "$stderr"
 check_run "three machines" 0 "$TRACELET" convert --merge --quiet host.pb guest.pb guest.pb -o both.pb
 check "are a good trace" "$TRACELET" check both.pb
 
-# The order is the machines': whoever comes first is the host, and a host knows no guest's clock.
+# The order matters: the first trace is the host's, and a host does not know a guest's clock.
 check_run "the guest first" 0 "$TRACELET" convert --merge guest.pb host.pb -o turned.pb
-check_match "is taken as the host: wall clocks again" "wall clocks were taken" "$stderr"
+check_match "is taken as the host: wall clocks again" "using wall clocks" "$stderr"
 check "and is a good trace" "$TRACELET" check turned.pb
 
 # Bad input: one line, status 2, nothing half-written.
@@ -86,7 +87,7 @@ for bad in cut empty text lie merged missing; do
 	check_lines "$bad: one line" 1 "$stderr"
 	check_not "$bad: no output" test -e both.pb
 done
-check_run "one trace is none to merge" 2 "$TRACELET" convert --merge host.pb -o both.pb
+check_run "one trace is not enough to merge" 2 "$TRACELET" convert --merge host.pb -o both.pb
 check_run "an output is needed" 2 "$TRACELET" convert --merge host.pb guest.pb
 
 done_testing

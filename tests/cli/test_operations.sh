@@ -5,6 +5,8 @@ need_root
 export TRACELET_STATE_DIR=$PWD/state HOME=$PWD
 unset CI
 tp=$source/tests/perfetto/tp
+recorded_by=bpf
+[ -z "${TRACELET_THROUGH_COLLECTOR:-}" ] || recorded_by=collector
 
 tracers() { "$TRACELET" status --json | jq -r '.[].pid'; }
 
@@ -34,7 +36,7 @@ cat >script.sh <<-'END'
 END
 check_run "a script with a start and a stop" 0 sh script.sh
 check_lines "one line on stderr" 1 "$stderr"
-check_match "status tells name and file" "^setup +operation +[0-9]+ .*$PWD/tracelet-out/setup_[0-9_]+\.pb$" status.txt
+check_match "status shows name and file" "^setup +operation +[0-9]+ .*$PWD/tracelet-out/setup_[0-9_]+\.pb$" status.txt
 path=$(cat current.txt)
 check_match "stop prints path and size" "^$path \([0-9.]+ kB\)$" stopped.txt
 check "the trace is good" "$TRACELET" check "$path"
@@ -45,20 +47,63 @@ check_equal "the manifest has a line for it" "setup operation recorded" \
 check_equal "whose hash is right" "$(sha256sum "$path" | cut -d ' ' -f 1)" \
 	"$(jq -r '.artifacts[0].sha256' tracelet-out/manifest.jsonl)"
 check_run "nothing is recording any more" 1 "$TRACELET" status
-gone() { # PID: within ten seconds
-	for _ in $(seq 1000); do
-		[ -e "/proc/$1" ] || return 0
+wait_for() { # COMMAND...: until it succeeds, for half a minute
+	for _ in $(seq 3000); do
+		"$@" && return 0
 		sleep 0.01
 	done
 	return 1
 }
+gone() { # PID
+	wait_for test ! -e "/proc/$1"
+}
 check "the tracer ends, and with it all that it had in the kernel" gone "$(cat pid.txt)"
 
-# ---- what was there before ----
+# ---- tasks that existed before ----
 
+mkfifo go
 check_run "what the script has started before is recorded too" 0 \
-	sh -c 'sh -c "sleep 0.2; true early" & "$TRACELET" start -q early; wait; "$TRACELET" stop'
-check_equal "its later life is in the trace" 1 "$("$tp" "$(cut -d ' ' -f 1 "$stdout")" "select count(*) from process where cmdline = 'sleep 0.2'")"
+	sh -c 'sh -c "read -r line <go; exec /bin/true early" & "$TRACELET" start -q early; echo >go; wait; "$TRACELET" stop'
+check_equal "its later life is in the trace" 1 "$("$tp" "$(cut -d ' ' -f 1 "$stdout")" "select count(*) from process where cmdline = '/bin/true early'")"
+
+# ---- small things ----
+
+check_run "options after the name" 0 "$TRACELET" start late --quiet
+check_lines "count" 0 "$stderr"
+check_run "and it can be stopped" 0 "$TRACELET" stop late
+check_equal "no lock is left in the state folder" "" "$(ls state | grep lock)"
+
+# ---- steps of a CI job: a shell for each ----
+
+# What the steps have in common is this session's leader, which starts them.
+cat >steps.sh <<-'END'
+	sh -c '"$TRACELET" start -q steps; true'
+	for _ in $(seq 3000); do
+		[ "$("$TRACELET" status --json | jq '.[].follows')" = $$ ] && break
+		sleep 0.01
+	done
+	sh -c '/bin/true second-step; true'
+	"$TRACELET" status >status.txt 2>status.err
+	sh -c '"$TRACELET" stop steps; true'
+END
+check_run "start in one shell, work in a second, stop in a third" 0 setsid -w sh steps.sh
+check_lines "without complaint" 0 "$stderr"
+trace=$(cut -d ' ' -f 1 "$stdout")
+check "a good trace" "$TRACELET" check "$trace"
+check_equal "with the second step's work" 1 "$("$tp" "$trace" "select count(*) from process where cmdline = '/bin/true second-step'")"
+check_lines "status has no complaint either" 0 status.err
+
+# With nothing in common, the end of the followed process is reported at once.
+setsid -w sh -c '"$TRACELET" start -q alone; true'
+told() { "$TRACELET" status 2>&1 >/dev/null | grep -q 'has ended: new processes are not recorded'; }
+check "steps in sessions of their own: status says that the followed process ended" wait_for told
+check_match "as JSON, too" "has ended" <("$TRACELET" status --json | jq -r '.[].ended')
+check_run "stop" 0 setsid -w sh -c '"$TRACELET" stop alone; true'
+check_match "says it, and what to use" '^tracelet: warning: alone: process [0-9]+ \(sh\), which it followed, has ended: .*start --pid PID' "$stderr"
+check "a process that was named is the only one" sh -c 'sleep 1000 & until grep -q sleep /proc/$!/comm; do :; done; "$TRACELET" start -q --pid $! named; kill $!'
+check "its end is reported" wait_for told
+check_run "in stop" 0 "$TRACELET" stop named
+check_match "by its name" '^tracelet: warning: named: process [0-9]+ \(sleep\)' "$stderr"
 
 # ---- the same name twice, several at once ----
 
@@ -69,7 +114,8 @@ check "there it is" test -s "$first"
 check_equal "one is recording" 1 "$(tracers | wc -l)"
 check_run "another one beside it" 0 "$TRACELET" start -q other
 check_run "stop without a name does not guess" 2 "$TRACELET" stop
-check_match "but lists them" 'again \([0-9]+\), other \([0-9]+\)' "$stderr"
+# In order of their process ids, which begin again when they have reached the largest.
+check_match "but lists them" '(again \([0-9]+\), other|other \([0-9]+\), again) \([0-9]+\)$' "$stderr"
 check_run "stop by number" 0 "$TRACELET" stop "$("$TRACELET" status --json | jq -r '.[] | select(.name == "other") | .pid')"
 check_match "ends the right one" '/other_' "$stdout"
 "$TRACELET" start -q third
@@ -104,19 +150,21 @@ while kill -0 "$(tracers 2>/dev/null)" 2>/dev/null; do :; done
 check_run "status after a kill" 1 "$TRACELET" status
 check "what it had recorded is a trace" "$TRACELET" check "$path"
 check_not "the spool is gone" test -e "${path%.pb}.spool"
+check_equal "the manifest has a line for it" "killed operation recovered: the tracer died $recorded_by $path" \
+	"$(jq -r 'select(.test == "killed") | "\(.test) \(.kind) \(.result) \(.backend) \(.artifacts[0].path)"' tracelet-out/manifest.jsonl)"
 "$TRACELET" start -q killed
 kill -KILL "$(tracers)"
 check_run "start notices a stale session" 0 "$TRACELET" start -q killed
-check_match "and says so" "is gone" "$stderr"
+check_match "and says so" "the tracer of killed died" "$stderr"
 check_run "the new one is there" 0 "$TRACELET" stop killed
-sed -i 's/^boot = .*/boot = another-boot/' state/*.session 2>/dev/null
+sed -i 's/"boot":"[^"]*"/"boot":"another-boot"/' state/*.session 2>/dev/null
 "$TRACELET" start -q rebooted
-sed -i 's/^boot = .*/boot = another-boot/' state/rebooted.session
-pid=$(sed -n 's/^pid = //p' state/rebooted.session)
+sed -i 's/"boot":"[^"]*"/"boot":"another-boot"/' state/rebooted.session
+pid=$(jq .pid state/rebooted.session)
 check_run "a session of another boot is not taken for one that is there" 1 "$TRACELET" status
 kill -KILL "$pid"
 
-# ---- folders that vanish, and such that are not ours ----
+# ---- folders that vanish, and folders that are not ours ----
 
 "$TRACELET" start -q --output-dir gone vanishing
 rm -r gone
@@ -139,8 +187,10 @@ fi
 until [ -e running ] && "$TRACELET" status >/dev/null; do :; done
 check_match "status lists tests" '^seen +test ' <("$TRACELET" status)
 check_run "a test's recording cannot be stopped" 1 "$TRACELET" stop seen
+check_match "which one line says" "^tracelet: seen is a test: its recording ends when the test ends" "$stderr"
 check_run "but looked into" 0 "$TRACELET" snapshot seen
 check "the snapshot is a trace" "$TRACELET" check "$(cut -d ' ' -f 1 "$stdout")"
+check_match "named so that it can be found from anywhere" "^$PWD/tracelet-out/seen_" "$stdout"
 rm running
 wait
 check "the test's own trace comes later" "$TRACELET" check "$(ls tracelet-out/seen_*.pb | tail -n 1)"
@@ -153,7 +203,7 @@ check_match "says so" "no session is recording" "$stderr"
 "$TRACELET" start -q one
 check_run "a mark goes into the only operation" 0 "$TRACELET" mark alone
 "$TRACELET" start -q two
-check_run "with two it must be said into which" 2 "$TRACELET" mark lost
+check_run "with two sessions one must be named" 2 "$TRACELET" mark lost
 check_lines "in one line" 1 "$stderr"
 check_run "by its name" 0 "$TRACELET" mark --session two second
 check_run "or for programs" 7 env TRACELET_MARKS="$("$TRACELET" current --marks two)" "$TRACELET_HELPERS/marker" 0

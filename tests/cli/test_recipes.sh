@@ -1,4 +1,4 @@
-# docs/recipes.md, word for word: each block is run in a small project of its kind.
+# docs/recipes.md, word for word: runs each block in a small project of its kind.
 . "$(dirname "$0")/lib.sh"
 need_root
 
@@ -9,13 +9,39 @@ ln -s "$TRACELET" "$work_root/bin/tracelet"
 export PATH=$work_root/bin:$PATH
 unset CI GITHUB_ACTIONS GITHUB_STEP_SUMMARY GITLAB_CI TF_BUILD JENKINS_URL TRACELET_ENABLED
 
-# recipe HEADING [NUMBER]: runs the first, or another, block of shell under it.
+# An ordinary user's sudo, as far as the recipes need it: the rest of the environment is lost, and the test runs
+# as the user nobody, or as SUDO_CALLER.
+cat >"$work_root/bin/sudo" <<'END'
+#!/bin/bash
+user=${SUDO_CALLER:-nobody}
+keep=(PATH="$PATH" HOME=/nonexistent SUDO_USER="$user" SUDO_UID="$(id -u "$user")" SUDO_GID="$(id -g "$user")")
+case $1 in
+--preserve-env=*)
+	for name in $(tr , ' ' <<<"${1#*=}"); do
+		[ -z "${!name+x}" ] || keep+=("$name=${!name}")
+	done
+	shift
+	;;
+esac
+exec env -i "${keep[@]}" "$@"
+END
+chmod +x "$work_root/bin/sudo"
+chmod 755 "$work_root"
+
+# own: the project belongs to the user who calls sudo.
+own() {
+	chown -R nobody: .
+	chmod 755 .
+}
+
+# recipe HEADING [NUMBER]: runs the first, or another, shell block under it.
 recipe() {
 	awk -v heading="## $1" -v number="${2:-1}" '
 		/^## / { here = $0 == heading; block = 0 }
 		here && /^```/ { inside = !inside; if (inside) block += /^```sh$/; next }
 		inside && here && block == number' "$recipes" >"$work_root/recipe.sh"
 	check "there is a recipe for: $1" test -s "$work_root/recipe.sh"
+	own
 	run timeout 100 bash -e "$work_root/recipe.sh"
 }
 
@@ -30,7 +56,7 @@ outcome() {
 	done
 }
 
-# there COMMAND...: whether all are here; says so if not.
+# there COMMAND...: whether all are installed; skips if not.
 there() {
 	local command
 	for command in "$@"; do
@@ -44,6 +70,7 @@ there() {
 cc -o unit_tests "$samples/cmocka.c" -lcmocka
 recipe "A test program"
 outcome "a test program" 1 'tracelet-out/adds_*.pb' 'tracelet-out/fails_*.pb'
+check_equal "the traces belong to the user who called sudo" nobody "$(stat -c %U tracelet-out/adds_*.pb)"
 check "its results are XML" python3 -c 'import xml.dom.minidom as x; x.parse("results.xml")'
 
 fresh
@@ -79,9 +106,9 @@ fresh
 if there meson; then
 	printf "project('sample')\ntest('good', find_program('true'))\n" >meson.build
 	recipe meson
-	outcome meson 0 'tracelet-out/good_*.pb'
-	recipe meson 2
 	outcome "meson's wrapper" 0 'tracelet-out/true_*.pb'
+	recipe meson 2
+	outcome meson 0 'tracelet-out/good_*.pb'
 fi
 
 fresh
@@ -96,6 +123,9 @@ if there cargo && cargo --version >/dev/null 2>&1; then
 	run cargo test
 	outcome "cargo, unless asked" 101
 	check_not "it traces nothing" test -e tracelet-out
+	rm -rf .cargo
+	recipe cargo 2
+	outcome "cargo with sudo" 101 'tracelet-out/parser__deep_*.pb' 'tracelet-out/parser__wide_*.pb'
 	if there cargo-nextest; then
 		recipe cargo-nextest
 		outcome nextest 100 'tracelet-out/parser__deep_*.pb'
@@ -112,9 +142,13 @@ check "named as the test" test -n "$(ls tracelet-out/a__b_*.pb)"
 fresh
 if there go; then
 	printf 'module sample\n' >go.mod
-	printf 'package sample\nimport "testing"\nfunc TestGood(t *testing.T) {}\n' >sample_test.go
-	recipe go
+	mkdir one two
+	for package in one two; do
+		printf 'package same\nimport "testing"\nfunc TestGood(t *testing.T) {}\n' >$package/sample_test.go
+	done
+	SUDO_CALLER=root recipe go # whose private folder has the programs
 	outcome go 0 'tracelet-out/TestGood_*.pb'
+	check_equal "each package has its results" 2 "$(find results -name '*.xml' | wc -l)"
 fi
 
 there bazel || true
@@ -134,5 +168,30 @@ if there bats; then
 	recipe bats
 	outcome bats 1 'tracelet-out/adds_one_*.pb' 'tracelet-out/fails_*.pb'
 fi
+
+# ---- CI ----
+
+# ci_recipe SYSTEM VARIABLES...: runs the command of that system's part, with its variables.
+ci_recipe() {
+	local name=$1 pattern=$2
+	shift 2
+	fresh
+	cc -o unit_tests "$samples/cmocka.c" -lcmocka
+	own
+	awk -v name="$name" 'index($0, name) == 1 { here = 1 } here && /tracelet each/ { print; exit }' "$recipes" |
+		sed -E "s/^(- run|  script|- script): //; s/^sh '(.*)'$/\1/" >"$work_root/recipe.sh"
+	check_match "there is a recipe for $name" '^sudo .*--user sudo ' "$work_root/recipe.sh"
+	run timeout 100 env "$@" bash -e "$work_root/recipe.sh"
+	outcome "$name" 1 'tracelet-out/fails_*.pb'
+	check_not "$name: only what failed is kept" test -n "$(find tracelet-out -name 'adds_*.pb')"
+	check_match "$name: it is recognised" "$pattern" "$stdout"
+	check "$name: there are results" test -s results.xml
+}
+touch "$work_root/summary"
+ci_recipe "GitHub Actions" '^::group::--- fails ' CI=true GITHUB_ACTIONS=true GITHUB_STEP_SUMMARY="$work_root/summary"
+check_match "GitHub's summary has the table" '^\| fails \| :x: failed' "$work_root/summary"
+ci_recipe GitLab 'section_start:' CI=true GITLAB_CI=true CI_PROJECT_DIR="$work_root"
+ci_recipe Jenkins '^--- fails ' CI=true JENKINS_URL=http://x
+ci_recipe "Azure Pipelines" '^##vso\[artifact.upload ' TF_BUILD=True
 
 done_testing

@@ -1,5 +1,5 @@
-# The files a run leaves: their names, which are never taken from others, the
-# manifest, the summary; and options that make no sense.
+# The files a run leaves: their names, which never replace other files, the manifest, the summary;
+# and invalid options.
 . "$(dirname "$0")/lib.sh"
 . "$source/tests/cli/helpers/words.sh"
 need_bpf
@@ -7,7 +7,7 @@ need_bpf
 traced() {
 	"$TRACELET" run --quiet "$@"
 }
-files() { # the names of all files of a folder but the manifest, the time made readable
+files() { # the names of all files in a folder except the manifest, with a readable time
 	find "${1:-tracelet-out}" -mindepth 1 ! -name manifest.jsonl -printf '%f\n' |
 		sed -E 's/_[0-9]{8}_[0-9]{6}/_TIME/' | sort | paste -sd ' '
 }
@@ -55,7 +55,7 @@ fresh
 (umask 077; traced -- true)
 check_equal "artifacts have the rights that the umask leaves" "-rw-------" "$(stat -c %A tracelet-out/*.pb)"
 
-# ---- never one that exists ----
+# ---- existing names ----
 
 fresh
 for i in {1..16}; do
@@ -76,7 +76,7 @@ check_equal "and their sizes" "$(jq -r '.artifacts[] | "\(.path) \(.size)"' trac
 	"$(stat -c '%n %s' tracelet-out/*.pb | sort)"
 check_equal "each run's JSON is a line of the manifest" 16 "$(cat json.* | sort | comm -12 - <(sort tracelet-out/manifest.jsonl) | wc -l)"
 
-# planted DESCRIPTION COMMAND: what a hostile test does to its own artifact's name, $stem.
+# planted DESCRIPTION COMMAND: what a hostile test does to the name of its own artifact, $stem.
 planted() {
 	fresh
 	echo precious >precious
@@ -98,7 +98,7 @@ planted() {
 }
 fresh
 echo precious >precious
-# Links at every name of the next seconds.
+# Links at all names of the next seconds.
 mkdir tracelet-out
 for second in {0..20}; do
 	for kind in pb spool; do
@@ -114,7 +114,7 @@ run traced -- true
 check_equal "a link for a manifest: nothing is overwritten" precious "$(cat precious)"
 check_match "and one line says so" "manifest.jsonl: cannot be written" "$stderr"
 
-# ---- an output folder that takes nothing ----
+# ---- an output folder that cannot be written ----
 
 fresh
 echo precious >file
@@ -143,22 +143,53 @@ fi
 fresh
 "$TRACELET" run --name words --json 5 -- sh -c 'exit 3' 2>stderr 5>five
 check_match "the test, its result, wall time" '^tracelet: words failed: exit status 3 in [0-9.e-]+ s$' stderr
+check_match "why it took so long" '^  why +For ' stderr
 check_match "the artifact with its size" '^  trace +tracelet-out/words_[0-9_]+\.pb \([0-9.]+ (bytes|kB)\)$' stderr
 check_match "events, and losses" '^  events +[0-9,]+, none lost' stderr
-check_match "cost of the programs and of the tracer" '^  cost +BPF .*[0-9.]+ ms.*, tracer [0-9]+ ms of CPU$' stderr
-check_match "the next command" '^  next .*tracelet check tracelet-out/words_[0-9_]+\.pb$' stderr
-check_lines "and no more" 5 stderr
+check_match "cost of the programs and of the tracer" '^  cost +BPF .*[0-9.]+ ms.*, tracer [0-9]+ ms of CPU time$' stderr
+check_match "the next command" '^  next .*tracelet report tracelet-out/words_[0-9_]+\.pb$' stderr
+check_lines "and no more" 6 stderr
 check "the next command works" sh -c "$(sed -n 's/^  next.*or: tracelet/"$TRACELET"/p' stderr)"
 check_match "no colours in a file" '^[^'$'\033'']*$' stderr
-check_equal "--json 5: what everybody may want to know" \
+check_equal "--json 5: the basic facts" \
 	"words sh,-c,exit 3 3 true true $(uname -n) $(uname -r) default tree bpf perfetto true 0 true" "$(jq -r '[
 	.test, (.command | join(",")), .exit, (.started | test("^20..-..-..T..:..:..\\....Z$")), (.wall_seconds > 0), .host,
-	.kernel, .profile, .scope, .backend, .artifacts[0].kind, (.events > 5), (.lost | add),
+	.kernel, .profile, .scope, .backend, .artifacts[0].kind, (.events > 5), (.lost | add // 0),
 	(.cost | .bpf_seconds > 0 and .tracer_cpu_seconds > 0)] | join(" ")' five)"
-check_equal "with each source's losses" "bio block clock fault file ipi irq kvm lock marker memory migration network power priority process rss sample sched slab softirq-queue system-call timer workqueue" "$(jq -r '.lost | keys | join(" ")' five)"
+check_equal "sources without losses are not listed" "" "$(jq -r '.lost | keys | join(" ")' five)"
 check "the manifest's line is the same" cmp five tracelet-out/manifest.jsonl
+check_equal "which session it is, on which machine" "2 true failed $(nproc --all) true" "$(jq -r '[
+	.version, (.session | test("^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")), .status,
+	.cpus, (.memory > 1e8)] | join(" ")' five)"
 traced --json file.json -- sh -c 'kill -9 $$'
-check_equal "--json FILE, a signal" "9 null" "$(jq -r '"\(.signal) \(.exit)"' file.json)"
+check_equal "--json FILE, a signal" "9 null crashed" "$(jq -r '"\(.signal) \(.exit) \(.status)"' file.json)"
+CI_COMMIT_SHA=0123456789abcdef0123456789abcdef01234567 CI_COMMIT_REF_NAME=$'a\nb' CI_PIPELINE_ID=7 GITLAB_CI=true \
+	traced --json file.json -- true
+check_equal "the source and the run, from the CI system" \
+	'["gitlab-7",{"commit":"0123456789abcdef0123456789abcdef01234567","ci":"gitlab"}]' "$(jq -c '[.run, .source]' file.json)"
+TRACELET_RUN=mine traced --json file.json -- true
+check_equal "the user's name of the run" mine "$(jq -r .run file.json)"
+
+# A daemon is not waited for by the test, but its CPU time is the test's, and it may stay.
+fresh
+mkfifo done
+# shellcheck disable=SC2016
+spin='while :; do read -r _ _ _ _ _ _ _ _ _ _ _ _ _ user _ </proc/$$/stat; [ "$user" -lt 30 ] || break; done'
+"$TRACELET" run --name daemon --json daemon.json -- sh -c '(setsid sh -c "$0; echo >done" &) ; read -r _ <done
+	(sleep 1000 >/dev/null 2>&1 & echo $! >sleeper); read -r pid <sleeper
+	until read -r name </proc/$pid/comm && [ "$name" = sleep ]; do :; done' "$spin" 2>stderr
+sleeper=$(cat sleeper)
+check_equal "CPU time of a daemon counts: 0.3 s in user mode" true "$(jq '.cpu_seconds > 0.2 and .cpu_seconds < 10 * .wall_seconds' daemon.json)"
+note "$(jq .cpu_seconds daemon.json) s"
+# On a busy machine the daemon, which is done, may still be there, too.
+check_equal "the manifest names the process that outlives the test" "sleep ($sleeper)" \
+	"$(jq -r '.outlived | map(select(startswith("sh ") | not)) | join(" ")' daemon.json)"
+check_match "so does the summary" "^  left +(1 process|2 processes) still running: (sh \([0-9]+\), )?sleep \($sleeper\)$" stderr
+kill "$sleeper"
+"$TRACELET" run --name nothing --json nothing.json -- sh -c '/bin/true & wait' 2>stderr
+check_equal "where nothing stays, nothing is named" null "$(jq .outlived nothing.json)"
+
+fresh
 echo old >file.json
 traced --json file.json -- true
 check_equal "a file the user named is replaced" passed "$(jq -r .result file.json)"
@@ -172,13 +203,13 @@ run traced --json no/such/folder/file -- sh -c 'exit 4'
 check_equal "--json to where nothing can be written: the status is the test's" 4 "$status"
 check_match "and one line says so" "--json no/such/folder/file: cannot be written" "$stderr"
 traced --keep-spool --json spool.json -- true
-check_equal "--keep-spool keeps it, and the summary tells" "$(ls tracelet-out/*.spool)" \
+check_equal "--keep-spool keeps it, and the summary shows it" "$(ls tracelet-out/*.spool)" \
 	"$(jq -r '.artifacts[] | select(.kind == "spool").path' spool.json)"
 check_run "--verbose says more" 0 "$TRACELET" run --verbose -- true
 check "on stderr" test "$(wc -l <"$stderr")" -gt 5
 check_equal "only there" "" "$(cat "$stdout")"
 
-# ---- options that make no sense ----
+# ---- invalid options ----
 
 fresh
 bad_value() { # OPTION VALUE
@@ -194,6 +225,8 @@ bad_value --duration nan
 bad_value --duration 1x
 bad_value --wait-tree x
 bad_value --wait-tree -1
+bad_value --waits soon
+bad_value --waits -1
 bad_value --buffer-size x
 bad_value --buffer-size 1
 bad_value --buffer-size -1
@@ -207,8 +240,8 @@ check_run "an option that is not there" 2 "$TRACELET" run --no-such -- touch sta
 check_run "an option without its value" 2 "$TRACELET" run --name
 check_equal "nothing was started or made" "" "$(ls -A)"
 check_run "an option after the command is the command's" 0 "$TRACELET" run --quiet -- echo --scope all
-check_equal "as it stands" "--scope all" "$(cat "$stdout")"
+check_equal "unchanged" "--scope all" "$(cat "$stdout")"
 check_run "also without --" 0 "$TRACELET" run --quiet echo --scope all
-check_equal "as it stands" "--scope all" "$(cat "$stdout")"
+check_equal "unchanged" "--scope all" "$(cat "$stdout")"
 
 done_testing

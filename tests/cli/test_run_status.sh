@@ -1,5 +1,5 @@
-# The test does not notice that it is traced: its exit status, its streams, its
-# terminal, its signals, all that it inherits.
+# The test does not notice that it is traced: its exit status, its streams, its terminal, its
+# signals, everything it inherits.
 . "$(dirname "$0")/lib.sh"
 . "$source/tests/cli/helpers/words.sh"
 need_root
@@ -62,14 +62,14 @@ check "finds them closed, and is traced" ls tracelet-out/bash_*.pb
 
 # ---- what it inherits ----
 
-# surroundings COMMAND...: what a program finds when this command starts it. A traced one
-# has one variable more, by which it finds the memory for its marks.
+# surroundings COMMAND...: what a program sees when this command starts it. A traced program has one
+# more variable, which leads to the memory for its marks.
 surroundings() {
 	env -i A=1 'B=two words' "$@" "$helpers/surroundings" 'an argument' '' '*' >"$work_root/surroundings" 2>/dev/null </dev/null
 	grep -v '^environment: TRACELET_MARKS=/proc/' "$work_root/surroundings"
 }
 
-# check_same DESCRIPTION COMMAND...: the same when this command starts it and when this starts tracelet.
+# check_same DESCRIPTION COMMAND...: the same whether this command starts it or starts tracelet.
 check_same() {
 	local description=$1
 	shift
@@ -89,7 +89,7 @@ check_equal "it finds no child that is not its own" "" "$(traced sh -c 'exec cat
 
 # ---- signals to tracelet ----
 
-# The reporter's lines come through this pipe, one for each signal.
+# The reporter writes a line to this pipe for each signal.
 mkfifo reports
 "$TRACELET" run --quiet -- "$helpers/reports" 9 >reports &
 tracelet=$!

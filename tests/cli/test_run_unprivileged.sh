@@ -1,29 +1,29 @@
-# Where BPF is not permitted: perf events record what they can, or the test runs
-# untraced; one line says so, and the exit status is the test's in any case.
+# If BPF is not permitted, perf events record what they can, or the test runs untraced; one line
+# says so, and the exit status is always the test's.
 . "$(dirname "$0")/lib.sh"
 . "$source/tests/cli/helpers/words.sh"
 need_root
 need_command setpriv jq strace
-export ASAN_OPTIONS=detect_leaks=0 # in a sanitizer build: the search for leaks cannot work under strace
+export ASAN_OPTIONS=detect_leaks=0 # in a sanitizer build: LeakSanitizer does not work under strace
 
-# A folder and programs that everybody can get at.
+# A folder and programs that all users can access.
 chmod 755 "$work_root"
 mkdir -m 755 programs
-cp "$TRACELET" "$helpers/family" "$helpers/surroundings" programs/
+cp "$TRACELET" "$helpers/family" "$helpers/surroundings" "$helpers/chains" "$helpers/crashes" "$(dirname "$TRACELET")/tracelet-stacks" programs/
 user=65534
 export PATH=$work/programs:$PATH TRACELET=$work/programs/tracelet
 
-# ordinary COMMAND...: as a user without any rights.
+# ordinary COMMAND...: as a user without privileges.
 ordinary() {
 	setpriv --reuid=$user --regid=$user --clear-groups --inh-caps=-all --bounding-set=-all "$@"
 }
-# LeakSanitizer, where this was built with it, cannot work under strace.
+# LeakSanitizer, if this was built with it, does not work under strace.
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
-# without_perf COMMAND...: perf_event_open is refused, as a kernel with a stricter policy does.
+# without_perf COMMAND...: perf_event_open fails, as on a kernel with a stricter policy.
 without_perf() {
 	strace -f -qq -o /dev/null -e trace=perf_event_open -e inject=perf_event_open:error=EACCES "$@"
 }
-room() { # a fresh folder of that user's
+room() { # a fresh folder that belongs to that user
 	fresh
 	chown $user "$work"
 }
@@ -33,7 +33,7 @@ check_reduced() { # DESCRIPTION COMMAND...: perf events record
 	shift
 	check_run "$description: the status is the test's" 5 "$@" "$TRACELET" run --quiet --json summary.json -- family
 	check_lines "$description: one line" 1 "$stderr"
-	check_match "$description: that says why, and what to do" "^tracelet: warning: BPF is not permitted \(run as root.*perf events: without irq$" "$stderr"
+	check_match "$description: that says why, and what to do" "^tracelet: warning: BPF is not permitted \(run as root.*perf events instead, without irq, signal$" "$stderr"
 	check_equal "$description: the summary names what recorded" perf "$(jq -r .backend summary.json)"
 	check "$description: the trace is good" "$TRACELET" check "$(the_trace family)"
 	rm -f summary.json
@@ -52,7 +52,7 @@ check_untraced() { # DESCRIPTION COMMAND...: nothing records
 	check_run "$description: --strict does not run the test" 125 "$@" "$TRACELET" run --strict -- sh -c 'echo ran; exit 3'
 	check_equal "$description: indeed not" "" "$(cat "$stdout")"
 	check_match "$description: and says so" "^tracelet: --strict: the test was not run$" "$stderr"
-	check_run "$description: --json still tells of the test" 3 "$@" "$TRACELET" run --json - -- sh -c 'exit 3'
+	check_run "$description: --json still describes the test" 3 "$@" "$TRACELET" run --json - -- sh -c 'exit 3'
 	check_equal "$description: and that there is no trace" "3 null 0" "$(jq -r '"\(.exit) \(.backend) \(.artifacts | length)"' "$stdout")"
 }
 
@@ -94,13 +94,55 @@ if (echo 2 >$paranoid) 2>/dev/null; then
 	fi
 	room
 	check_run "the summary" 0 ordinary "$TRACELET" run -- true
-	check_match "tells what is missing" "^  events .*not recorded: wakeups, interrupts" "$stderr"
+	check_match "says what is missing" "^  events .*not recorded: wakeups, interrupts" "$stderr"
 	check_run "--scope system" 3 ordinary "$TRACELET" run --scope system -- sh -c 'exit 3'
 	check_lines "one line" 1 "$stderr"
 	check_match "says what it needs" "no trace: .*--scope system needs BPF" "$stderr"
 	room
+	check_run "samples" 0 ordinary "$TRACELET" run --quiet --sample --json summary.json -- sh -c 'chains recursion; chains recursion & wait'
+	trace=$(the_trace sh)
+	note "$(jq -c '[.samples, .broken_stacks, .cpu_seconds, .lost.sched]' summary.json)"
+	check_equal "there are such, of the CPU clock" "true cpu-clock" "$(jq -r '"\(.samples > 50) \(.sample_event)"' summary.json)"
+	check_equal "most of the CPU time is in them" true "$(jq '(.samples + (.lost.sched // 0)) / 999 > .cpu_seconds * 0.5' summary.json)"
+	check_match "with functions" ' burn ' <("$TRACELET" top "$trace")
+	check_match "and their callers, without frame pointers" 'main;recursion;.*burn' <("$TRACELET" fold "$trace")
+	check_equal "none is broken" 0 "$(jq .broken_stacks summary.json)"
+	check "there is a flame graph" grep -q recursion "${trace%.pb}.svg"
+	check "the trace is good" "$TRACELET" check "$trace"
+	room
+	check_run "an event that needs BPF" 0 ordinary "$TRACELET" run --quiet --sample=cache-misses@1000 --json summary.json -- chains recursion
+	check_match "is replaced, in one line" "cannot sample on cache-misses@1000 without BPF; sampling on the CPU clock at 999 Hz" "$stderr"
+	check_equal "there are samples" true "$(jq '.samples > 20' summary.json)"
+	check_run "--off-cpu" 0 ordinary "$TRACELET" run --quiet --off-cpu --json summary.json -- chains recursion
+	check_match "says what it needs" "waits are not recorded: --off-cpu needs BPF" "$stderr"
+	check_equal "and takes no samples that no one asked for" null "$(jq .samples summary.json)"
+	room
 	check_run "--strict takes what perf events give" 5 ordinary "$TRACELET" run --strict --quiet -- family
 	check "a trace" "$TRACELET" check "$(the_trace family)"
+	room
+	check_run "a crash" 139 ordinary "$TRACELET" run -- crashes segv
+	check_match "has no stack without BPF" '^  crash   SIGSEGV, process [0-9]+$' "$stderr"
+	check_match "the summary says how to get one" '^            \(no stack: .*--core ' "$stderr"
+	if [ "$(cat /proc/sys/kernel/core_pattern)" = core ] && [ "$(ulimit -H -c)" != 0 ] && ! is_sanitized; then
+		functions() { jq -r '[.crashes[0].stack[] | capture("^#[0-9]+ +0x[0-9a-f]+ (?<name>[a-z_]+)").name] | join(" ")' summary.json; }
+		run ordinary "$TRACELET" run --core --json summary.json -- crashes segv
+		check_match "with --core it comes from the core" '^inner middle main ' <(functions)
+		check_match "with source lines" '^            #0 .* inner\+0x[0-9a-f]+ .*/crashes\+0x[0-9a-f]+ .*crashes\.c:[0-9]+$' "$stderr"
+		check_not "so there is no such line" grep 'no stack' "$stderr"
+		run ordinary "$TRACELET" run --core --json summary.json -- crashes abort
+		check_match "an abort" ' abort inner middle main ' <(functions)
+		run ordinary "$TRACELET" run --core --json summary.json -- crashes overflow
+		check_match "an overflow of the stack" '^(odd even|even odd) ' <(functions)
+		head -c 20000 "$(find tracelet-out -name '*.core' -print -quit)" >cut
+		check_run "a core that was cut" 0 ordinary tracelet-stacks --core <cut
+		check_match "has where it crashed" '^#0 ' "$stdout"
+		for file in /dev/null "$TRACELET"; do
+			check_run "$(basename "$file") is no core: nothing" 0 ordinary tracelet-stacks --core <"$file"
+			check_equal "is printed" "" "$(cat "$stdout" "$stderr")"
+		done
+	else
+		skip "the stack from a core" "the kernel writes none here"
+	fi
 	room
 	for i in {1..8}; do
 		ordinary "$TRACELET" run --quiet -- sh -c "exit $i" 2>"stderr.$i" &
@@ -121,7 +163,7 @@ else
 	skip "an ordinary user with perf_event_paranoid 2" "it cannot be set here"
 fi
 
-# Level 3 is a distribution's addition: what the kernel makes of it is its matter.
+# Level 3 is a distribution's addition: its effect depends on the kernel.
 if (echo 3 >$paranoid) 2>/dev/null; then
 	room
 	check_run "paranoid 3: the status is the test's" 5 ordinary "$TRACELET" run --quiet -- family

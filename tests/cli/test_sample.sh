@@ -1,12 +1,12 @@
-# CPU samples: whole stacks of programs that have no frame pointers.
+# CPU samples: complete stacks of programs without frame pointers.
 . "$(dirname "$0")/lib.sh"
 need_root
-[ "$(uname -m)" = x86_64 ] || skip_all "stacks are walked on x86-64 only"
+[ "$(uname -m)" = x86_64 ] || skip_all "stacks can be walked only on x86-64"
 
 chains=$TRACELET_HELPERS/chains
 tp=$source/tests/perfetto/tp
 
-# share PATTERN: how many percent of the samples of the last recording match.
+# share PATTERN: percentage of the samples in the last recording that match.
 share() {
 	awk -v pattern="$1" '{ weight = $NF; all += weight; if ($0 ~ pattern) matching += weight }
 		END { printf "%d\n", all ? matching * 100 / all : 0 }' samples.folded
@@ -26,11 +26,101 @@ chain() { # NAME PATTERN [PERCENT]
 
 bottom='_start;.*main;main;'
 chain plain "${bottom}burn"
-check_match "the summary counts samples" 'of these [0-9,]+ samples' "$stderr"
+check_match "the summary counts samples" 'including [0-9,]+ samples' "$stderr"
+"$TRACELET" convert "$spool" out.gecko.json
+check_equal "as a profile for Firefox they are whole" "" "$(jq -r -f "$source/tests/cli/gecko.jq" out.gecko.json 2>&1)"
+check_equal "of the test's thread, in milliseconds, in the time that it ran" "chains true tracing-ms true" \
+	"$(jq -r '.threads[] | "\(.name) \(.isMainThread) \(.samples.weightType) \((.samples.timeDeltas | add) as $last | (.samples.weight | add) as $sum | $sum > 0 and $sum < 1.2 * $last)"' out.gecko.json)"
 chain recursion "${bottom}(recursion;)+burn"
 check_equal "all 31 calls of it" 31 "$(grep -m 1 ';burn ' samples.folded | tr ';' '\n' | grep -c '^recursion$')"
-# Larger than a copy: before the table is there (a busy machine takes its time) it cannot be walked.
-chain large_frame "${bottom}large_frame;burn" 40
+# Larger than a copy: it cannot be walked before the table is there, which takes time on a busy machine, and with a
+# sanitizer most of the program's.
+late=10
+! is_sanitized || late=1
+chain large_frame "${bottom}large_frame;burn" $late
+chain huge_frame "${bottom}huge_frame;burn" $late
+# few_broken WHAT: fewer than one of ten stacks of the last recording.
+few_broken() {
+	check "none or few stacks are broken: $1" test "$(jq -s 'last.broken_stacks * 10 <= last.samples' tracelet-out/manifest.jsonl)" = true
+}
+# Before the table is there, a copy of the stack is walked, which may be too small for all frames.
+chain deep "${bottom}(recursion;)+\\[frames left out\\];(recursion;)+burn" $late
+few_broken "more frames than are kept"
+check_equal "127 of the innermost, and 128 of the outermost" 127,128 "$(grep -m 1 'left out.*;burn ' samples.folded | tr ';' '\n' | sed 's/ [0-9]*$//' |
+	awk '/_start|start_call|start_main|^main$/ { outer++ } /^recursion|^burn$/ { count++ } /left out/ { outer += count; count = 0 } END { print count "," outer }')"
+check_match "the summary counts them" 'with cut stacks\)' "$stderr"
+# Until the unwind tables are ready, stacks are walked in a copy of their top, which ends earlier.
+chain deepest '^chains;\[cut at [0-9]+ frames\];(recursion;)+(\[frames left out\];(recursion;)+)?burn'
+check "with the tables, both ends are there" test \
+	"$(share '^chains;\[cut at 1024 frames\];(recursion;)+\[frames left out\];(recursion;)+burn')" -ge 5
+few_broken "more frames than are walked"
+check "the manifest counts them" test "$(jq -s 'last.cut_stacks * 10 >= last.samples * 4' tracelet-out/manifest.jsonl)" = true
+chain coroutine '^chains;[^;]*;in_coroutine;burn'
+few_broken "of a coroutine"
+if command -v musl-gcc >/dev/null && musl-gcc -O2 -static -o of_musl "$source/tests/cli/helpers/chains_of_musl.c"; then
+	for chain in main thread; do
+		sampled "musl-$chain" ./of_musl $chain
+		check "the chain of a static program of musl ($chain)" test "$(share 'middle;burn')" -ge 90
+		few_broken "of musl, $chain"
+	done
+else
+	skip "a static program of musl" "there is no musl-gcc"
+fi
+# As `go test` builds a test: without symbols and unwind information. The garbage collector and the scheduler run on
+# stacks of their own.
+mkdir -p of_go
+printf 'module example\n\ngo 1.18\n' >of_go/go.mod
+cat >of_go/example_test.go <<-'END'
+	package example
+
+	import (
+		"sync"
+		"testing"
+	)
+
+	type node struct{ left, right *node }
+
+	func grow(depth int) *node {
+		if depth == 0 {
+			return &node{}
+		}
+		return &node{grow(depth - 1), grow(depth - 1)}
+	}
+
+	func TestAllocates(t *testing.T) {
+		for i := 0; i < 6; i++ {
+			if grow(17) == nil {
+				t.Fatal()
+			}
+		}
+	}
+
+	func TestPasses(t *testing.T) {
+		channel := make(chan int)
+		var all sync.WaitGroup
+		for i := 0; i < 4; i++ {
+			all.Add(1)
+			go func() {
+				for range channel {
+				}
+				all.Done()
+			}()
+		}
+		for i := 0; i < 200000; i++ {
+			channel <- i
+		}
+		close(channel)
+		all.Wait()
+	}
+END
+if command -v go >/dev/null && (cd of_go && GOFLAGS=-mod=mod go test -c -ldflags='-s -w' -o ../of_go.test) 2>/dev/null; then
+	sampled go ./of_go.test
+	check "nearly no stacks are broken: of a stripped program of Go" test "$(jq -s 'last.broken_stacks * 50 <= last.samples' tracelet-out/manifest.jsonl)" = true
+else
+	skip "a program of Go" "there is no go, or it cannot build a test"
+fi
+run "$TRACELET" run --sample=10000 -q --name execs -- sh -c 'i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i + 1)); done'
+check "nearly no stacks are broken: of programs that are executed" test "$(jq -s 'last.broken_stacks * 25 <= last.samples' tracelet-out/manifest.jsonl)" = true
 chain with_alloca "${bottom}with_alloca;burn"
 chain raise_signal "${bottom}raise_signal;.*raise.*;on_signal;burn"
 chain through_library "${bottom}through_library;.*qsort.*;compare;burn"
@@ -61,7 +151,7 @@ else
 fi
 chain with_thread '(clone3?|start_thread);.*in_thread;burn'
 
-# ---- compilers at run time ----
+# ---- JIT compilers ----
 
 cat >hot.js <<'END'
 function innerHot(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i) * (i % 7); return s; }
@@ -78,7 +168,7 @@ else
 	skip "code of a compiler" "there is no node"
 fi
 
-# ---- the trace has the same ----
+# ---- the same in the trace ----
 
 sampled trace "$chains" recursion
 trace=${spool%.spool}.pb
@@ -90,7 +180,7 @@ check_equal "healthy" 0 $?
 check_equal "Perfetto has as many samples as the summary says" "$samples" "$(sed -n 1p answers)"
 check_equal "with names" 1 "$(sed -n 2p answers)"
 
-# ---- a flame graph beside it ----
+# ---- the flame graph next to it ----
 
 picture=${spool%.spool}.svg
 check "the flame graph is there" test -s "$picture"
@@ -116,9 +206,9 @@ broken() { jq -s 'last.broken_stacks' tracelet-out/manifest.jsonl; }
 walked pointers fp "$TRACELET_HELPERS/chains_with_frame_pointers"
 check "frame pointers lead to main()" test "$(share 'main;(recursion;)+burn')" -ge 90
 walked without fp "$chains"
-check "those who have none are broken" test "$(share '_start;.*main;main;(recursion;)+burn')" -le 10
+check "without them stacks are broken" test "$(share '_start;.*main;main;(recursion;)+burn')" -le 10
 check "which is counted" test "$(broken)" -ge 50
-check_match "and said" 'warning: [0-9.]+ % of the stacks are broken.*--call-graph auto' "$stderr"
+check_match "and reported" 'warning: [0-9.]+ % of the stacks are broken.*--call-graph auto' "$stderr"
 walked tables dwarf "$chains"
 check "tables lead to the end" test "$(share '_start;.*main;main;(recursion;)+burn')" -ge 90
 check "none or few are broken" test "$(broken)" -le 5
@@ -128,11 +218,27 @@ check_lines "in one line" 1 "$stderr"
 
 # ---- waiting ----
 
-# waited FUNCTION: how long, in all stacks with it, in tenths of milliseconds.
+# waited FUNCTION: how long, in all stacks with this function, in tenths of milliseconds.
 waited() {
 	awk -v pattern=";$1;" '$0 ~ pattern { weight += $NF } END { printf "%d\n", weight / 1e5 }' samples.folded
 }
-check_run "waits are recorded" 0 "$TRACELET" run --off-cpu --keep-spool --name waits -- "$TRACELET_HELPERS/waits"
+# beside OPTION... -- PROGRAM...: a run next to a process that spins, so that a waking task takes the CPU from one whose
+# switches every kernel shows. Some kernels hide what follows certain processes of the machine.
+beside() {
+	local options=()
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	rm -f spins
+	"$TRACELET_HELPERS/sources" spin 1 &
+	run "$TRACELET" run "${options[@]}" -- "$TRACELET_HELPERS/sources" beside "$@"
+	kill $!
+	wait $! 2>/dev/null
+}
+beside --off-cpu --keep-spool --name waits -- "$TRACELET_HELPERS/waits"
+check_equal "waits are recorded" 0 "$status"
 cp "$stdout" times
 spool=$(ls tracelet-out/waits_*.spool)
 "$TRACELET" fold "$spool" >samples.folded
@@ -143,44 +249,53 @@ done <times
 check_lines "three of them" 3 times
 check_match "in the chain that it was" '^waits;_start;.*;main;timed;outer_sleep;nap;.*nanosleep;.*;schedule;__schedule [0-9]+$' samples.folded
 check_match "of threads too" '(clone3?|start_thread);.*other;nap;' samples.folded
-check_match "the summary counts them" 'of these [0-9]+ waits' "$stderr"
+check_match "the summary counts them" 'including [0-9]+ waits' "$stderr"
 waits=$(jq -s 'last.waits' tracelet-out/manifest.jsonl)
 check_equal "no samples were asked for" null "$(jq -s 'last.samples' tracelet-out/manifest.jsonl)"
 check_match "a flame graph of them" '<title>outer_sleep \(2[0-9][0-9] ms, ' "${spool%.spool}.off-cpu.svg"
 check_not "none of the CPU" test -e "${spool%.spool}.svg"
 check "the trace is good" "$TRACELET" check "${spool%.spool}.pb"
-"$tp" --health "${spool%.spool}.pb" "select count(*) from perf_sample" >answers
+"$tp" --health "${spool%.spool}.pb" "with recursive ready(id) as (
+		select c.id from stack_profile_callsite c join stack_profile_frame f on c.frame_id = f.id where f.name = '[ready]'
+		union select c.id from stack_profile_callsite c join ready on c.parent_id = ready.id)
+	select count(*) from perf_sample where coalesce(callsite_id, -1) not in (select id from ready)" >answers
 check_equal "Perfetto has as many" "$waits" "$(cat answers)"
 
-check_run "both together" 0 "$TRACELET" run --off-cpu --sample --keep-spool --name both -- "$chains" without_exec
+beside --off-cpu --sample --keep-spool --name both -- "$chains" without_exec
+check_equal "both together" 0 "$status"
 spool=$(ls tracelet-out/both_*.spool)
 "$TRACELET" fold -q "$spool" >samples.folded 2>/dev/null
 check "samples come first" test "$(share ';without_exec;burn')" -ge 80
 "$TRACELET" fold --event-filter cpu "$spool" >named.folded
-check "by name, too" cmp samples.folded named.folded
+of_program() { # FILE: without the kernel's frames, some of which lose their names when other sessions end
+	sed -E 's/;(entry_|asm_|bpf_prog_|\[+kernel|__pi_)[^ ]* / /' "$1" | awk '{ sum[$1] += $NF } END { for (stack in sum) print stack, sum[stack] }' | sort
+}
+check_equal "by name, too" "$(of_program samples.folded | md5sum)" "$(of_program named.folded | md5sum)"
 "$TRACELET" fold --event-filter off-cpu "$spool" >samples.folded
 check "or the parent, which waits" test "$(share ';without_exec;.*wait')" -ge 80
-check_match "top tells which" 'samples of off-cpu' <("$TRACELET" top --event-filter off-cpu "$spool")
+check_match "top names them" 'samples of off-cpu' <("$TRACELET" top --event-filter off-cpu "$spool")
+check_equal "and starts at the functions that wait, not at the scheduler" 0 \
+	"$("$TRACELET" top --json --event-filter off-cpu --limit 0 "$spool" | jq '[.functions[] | select(.name | test("^_*(io_)?schedule")) ] | length')"
 check "two flame graphs" test -s "${spool%.spool}.svg" -a -s "${spool%.spool}.off-cpu.svg"
 
 run "$TRACELET" run -q --sample --profile system-calls --name ours -- dd if=/dev/zero of=/dev/null bs=1 count=300000
 check_match "our own programs are known by name" 'bpf_prog_[0-9a-f]{16}_(on_sys_enter|on_sys_exit|emit)[; ]' <("$TRACELET" fold tracelet-out/ours_*.pb)
 
-# ---- a kernel that does not take the program which names its addresses ----
+# ---- a kernel that rejects the program which names its addresses ----
 
 check_run "it is left out" 0 env TRACELET_REFUSED=name_symbol "$TRACELET" run -v --sample --name refused -- \
 	dd if=/dev/zero of=/dev/null bs=1 count=300000
-check_match "which is told" 'by /proc/kallsyms' "$stderr"
+check_match "which is reported" 'using /proc/kallsyms' "$stderr"
 check_match "and the names are there" ';(do_syscall_64|ksys_read|vfs_read)[; ]' <("$TRACELET" fold tracelet-out/refused_*.pb)
 
-# ---- how many, and of whom ----
+# ---- how many samples, and from which tasks ----
 
-check "about one for each millisecond of 150" test "$samples" -gt 100 -a "$samples" -lt 220
+check "about one for each millisecond of 150" test "$samples" -gt 75 -a "$samples" -lt 300
 event=cpu-clock
 perf stat -e cycles true 2>&1 | grep -q 'not supported' || event=cycles
 check_equal "of the best event that this machine has" $event "$(jq -rs 'last.sample_event' tracelet-out/manifest.jsonl)"
 check_run "fewer on demand" 0 "$TRACELET" run --sample=99 -q --name few -- "$chains"
-check "a tenth of it" test "$(jq -s 'last.samples' tracelet-out/manifest.jsonl)" -lt 30
+check "a tenth of it" test $(($(jq -s 'last.samples' tracelet-out/manifest.jsonl) * 5)) -lt "$samples"
 check_run "none unless asked for" 0 "$TRACELET" run -q --name none -- "$chains"
 check_equal "no word of them" null "$(jq -s 'last.samples' tracelet-out/manifest.jsonl)"
 check_equal "no flame graph" "" "$(ls tracelet-out | grep '^none_.*svg$')"

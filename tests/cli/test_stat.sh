@@ -1,4 +1,4 @@
-# tracelet stat: counts, with the events that every machine has; what it has not is told.
+# tracelet stat: counts of the events that every machine has; missing events are reported.
 . "$(dirname "$0")/lib.sh"
 . "$source/tests/cli/helpers/words.sh"
 need_command jq
@@ -14,7 +14,7 @@ overall() {
 	jq -r --arg name "$2" '.core.overall.Systemwide_Overall_Performance_Counters[] | select(.event_name == $name).counter_value' "$1"
 }
 
-# ---- the command is as without us ----
+# ---- the command runs as without us ----
 
 for code in 0 1 3 42 126 255; do
 	check_run "the status $code is passed on" "$code" counted sh -c "exit $code"
@@ -47,7 +47,7 @@ check "environment, descriptors, signals, limits: as without" diff without found
 
 # ---- what is counted ----
 
-# touches PAGES: asks for at least so many pages, in a child of a child.
+# touches PAGES: touches at least this many pages, in a grandchild.
 touches() {
 	printf '%s\0' sh -c "sh -c 'head -c $((4096 * $1)) /dev/zero | tail -c $((4096 * $1)) | wc -c >/dev/null'"
 }
@@ -63,7 +63,7 @@ check "the shape is WindowsPerf's" jq -e '.core | (.Multiplexing == false) and (
 check "with the time" jq -e '.Time_elapsed > 0' many.json
 check "and that on CPUs" jq -e '.Time_user + .Time_system > 0' many.json
 run "$TRACELET" stat -- true
-check_match "as in the table" '^  [0-9.]+ s in programs, [0-9.]+ s in the kernel$' "$stderr"
+check_match "as in the table" '^  [0-9.]+ s in user code, [0-9.]+ s in the kernel$' "$stderr"
 
 run "$TRACELET" stat -e '{page-faults:u,context-switches},task-clock' -m fault-rate -- true
 check_match "a group's events" '^ +[0-9,]+  page-faults:u .* 100.0%$' "$stderr"
@@ -103,12 +103,15 @@ sleeper=$!
 check_equal "-c: a CPU that is named twice counts once" true "$("$TRACELET" stat -c 0,0 -e task-clock --json -o - -- \
 	taskset -c 0 true 2>/dev/null | jq '.core.overall.Systemwide_Overall_Performance_Counters[0].counter_value < .Time_elapsed * 1.2e9')"
 check_run "-c: one that is not there" 2 "$TRACELET" stat -c 8000 -- touch was-run
-check_match "is named, with those that are" '^tracelet: -c: there is no CPU 8000; here are 0' "$stderr"
+check_match "is named, with those that are" '^tracelet: -c: no CPU 8000; this machine has 0' "$stderr"
 run "$TRACELET" stat -p $sleeper --per-thread -t -n 1 -i 10ms --json
 check_equal "-p: its thread" $sleeper "$(jq '.core.threads[0].thread_id' "$stdout")"
-(sleep 0.1; kill $sleeper) &
-check_run "-p ends with the process" 0 "$TRACELET" stat -p $sleeper -e task-clock
-wait
+"$TRACELET" stat -p $sleeper -e task-clock >/dev/null 2>&1 &
+counter=$!
+wait_until eval 'ls -l /proc/$counter/fd 2>/dev/null | grep -q perf_event'
+kill $sleeper
+wait $counter
+check_equal "-p ends with the process" 0 $?
 check_run "a process that is not there is bad usage" 2 "$TRACELET" stat -p 4194304
 check_lines "one line" 1 "$stderr"
 if [ "$(id -u)" = 0 ]; then
@@ -121,7 +124,7 @@ fi
 sleep 60 &
 sleeper=$!
 check_run "nothing to count in a process: it is not waited for" 1 timeout 20 "$TRACELET" stat -p $sleeper -e no_such_pmu/event=1/ --json -o nothing.json
-check_match "which is said" "^tracelet: nothing can be counted: no_such_pmu/event=1/ is not available: this machine has no PMU" "$stderr"
+check_match "which is reported" "^tracelet: nothing can be counted: no_such_pmu/event=1/ is not available: this machine has no PMU" "$stderr"
 check_lines "in one line" 1 "$stderr"
 check_not "and no file is left" test -e nothing.json
 kill $sleeper
@@ -146,7 +149,7 @@ for name, pages in ((b"few", 100), (b"many", 3000)):
     thread.start()
     thread.join()
 END
-	# Small pages, each of which is asked for by itself.
+	# Small pages, each of which faults separately.
 	"$TRACELET" stat --per-thread -e page-faults,no_such_pmu/event=1/ --json -o threads.json -- \
 		sh -c 'true; /bin/true; /usr/bin/env python3 threads.py'
 	faults() { jq "[.core.threads[] | select(.thread_name == \"$1\").Performance_counter[0].counter_value] | add" threads.json; }
@@ -154,7 +157,7 @@ END
 	check "one that was there for a moment, too" test "$(faults true)" -gt 10
 	check "together they are the whole" jq -e '([.core.threads[].Performance_counter[0].counter_value] | add)
 		== .core.overall.Systemwide_Overall_Performance_Counters[0].counter_value' threads.json
-	check "what is not available is told" jq -e '.core.overall.Systemwide_Overall_Performance_Counters[1].counter_value == null' threads.json
+	check "what is not available is reported" jq -e '.core.overall.Systemwide_Overall_Performance_Counters[1].counter_value == null' threads.json
 	check_run "the status is the command's" 9 "$TRACELET" stat --per-thread -e page-faults -- sh -c '/bin/true; exit 9'
 	check_match "a row for each" '^  thread [0-9]+ \(true\) +[0-9,]+$' "$stderr"
 	check_run "an assertion is on the whole" 3 "$TRACELET" stat -q --per-thread --assert 'page-faults<2' -- true
@@ -180,10 +183,10 @@ check_match "and a line for each event" '^[0-9.]+,,,page-faults,[0-9]+,[0-9]+,1\
 
 check_equal "no spark line but on a terminal" 0 "$(grep -c '█' "$stderr")"
 if command -v python3 >/dev/null; then
-	# The first part of a second asks for pages, and the rest does not.
+	# Touches pages first, and then none; a busy machine may begin late.
 	python3 "$source/tests/cli/helpers/terminal.py" -- "$TRACELET" stat -t -i 50ms -e page-faults -- \
 		sh -c 'ls -R /usr/include >/dev/null; sleep 0.3' >terminal 2>&1
-	check_match "on one there is" '^  page-faults +█.*▁ +at most [0-9,]+ in a row' terminal
+	check_match "on one there is" '^  page-faults +[^ ]*█[^ ]*▁ +at most [0-9,]+ in a row' terminal
 else
 	skip "a spark line" "no python3"
 fi
@@ -197,7 +200,7 @@ check_equal "a file for each core" "$(nproc --all)" "$(ls | grep -c '^of-core-[0
 check_equal "has rows of that core" 0 "$(sed 1d of-core-0.csv | cut -d , -f 2 | sort -u)"
 check_run "{core} without --per-core is bad usage" 2 "$TRACELET" stat --csv -o 'of-{core}.csv' -- touch was-run
 
-# ---- metrics of one's own ----
+# ---- user-defined metrics ----
 
 cat >own.ini <<'END'
 [family]
@@ -217,7 +220,7 @@ check "a formula of one's own over a name of one's own" jq -e '(.core.ts_metric.
 check_run "and an assertion on it" 3 "$TRACELET" stat -q --metric-file own.ini --assert 'pages-twice<2' -- true
 printf '[metric bad]\nformula = 1 +\n' >bad.ini
 check_run "a file that is wrong" 2 "$TRACELET" stat --metric-file bad.ini -- touch was-run
-check_match "is told with its line" '^tracelet: bad.ini:2: ' "$stderr"
+check_match "is reported with its line" '^tracelet: bad.ini:2: ' "$stderr"
 check_run "one that is not there" 2 "$TRACELET" stat --metric-file no-such.ini -- touch was-run
 check_lines "one line" 1 "$stderr"
 
@@ -235,29 +238,32 @@ if cc -o cases "$source/tests/cli/each/cmocka.c" -lcmocka 2>/dev/null && [ -e "$
 	run "$TRACELET" stat --per-test --csv -e page-faults -o cases.csv -- ./cases
 	check_equal "in CSV the first column" "test,seconds,core,thread,name,value,scaled_value,share,per_second,note" "$(head -n 1 cases.csv)"
 	run "$TRACELET" stat --per-test -q -e page-faults --assert 'page-faults<2' -- ./cases
-	check_match "an assertion names the case" "^tracelet: $(jq -r '.tests[0].test' cases.json): --assert 'page-faults<2': it is " "$stderr"
+	check_match "an assertion names the case" "^tracelet: $(jq -r '.tests[0].test' cases.json): --assert 'page-faults<2' failed: it compares " "$stderr"
 	jq '.tests |= map(.core.overall.Systemwide_Overall_Performance_Counters[0].counter_value = 1)' cases.json >less.json
 	run "$TRACELET" stat --per-test -q -e page-faults --baseline less.json -- ./cases
-	check_match "so does a baseline" "^tracelet: $(jq -r '.tests[0].test' cases.json): page-faults: [0-9,]+, in the baseline 1 " "$stderr"
+	check_match "so does a baseline" "^tracelet: $(jq -r '.tests[0].test' cases.json): page-faults: [0-9,]+, baseline 1 " "$stderr"
 else
 	skip "cases of a test program" "its sample cannot be compiled here"
 fi
 check_run "a program whose cases are not known" 2 "$TRACELET" stat --per-test -- true
 check_lines "one line" 1 "$stderr"
 
-# ---- what is not there ----
+# ---- missing events ----
+
 
 check_run "an event of a PMU that is not there does not fail" 0 "$TRACELET" stat -e no_such_pmu/event=1/,page-faults -- true
-check_match "and is told" "^ +-  no_such_pmu/event=1/ +not available: this machine has no PMU 'no_such_pmu'" "$stderr"
+check_match "and is reported" "^ +-  no_such_pmu/event=1/ +not available: this machine has no PMU 'no_such_pmu'" "$stderr"
 run "$TRACELET" stat -e instructions -m ipc --json -o hardware.json -- true
 check_equal "hardware events: the status is the command's" 0 "$status"
 if "$TRACELET" stat man instructions | grep -q 'available  yes'; then
 	check "they are counted" test "$(overall hardware.json instructions)" -gt 1000
 else
-	check "or are told to be not available" jq -e '.core.overall.Systemwide_Overall_Performance_Counters[0]
+	check "or are reported as not available" jq -e '.core.overall.Systemwide_Overall_Performance_Counters[0]
 		| .counter_value == null and (.event_note | startswith("not available: "))' hardware.json
-	check_run "an assertion on them is not checked" 0 "$TRACELET" stat --quiet --assert 'ipc>1' -- true
-	check_match "which is said" "'ipc>1' was not checked: instructions is not available" "$stderr"
+	check_run "an assertion on them fails" 3 "$TRACELET" stat --quiet --assert 'ipc>1' -- true
+	check_match "and says why" "^tracelet: --assert 'ipc>1' failed: [a-z-]+ is not available: ." "$stderr"
+	check_run "one for machines that have them does not" 0 "$TRACELET" stat --quiet --assert-if-available 'ipc>1' -- true
+	check_match "which is reported" "'ipc>1' not checked: instructions is not available" "$stderr"
 fi
 
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" = 2 ]; then
@@ -265,15 +271,15 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && [ "$(cat /proc/sys/ker
 	cp "$TRACELET" ./tracelet
 	run setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all ./tracelet stat -e page-faults,cs -- true
 	check_equal "an ordinary user: the status is the command's" 0 "$status"
-	check_match "it is said that the kernel is left out" '^tracelet: counted .*without the kernel' "$stderr"
+	check_match "it says that the kernel is left out" '^tracelet: counted .*user code only' "$stderr"
 	check_match "what programs do is counted" '^ +[1-9][0-9,]*  page-faults ' "$stderr"
-	check_match "switches are not told to be 0" '^ +-  cs +not available: not permitted' "$stderr"
+	check_match "switches are not shown as 0" '^ +-  cs +not available: not permitted' "$stderr"
 else
 	skip "an ordinary user" "this needs root, and a kernel that lets users count"
 fi
 if [ -e /dev/full ]; then
 	check_run "a report that cannot be written: the status is still the command's" 0 "$TRACELET" stat -o /dev/full -- true
-	check_lines "and it is said" 1 "$stderr"
+	check_lines "and it is reported" 1 "$stderr"
 fi
 
 # ---- checks ----
@@ -282,7 +288,7 @@ check_run "an assertion that holds" 0 "$TRACELET" stat -q --assert 'page-faults>
 check_lines "is silent" 0 "$stderr"
 check_run "one that does not: 3" 3 "$TRACELET" stat -q --assert 'page-faults<2' --assert 'page-faults>0' -- true
 check_lines "one line" 1 "$stderr"
-check_match "with the value" "'page-faults<2': it is [0-9]+, compared with 2" "$stderr"
+check_match "with the value" "'page-faults<2' failed: it compares [0-9]+ with 2" "$stderr"
 check_run "on a metric" 3 "$TRACELET" stat -q --assert 'fault-rate<0.5' -- true
 check_run "the command's own failure comes first" 7 "$TRACELET" stat -q --assert 'page-faults<2' -- sh -c 'exit 7'
 for bad in 'page-faults' 'page-faults<' 'nonsense<1' '<1'; do
@@ -291,12 +297,12 @@ for bad in 'page-faults' 'page-faults<' 'nonsense<1' '<1'; do
 done
 check_run "few against few" 0 "$TRACELET" stat -q --baseline few.json --tolerance 1000 -- "${few[@]}"
 check_run "a baseline that is exceeded: 3" 3 "$TRACELET" stat -q -e page-faults --baseline few.json --tolerance 50% -- "${many[@]}"
-check_match "with the difference" '^tracelet: page-faults: [0-9,]+, in the baseline [0-9,]+ \(\+[0-9.]+%, tolerance 50%\)$' "$stderr"
+check_match "with the difference" '^tracelet: page-faults: [0-9,]+, baseline [0-9,]+ \(\+[0-9.]+%, tolerance 50%\)$' "$stderr"
 check_run "less than the baseline is no failure" 0 "$TRACELET" stat -q -e page-faults --baseline many.json --tolerance 2% -- "${few[@]}"
-check_match "but is told" 'page-faults: .*\(-[0-9.]+%' "$stderr"
+check_match "but is reported" 'page-faults: .*\(-[0-9.]+%' "$stderr"
 echo '{"core":1}' >bad.json
 for file in bad.json no-such-file lines; do
-	check_run "a baseline that is none ($file)" 2 "$TRACELET" stat --baseline $file -- touch was-run
+	check_run "an invalid baseline ($file)" 2 "$TRACELET" stat --baseline $file -- touch was-run
 	check_lines "one line" 1 "$stderr"
 done
 
@@ -335,13 +341,13 @@ END
 check_not "and the command was not run" test -e was-run
 
 check_run "a name that is nearly right" 2 "$TRACELET" stat -e page-fault:u -- true
-check_match "is told" "'page-fault' \\(did you mean 'page-faults'\\?\\)" "$stderr"
+check_match "is reported" "'page-fault' \\(did you mean 'page-faults'\\?\\)" "$stderr"
 check_run "of a metric, too" 2 "$TRACELET" stat -m ipx -- true
-check_match "is told" "'ipx' \\(did you mean 'ipc'\\?\\)" "$stderr"
+check_match "is reported" "'ipx' \\(did you mean 'ipc'\\?\\)" "$stderr"
 run "$TRACELET" stat -e page-faults:x -- true
-check_match "a modifier that is none" 'there may be :u ' "$stderr"
+check_match "an invalid modifier" 'only :u ' "$stderr"
 
-# ---- what there is ----
+# ---- the list of events ----
 
 check_run "list" 0 "$TRACELET" stat list
 check_match "events" '^page-faults +software +yes ' "$stdout"
@@ -358,5 +364,30 @@ check_match "has its formula" '^  formula    instructions / cycles$' "$stdout"
 printf '#!/bin/sh\nexit 6\n' >list
 chmod +x list
 check_run "behind -- it is a command" 6 env PATH=".:$PATH" "$TRACELET" stat -q -- list
+
+# ---- the manifest ----
+
+noted() { jq -c "$1" tracelet-out/manifest.jsonl; }
+fresh
+check_run "the status is the command's, with a line in the manifest" 3 "$TRACELET" stat -q -e page-faults --name counted --run r1 -- sh -c 'exit 3'
+check_equal "which has what was counted, and how it ended" '["stat","counted","counted","r1","failed",3,true,true,[]]' \
+	"$(noted '[.kind, .test, .name, .run, .status, .exit, .metrics["page-faults"] > 10, .metrics.cpu_user_ns + .metrics.cpu_system_ns > 0, .artifacts]')"
+for i in 1 2 3; do run "$TRACELET" stat -q -e page-faults -- true; done
+run "$TRACELET" history --json --metric page-faults true
+check_equal "the history has it" '["...",true]' "$(jq -c '.series[0].commits[0] | [.outcomes, .["page-faults"] > 10]' "$stdout")"
+run "$TRACELET" stat -q --output-dir elsewhere -- true
+check_lines "--output-dir says where" 1 elsewhere/manifest.jsonl
+run env TRACELET_ENABLED=no "$TRACELET" stat -q --output-dir none -- true
+check_not "nothing is written where tracing is disabled" test -e none
+run "$TRACELET" stat -p $$ -t -n 1 -i 1ms -e page-faults --output-dir none
+check_not "nor for a process that was only watched" test -e none
+run env TRACELET_OUTPUT_DIR=/proc/none "$TRACELET" stat -q -- true
+check_equal "a directory that cannot be written to is no error" "0 0" "$status $(wc -l <"$stderr")"
+if [ -e ../1/cases ]; then
+	run "$TRACELET" stat --per-test -q -e page-faults --output-dir cases -- ../1/cases
+	check_equal "each case has a line, in the suite of its program" '["stat","cases",true]' \
+		"$(jq -c '[.kind, .suite, (.name | length > 0)]' cases/manifest.jsonl | sort -u)"
+	check_equal "and its own verdict" "failed passed skipped" "$(jq -r .status cases/manifest.jsonl | sort -u | xargs)"
+fi
 
 done_testing

@@ -1,5 +1,5 @@
-# Names, lines and places of functions, from files that tell much and that tell little:
-# a recording is made by hand, of a program that is compiled here.
+# Names, lines and positions of functions, from files with much and with little information: the
+# recording is generated, for a program that is compiled here.
 . "$(dirname "$0")/lib.sh"
 need_command gcc
 need_command python3
@@ -42,7 +42,7 @@ check_equal "lines of declarations" "$lined" "$("$TRACELET" fold --srcline whole
 check_equal "none are looked for without debug information" 'a;main;plain;Adder::operator() 1000' \
 	"$("$TRACELET" fold --no-inline --srcline whole.data)"
 "$TRACELET" top --srcline whole.data >top
-check_match "top tells them" "helper_\[i\] \($PWD/prog\) at $PWD/prog.cc:2\$" top
+check_match "top shows them" "helper_\[i\] \($PWD/prog\) at $PWD/prog.cc:2\$" top
 "$TRACELET" top whole.data >top
 check_match "if it is asked to" "helper_\[i\] \($PWD/prog\)\$" top
 check_equal "and as JSON" "$PWD/prog.cc 11" \
@@ -57,6 +57,10 @@ check_match "turned round" "<title>plain \(.*\) — $PWD/prog.cc:11</title>" rev
 "$TRACELET" convert whole.data out.speedscope.json
 check_equal "speedscope" "$PWD/prog.cc 7" \
 	"$(jq -r '.shared.frames[] | select(.name == "Adder::operator()") | "\(.file) \(.line)"' out.speedscope.json)"
+"$TRACELET" convert whole.data out.gecko.json
+check_equal "Firefox Profiler" "$PWD/prog.cc 7" "$(jq -r '.shared as $s | range($s.funcTable.length)
+	| select($s.stringArray[$s.funcTable.name[.]] == "Adder::operator()")
+	| "\($s.stringArray[$s.sources.filename[$s.funcTable.source[.]]]) \($s.funcTable.lineNumber[.])"' out.gecko.json)"
 "$TRACELET" convert whole.data out.pprof
 if command -v go >/dev/null && go tool pprof -raw out.pprof >raw 2>/dev/null; then
 	check_match "pprof" "M=1 plain $PWD/prog.cc:11" raw
@@ -64,7 +68,7 @@ else
 	skip "pprof" "there is no go tool pprof"
 fi
 check_run "a trace" 0 "$TRACELET" convert whole.data out.pb
-check_equal "which tells them again" "$lined" "$("$TRACELET" fold --srcline out.pb)"
+check_equal "which shows them again" "$lined" "$("$TRACELET" fold --srcline out.pb)"
 check_equal "and operator()" "$("$TRACELET" fold whole.data)" "$("$TRACELET" fold out.pb)"
 if found=$("$tp" out.pb "select s.name, s.line_number from stack_profile_symbol s where s.source_file like '%/prog.cc' order by 1"); then
 	check_equal "to Perfetto too" 'Adder::operator()|7
@@ -75,7 +79,7 @@ else
 	skip "to Perfetto too" "its importer is not here"
 fi
 
-# ---- files that tell less ----
+# ---- files with less information ----
 
 cp prog kept
 objcopy --only-keep-debug prog prog.debug
@@ -94,7 +98,7 @@ check_match "in top" "$(offset _ZNK5AdderclEi | sed 's/[][+]/\\&/g') " top
 "$TRACELET" flame whole.data -o out.svg
 check_match "in a picture" "<title>$(offset _ZNK5AdderclEi | sed 's/[][+]/\\&/g') " out.svg
 check_run "in a trace" 0 "$TRACELET" convert whole.data stripped.pb
-check_equal "which tells it again" "$places 1000" "$("$TRACELET" fold --addrs stripped.pb)"
+check_equal "which shows it again" "$places 1000" "$("$TRACELET" fold --addrs stripped.pb)"
 check_equal "if it is asked to" 'a;[prog];[prog];[prog] 1000' "$("$TRACELET" fold stripped.pb)"
 if found=$("$tp" stripped.pb "select f.name from stack_profile_frame f where f.rel_pc = $((0x$(nm kept | awk '$3 == "main" { print $1 }')))"); then
 	check_equal "to Perfetto too" "$(offset main)" "$found"

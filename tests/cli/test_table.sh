@@ -1,4 +1,4 @@
-# The tables of `tracelet table` from recordings of our own and of perf: the same as from ETL files (test_etl.sh).
+# The tables of `tracelet table` from our own and perf's recordings: the same as from ETL files (test_etl.sh).
 . "$(dirname "$0")/lib.sh"
 . "$source/tests/cli/helpers/words.sh"
 need_command jq
@@ -17,11 +17,16 @@ if [ "$(id -u)" = 0 ] && [ "$("$TRACELET" doctor --json | jq -r .recording)" = f
 	check_equal "its process" '["fails",1]' "$(table "$spool" processes | jq -c 'map(select(.name == "fails"))[0] | [.name, .exit]')"
 	check_equal "its threads, and that they ran" true \
 		"$(table "$spool" threads | jq 'map(select(.name == "worker" or .name == "backup") | .run_us > 0) | length == 2 and all')"
-	check_equal "its switches, with times of waiting" true \
-		"$(table "$spool" context-switches | jq 'map(select(.thread == "worker" and .wait_us > 100000)) | length == 1')"
-	check_equal "who woke the worker" backup "$(table "$spool" context-switches >switches
-		table "$spool" threads | jq -r --argjson by "$(jq 'map(select(.thread == "worker" and .wait_us > 100000))[0].readied_by' switches)" \
-			'.[] | select(.tid == $by) | .name')"
+	# The worker waits for the lock that backup holds while it sleeps; on a busy machine the worker may be late.
+	table "$spool" context-switches >switches
+	jq 'map(select(.thread == "worker")) | max_by(.wait_us)' switches >longest
+	check_equal "its switches, with times of waiting" true "$(jq '.wait_us > 1000' longest)"
+	check_equal "which thread woke the worker" backup \
+		"$(table "$spool" threads | jq -r --argjson by "$(jq .readied_by longest)" '.[] | select(.tid == $by) | .name')"
+	check_equal "with its name" backup "$(jq -r .waker longest)"
+	check_equal "an interrupt is no task" true \
+		"$(jq 'map(select(.context == "hardirq")) | length > 0 and all(.readied_by == null and .waker == null)' switches)"
+	check_equal "in order of time" true "$(jq '[.[].time] | . == sort' switches)"
 	check_equal "grouped and summed as the switches one by one" "$(jq 'map(select(.thread == "worker") | .run_us) | add | round' switches)" \
 		"$(table "$spool" cpu-usage-precise | jq 'map(select(.thread == "worker"))[0].run_us | round')"
 	check_equal "nothing was lost" '[]' "$(table "$spool" lost)"

@@ -1,7 +1,8 @@
-// damage FILE…: reads each file cut off at 4 KB boundaries and with single bits
-// flipped: it must not crash, hang or use memory beyond reason, and must say how
-// it ended. Which cuts and flips is random but always the same. The numbers come
-// from the environment: DAMAGE_CUTS (all boundaries if 0) and DAMAGE_FLIPS.
+// damage FILE…: reads each file truncated at 4 KB boundaries and with single bits
+// flipped: the reader must not crash, hang or use excessive memory, and must
+// report how the file ended. Cuts and flips are random but the same in every run.
+// The numbers come from the environment: DAMAGE_CUTS (all boundaries if 0) and
+// DAMAGE_FLIPS.
 #include "base/file.h"
 #include "base/log.h"
 #include "read/reader.h"
@@ -49,7 +50,7 @@ static unsigned number_from(const char *name, unsigned otherwise) {
 
 int main(int argc, char **argv) {
 	unsigned cuts = number_from("DAMAGE_CUTS", 5), flips = number_from("DAMAGE_FLIPS", 20);
-	if (!freopen("/dev/null", "w", stderr)) // what the reader says about damage is not what is tested
+	if (!freopen("/dev/null", "w", stderr)) // the reader's messages about damage are not tested here
 		return 1;
 	for (int i = 1; i < argc; i++) {
 		struct input file;
@@ -76,7 +77,7 @@ int main(int argc, char **argv) {
 	getrusage(RUSAGE_SELF, &usage);
 	printf("%d files, largest memory %ld MB\n", argc - 1, usage.ru_maxrss / 1024);
 #ifdef __SANITIZE_ADDRESS__
-	return 0; // which keeps what was freed
+	return 0; // the sanitizer keeps freed memory
 #else
 	return usage.ru_maxrss > 600 * 1024 ? 2 : 0;
 #endif

@@ -1,7 +1,7 @@
-// A small trace with a bit of everything, made by etl_writer.h: two CPUs, a
-// process with two threads that is there from the start and one that comes and
-// goes, switches, wakeups, interrupts, faults, samples whose stacks are defined
-// later, a disk read, counters of WindowsPerf, and events of each describing kind.
+// A small trace with a bit of everything, made by etl_writer.h: two CPUs, a process with two
+// threads that exists from the start and one that starts and ends, switches, wakeups, interrupts,
+// faults, samples whose stacks are defined later, a disk read, counters of WindowsPerf, and events
+// with each kind of description.
 #pragma once
 
 #include "etl_writer.h"
@@ -19,7 +19,7 @@ enum {
 	APP_WORKER = 48,
 	CHILD = 60,
 	CHILD_MAIN = 64,
-	SAMPLE_KERNEL_BASE_LOW = 0x1000, // of the kernel's image, above the base of its half
+	SAMPLE_KERNEL_BASE_LOW = 0x1000, // of the kernel's image, relative to the base of its half
 };
 #define SAMPLE_KERNEL_BASE 0xfffff80000001000u
 #define SAMPLE_APP_BASE    0x140000000u
@@ -133,7 +133,7 @@ static void sample_sample(struct etl_writer *writer, uint64_t address, uint32_t 
 	buffer_free(&p);
 }
 
-// Opcode 32 has addresses, 37 and 38 the key of a kernel's or user's part.
+// Opcode 32 has addresses, 37 and 38 the key of the kernel or user part.
 static void sample_stack(struct etl_writer *writer, uint8_t opcode, uint64_t event_time, uint32_t pid,
 			 uint32_t tid, const uint64_t *addresses, size_t count, uint64_t time) {
 	struct buffer p = {0};
@@ -216,8 +216,8 @@ static void sample_tracelogging(struct etl_writer *writer, uint64_t time) {
 	put16(&meta, 0);
 	buffer_append(&meta, "\0Measured", 10);
 	buffer_append(&meta, "Text\0\1", 6);
-	buffer_append(&meta, "Numbers\0\x48", 9);     // UINT32, the number of them before
-	buffer_append(&meta, "Peer\0\x98\2", 7);      // a struct of two
+	buffer_append(&meta, "Numbers\0\x48", 9);     // UINT32, preceded by their number
+	buffer_append(&meta, "Peer\0\x98\2", 7);      // a struct with two members
 	buffer_append(&meta, "Address\0\x88\10", 10); // UINT32 shown as IPv4
 	buffer_append(&meta, "Open\0\x84\3", 7);      // UINT8 shown as boolean
 	uint16_t size = (uint16_t)meta.size;
@@ -281,7 +281,7 @@ static void sample_method(struct etl_writer *writer, uint64_t start, const char 
 	buffer_free(&p);
 }
 
-// All the kinds of records that the other parts do not have.
+// All kinds of records that the other parts do not have.
 static void sample_kinds(struct etl_writer *writer, uint64_t time) {
 	struct buffer p = {0};
 	put32(&p, 1);
@@ -297,8 +297,8 @@ static void sample_kinds(struct etl_writer *writer, uint64_t time) {
 	buffer_free(&p);
 }
 
-// The whole: CPU 1 is written before CPU 0, as a file may have it.
-static void sample_etl(struct etl_writer *writer) {
+// The whole file: CPU 1 is written before CPU 0, as may happen in real files.
+ETL_UNUSED static void sample_etl(struct etl_writer *writer) {
 	const uint64_t user[] = {SAMPLE_APP_BASE + 0x500, SAMPLE_APP_BASE + 0x900};
 	const uint64_t other[] = {SAMPLE_APP_BASE + 0x777};
 	const uint64_t kernel[] = {SAMPLE_KERNEL_BASE + 0x10, SAMPLE_KERNEL_BASE + 0x20};
@@ -312,7 +312,7 @@ static void sample_etl(struct etl_writer *writer) {
 	sample_switch(writer, 0, APP_WORKER, 1, 0, 3000);
 	sample_sample(writer, SAMPLE_APP_BASE + 0x500, APP_WORKER, 0, 3100);
 	sample_stack(writer, 38, 3100, APP, APP_WORKER, (const uint64_t[]){SAMPLE_KEY}, 1, 3110);
-	sample_definition(writer, SAMPLE_KEY, user, 2, 3500); // what the key stood for until now
+	sample_definition(writer, SAMPLE_KEY, user, 2, 3500); // what the key referred to until now
 	sample_sample(writer, SAMPLE_APP_BASE + 0x777, APP_WORKER, 0, 3600);
 	sample_stack(writer, 38, 3600, APP, APP_WORKER, (const uint64_t[]){SAMPLE_KEY}, 1, 3610);
 	sample_switch(writer, APP_WORKER, 0, 5, 6, 3900);

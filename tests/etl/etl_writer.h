@@ -1,5 +1,5 @@
 // A small writer of ETL files, for what no public sample has. A file is built in
-// a buffer: a session header, then buffers of one CPU each, with records of any
+// a buffer: a session header, then buffers for one CPU each, with records of any
 // kind. Times are ticks of 100 ns. Included by unit tests, fuzz targets and
 // make_etl.c; every function is static and may be unused.
 #pragma once
@@ -14,13 +14,16 @@ enum { WRITER_PLAIN, WRITER_XPRESS, WRITER_LZNT1, WRITER_HUFFMAN };
 
 struct etl_writer {
 	struct buffer out;
-	struct buffer content; // of the buffer that is being filled
+	struct buffer content; // of the buffer being filled
 	uint32_t buffer_size;
 	uint16_t cpu, logger;
-	uint64_t time; // that the header of the next buffer bears
+	uint64_t time; // for the header of the next buffer
 	int compression;
 	uint8_t pointer;
-	bool unfinished; // the length of buffers is not filled in
+	bool unfinished;      // leave the length of buffers empty
+	uint64_t shift;       // added to the times of events
+	const char *activity; // of events; NULL: none
+	uint8_t opcode;       // of events
 };
 
 // ---- bytes ----
@@ -75,8 +78,7 @@ static void compress_xpress(struct buffer *out, const uint8_t *in, size_t size) 
 			while (at && at + run < size && run < 9 && in[at + run] == in[at - 1])
 				run++;
 			if (at >= size) {
-				flags |= 1u << (31 -
-						bit); // what is left over of the flags says "match": the end
+				flags |= 1u << (31 - bit); // the remaining flags say "match": the end
 			} else if (run >= 3) {
 				put16(out, (uint16_t)(run - 3));
 				flags |= 1u << (31 - bit);
@@ -209,7 +211,7 @@ static void kernel_record(struct etl_writer *writer, uint8_t type, uint8_t group
 	}
 	put64(out, time);
 	if (type == 1)
-		put64(out, 0); // times of kernel and user
+		put64(out, 0); // kernel and user times
 	buffer_append(out, payload->data, payload->size);
 	pad(out);
 }
@@ -245,7 +247,7 @@ ETL_UNUSED static void etl_full(struct etl_writer *writer, bool instance, const 
 	put32(out, pid);
 	put64(out, time);
 	put_guid(out, guid);
-	put64(out, 0); // times in the kernel and out of it
+	put64(out, 0); // kernel and user times
 	if (instance) {
 		put32(out, 17); // itself, its parent
 		put32(out, 16);
@@ -277,14 +279,17 @@ ETL_UNUSED static void etl_event(struct etl_writer *writer, const char *guid, ui
 	put16(out, 0);
 	put32(out, tid);
 	put32(out, pid);
-	put64(out, time);
+	put64(out, time + writer->shift);
 	put_guid(out, guid);
 	put16(out, id);
-	buffer_append(out, (uint8_t[]){version, 0, 4, 0}, 4);
+	buffer_append(out, (uint8_t[]){version, 0, 4, writer->opcode}, 4);
 	put16(out, 0);
 	put64(out, 1); // keyword
 	put64(out, 0);
-	put_zeros(out, 16); // activity
+	if (writer->activity)
+		put_guid(out, writer->activity);
+	else
+		put_zeros(out, 16);
 	if (items) {
 		buffer_append(out, items->data, items->size);
 		items->size = 0;
@@ -312,11 +317,15 @@ ETL_UNUSED static void etl_message(struct etl_writer *writer, const char *guid, 
 
 // ---- the file ----
 
-// A session of ten million ticks a second that began at tick 1000.
-ETL_UNUSED static void etl_writer_begin(struct etl_writer *writer, int compression, uint8_t pointer) {
+// A session with ten million ticks a second that began at tick 1000; with `wall`, its clock is the system
+// time (events only).
+ETL_UNUSED static void etl_writer_begin_clock(struct etl_writer *writer, int compression, uint8_t pointer,
+					      bool wall) {
+	const uint64_t start = 132500000000000000u;
 	struct buffer header = {0};
 	*writer = (struct etl_writer){
 		.buffer_size = 4096, .compression = compression, .pointer = pointer, .time = 1000};
+	writer->shift = wall ? start - 1000 : 0;
 	put32(&header, 4096);
 	put32(&header, 0x0501000a);
 	put32(&header, 19045);
@@ -333,17 +342,21 @@ ETL_UNUSED static void etl_writer_begin(struct etl_writer *writer, int compressi
 	put_zeros(&header, 2u * pointer + 176);
 	put64(&header, 132499999990000000u); // boot
 	put64(&header, 10000000);
-	put64(&header, 132500000000000000u); // start
-	put32(&header, 1);
+	put64(&header, start);
+	put32(&header, wall ? 2 : 1);
 	put32(&header, 0);
 	put_utf16(&header, "hand-made");
 	put_utf16(&header, "C:\\made.etl");
-	etl_system(writer, 0, 0, 2, 100, 4, 1000, &header);
+	etl_system(writer, 0, 0, 2, 100, 4, 1000 + writer->shift, &header);
 	etl_writer_flush(writer, 4);
 	buffer_free(&header);
 }
 
-// Takes the file; the writer is done.
+ETL_UNUSED static void etl_writer_begin(struct etl_writer *writer, int compression, uint8_t pointer) {
+	etl_writer_begin_clock(writer, compression, pointer, false);
+}
+
+// Returns the file; the writer is done.
 ETL_UNUSED static struct buffer etl_writer_end(struct etl_writer *writer) {
 	if (writer->content.size)
 		etl_writer_flush(writer, 0);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_damage.sh MAKE_ETL DAMAGE: hand-made and real files, damaged in many ways. A sample of the damage that
-# TRACELET_DAMAGE=full does in full: every 4 KB boundary, 2,000 flips of each file.
+# test_damage.sh MAKE_ETL DAMAGE: generated and real files, damaged in many ways. By default a sample of the
+# damage; TRACELET_DAMAGE=full does all of it: every 4 KB boundary, 2,000 flips of each file.
 set -u
 source=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 corpus=${TRACELET_CORPUS:-$source/../shared/corpus}/etl

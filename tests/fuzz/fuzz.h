@@ -4,11 +4,16 @@
 
 #include "base/buffer.h"
 
-// libFuzzer's door: one input, which must not crash, leak, hang or overrun.
+// libFuzzer's entry point: one input, which must not cause a crash, leak, hang or overrun.
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-// Calls fuzz_seed() for each input the fuzzer should start from: a good one and what is near it.
+// Calls fuzz_seed() for each input the fuzzer should start from: a valid one and similar ones.
 void fuzz_seeds(void);
 
-// One seed, from a buffer which is freed.
+// A target may define libFuzzer's function for mutations that know the format
+// (LLVMFuzzerCustomMutator); this one changes bytes. Returns the new size.
+size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t most);
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most, unsigned seed);
+
+// Writes one seed from a buffer and frees the buffer.
 void fuzz_seed(const char *name, struct buffer *seed);

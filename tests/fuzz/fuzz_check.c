@@ -1,7 +1,7 @@
 #include "fuzz.h"
 
 #include "../unit/sample_trace.h"
-#include "read/check.h"
+#include "check/check.h"
 
 static void keep_busy(const struct tl_finding *finding, void *context) {
 	*(size_t *)context += strlen(finding->text);

@@ -1,4 +1,4 @@
-// A heap profile becomes folded stacks, a Perfetto trace and pprof's file, and is described.
+// Converts a heap profile to folded stacks, a Perfetto trace and pprof, and describes it.
 #include "fuzz.h"
 
 #include "base/log.h"

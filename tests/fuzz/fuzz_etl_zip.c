@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "read/reader.h"
 
-// The zip file is what is tried here: the checksum keeps most of what is damaged from the ETL reader.
+// This tests the zip file: the checksum keeps most damaged content from the ETL reader.
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 	struct stream input;
 	struct read_options options = {.json = true};
@@ -27,7 +27,7 @@ static uint32_t checksum(const uint8_t *bytes, size_t size) {
 	return ~rest;
 }
 
-// What the headers of a member and of the directory have in common.
+// What the headers of a member and of the directory share.
 static void put_member(struct buffer *out, const struct buffer *file) {
 	put32(out, 20); // version, flags
 	put16(out, 0);  // stored
@@ -53,14 +53,21 @@ void fuzz_seeds(void) {
 	put32(&seed, 0x02014b50);
 	put16(&seed, 20);
 	put_member(&seed, &file);
-	put_zeros(&seed, 10); // comment, disk, attributes
-	put32(&seed, 0);      // offset of the member
-	buffer_append(&seed, "a.etl", 5);
+	for (int i = 0; i < 2; i++) { // two members that share their data
+		put_zeros(&seed, 10); // comment, disk, attributes
+		put32(&seed, 0);      // offset of the member
+		buffer_append(&seed, i ? "b.etl" : "a.etl", 5);
+		if (i)
+			break;
+		put32(&seed, 0x02014b50);
+		put16(&seed, 20);
+		put_member(&seed, &file);
+	}
 	size_t end = seed.size;
 	put32(&seed, 0x06054b50);
 	put_zeros(&seed, 4);
-	put16(&seed, 1);
-	put16(&seed, 1);
+	put16(&seed, 2);
+	put16(&seed, 2);
 	put32(&seed, (uint32_t)(end - directory));
 	put32(&seed, (uint32_t)directory);
 	put16(&seed, 0);

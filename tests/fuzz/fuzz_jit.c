@@ -3,7 +3,7 @@
 #include "base/array.h"
 #include "symbol/jit.h"
 
-// Symbols are in order, and each is found at its own address.
+// Symbols must be sorted, and each must be found at its own address.
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 	struct elf_object *object = jit_parse(bytes, size);
 	for (size_t i = 0; i < object->symbol_count; i++) {
@@ -24,7 +24,7 @@ void fuzz_seeds(void) {
 				       0, 0, 0, 0, 62, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0,
 				       0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0,
 				       0, 1, 0, 0, 0, 0, 0, 0, 0, 'f', 0, 0x90, 0x90, 0x90, 0x90,
-				       // which goes to 0x200
+				       // which moves to 0x200
 				       1, 0, 0, 0, 64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0,
 				       0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0,
 				       0, 4, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0};

@@ -1,9 +1,10 @@
 #include "fuzz.h"
 
 #include "../unit/xml_walk.h"
-#include "session/junit.h"
+#include "artifact/junit.h"
 
-static const struct ci_artifact artifacts[] = {{"/t/a.pb", 1}, {"/t/b<&\xc3\xbc.pb", 1}};
+static const struct manifest_artifact artifacts[] = {{.path = "/t/a.pb", .size = 1},
+						     {.path = "/t/b<&\xc3\xbc.pb", .size = 1}};
 static const struct junit_record records[] = {{"A.one", artifacts, 1}, {"two", artifacts, 2}};
 
 static int attach(const void *text, size_t size, struct buffer *out) {
@@ -12,7 +13,7 @@ static int attach(const void *text, size_t size, struct buffer *out) {
 	return junit_attach(text, size, records, ARRAY_SIZE(records), out, &attached, why);
 }
 
-// What comes out is XML again, and has all lines already.
+// The output must be XML again, with all lines already in it.
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 	struct buffer once = {0}, twice = {0};
 	if (size && attach(bytes, size, &once) == 0) {

@@ -1,7 +1,7 @@
-// The stream of a guest of ktstr.
+// The stream from a ktstr guest.
 #include "fuzz.h"
 
-#include "guest/ktstr.h"
+#include "guest/host/ktstr.h"
 
 #include <zlib.h>
 

@@ -1,8 +1,8 @@
-// A packet of a guest's trace is put into its host's; what the guest's console says is read.
+// Puts a packet of a guest's trace into its host's, and reads the output of the guest's console.
 #include "fuzz.h"
 
-#include "event/perfetto_fields.h"
-#include "session/merge.h"
+#include "flow/merge.h"
+#include "format/perfetto_fields.h"
 #include "vm/panic.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {

@@ -1,4 +1,4 @@
-// Text of perf script goes through its reader into a profile, which is folded.
+// Reads output of perf script into a profile, and folds it.
 #include "fuzz.h"
 
 #include "base/log.h"
@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 	output_open(&output, "/dev/null", OUTPUT_REPLACE);
 	stream_of_memory(&input, bytes, size);
 	struct sink *sink = folded_open(&output, &tables,
-					&(struct profile_options){.every_event = true, .addresses = true});
+					&(struct sample_options){.every_event = true, .addresses = true});
 	if (!perf_script_reader.read(&input, "fuzz", &tables, sink))
 		sink_finish(sink);
 	sink_destroy(sink);
@@ -27,8 +27,8 @@ void fuzz_seeds(void) {
 		"java 24636/25607 [000] 4794564.109216:     250000 cycles:u: \n"
 		"\tffffffff8103ce3b native_safe_halt+0xb ([kernel.kallsyms])\n"
 		"\t    7f722d142778 Ljava/io/PrintStream;::print->La;::b (/tmp/perf-24636.map)\n\n",
-		"          dd  1234 [001]    12.300000:          7 cycles:      ffffffff81000000 f+0x1 "
-		"([kernel.kallsyms])\n",
+		("          dd  1234 [001]    12.300000:          7 cycles:      ffffffff81000000 f+0x1 "
+		 "([kernel.kallsyms])\n"),
 		"a \n\t401000 std::function<int (int)>::operator()(int) const (/x (deleted))\n  f.c:12\n\n",
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {

@@ -1,6 +1,6 @@
-// An .eh_frame or .debug_frame section, made into a table, and a stack walked with it:
-// the first part of the input is the stack, as long as its first two bytes say; their
-// highest bit tells which of the sections it is.
+// Builds a table from an .eh_frame or .debug_frame section and walks a stack with it: the first
+// part of the input is the stack, as long as its first two bytes say; their highest bit selects the
+// section.
 #include "fuzz.h"
 
 #include "base/cursor.h"
@@ -21,7 +21,7 @@ static const struct unwind_row *take(void *context, uint64_t pc, bool *stop) {
 	return table && unwind_row_at(table, pc, &row) ? &row : NULL;
 }
 
-// They are in order, each at an address of its own.
+// Rows must be sorted, each at its own address.
 static void take_row(void *context, const struct unwind_row *row) {
 	uint64_t *next = context;
 	if (row->pc < *next)
@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 	return 0;
 }
 
-// A function at 0x1100: push of the frame pointer, and its pop.
+// A function at 0x1100: push and pop of the frame pointer.
 void fuzz_seeds(void) {
 	static const uint8_t section[] = {
 		16, 0,    0, 0,                                              // a stack of 16 bytes

@@ -1,13 +1,12 @@
-// JSON that others have written: variants of tests, lines of a manifest.
+// JSON written by others: variants of tests.
 #include "fuzz.h"
 
-#include "session/manifest_line.h"
-#include "session/variant.h"
+#include "settings/variant.h"
 
 // A canonical text is its own canonical form.
 static void check_variant(const char *text) {
 	char *once = variant_add(NULL, text), *twice = once ? variant_add(NULL, once) : NULL;
-	// KEY=VALUE may hold bytes that no JSON may.
+	// KEY=VALUE may contain bytes that JSON does not allow.
 	if (once && *text == '{' && (!twice || strcmp(once, twice) != 0))
 		abort();
 	free(once);
@@ -15,12 +14,9 @@ static void check_variant(const char *text) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
-	struct manifest_line line;
 	char *text = memory_format("%.*s", (int)size, size ? (const char *)bytes : "");
 	check_variant(text);
 	free(text);
-	if (manifest_line_parse((const char *)bytes, size, &line))
-		manifest_line_free(&line);
 	return 0;
 }
 
@@ -28,8 +24,6 @@ void fuzz_seeds(void) {
 	static const char *const texts[] = {
 		"{\"a\":[\"c\",\"b\\u00e9\"],\"d\":{\"z\":-0,\"y\":1.5e3},\"e\":[true,null,[2,1]]}",
 		"key=value \"quoted\"",
-		"{\"test\":\"t\",\"result\":\"passed\",\"wall_seconds\":1.5,\"repro\":true,"
-		"\"artifacts\":[{\"kind\":\"etl\",\"path\":\"C:\\\\a\",\"size\":12}]}",
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		char name[2] = {(char)('0' + i), 0};

@@ -1,4 +1,4 @@
-// A .wprp file is checked, and each selection of it comes to a plan that is shown.
+// Checks a .wprp file, and shows the plan of each selection.
 #include "fuzz.h"
 
 #include "profile/builtin.h"

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # A guest whose process 1 is tracelet-agent, for tests and bench: sourced, with $here this folder and $work a temporary one.
-# `agent_boot NAME [QEMU OPTION…]` leaves $address, and $emulator, the process to kill; its console is
-# $work/NAME/console_*.log. More files for the guest are put into $work/NAME/root before.
+# `agent_boot NAME [QEMU OPTION…]` sets $address, and $emulator, the process to kill; its console is
+# $work/NAME/console_*.log. Put more files for the guest into $work/NAME/root before.
 
 tracelet=${TRACELET:-$here/../../build/tracelet}
 agent_program=$(dirname "$tracelet")/tracelet-agent

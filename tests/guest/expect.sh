@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the tests of this folder share: a work folder, and expectations that go on after a failure.
+# Shared by the tests in this directory: a work directory, and expectations that continue after a failure.
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -1,5 +1,5 @@
-// loop N: N rounds of two instructions each, on arm64. It rests before: a tracer of its beginning, on another
-// CPU, has then done its work and is not counted with it.
+// loop N: N rounds of two instructions each, on arm64. Sleeps first, so that a tracer of its start
+// on another CPU is done by then and is not counted.
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>

@@ -1,5 +1,5 @@
-// The smallest host of a virtual machine: `machine COUNT` makes one with one vCPU, whose program writes
-// COUNT times to a port and halts. Each is one exit.
+// The smallest host of a virtual machine: `machine COUNT` creates one with one vCPU, whose program
+// writes COUNT times to a port and halts. Each write is one exit.
 #include <fcntl.h>
 #include <linux/kvm.h>
 #include <stdio.h>

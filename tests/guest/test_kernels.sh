@@ -1,8 +1,7 @@
 #!/bin/bash
-# Real kernels, Debian's 6.1 and 6.12, each in a throw-away guest (in_kernel is what runs there): a trace that both our
-# check and Perfetto accept, with scheduling and the process tree in it; the stack of a crash, through the C library; a
-# wall clock that is set back; all sources that a profile can ask for; KVM, on an emulated processor; an agent that is
-# reached by AF_VSOCK.
+# Real kernels, Debian's 6.1 and with LONG=1 also 6.12, each in a throw-away guest (in_kernel runs there): a trace that both our
+# check and Perfetto accept, with scheduling and the process tree in it; the stack of a crash, through the C library; a wall clock
+# that is set back; all sources that a profile can ask for; KVM, on an emulated processor; an agent that is reached by AF_VSOCK.
 set -uo pipefail
 here=$(cd -- "$(dirname -- "$0")" && pwd)
 # shellcheck source=tests/guest/expect.sh
@@ -15,14 +14,14 @@ tp=$here/../perfetto/tp
 cd "$work" || exit 1
 echo 'in an initramfs' >file
 
-# An initramfs of the user's own, which ours comes on top of.
+# The user's own initramfs, to which ours is added.
 mkdir -p initrd/tracelet-test initrd/bin
 cp file initrd/tracelet-test/
 cp "$(command -v busybox)" initrd/bin/busybox
 ln -s busybox initrd/bin/sh
 (cd initrd && find . | busybox cpio -o -H newc -R 0:0 2>/dev/null) >initramfs
 
-# All that a profile can ask for.
+# Everything that a profile can ask for.
 stacks=$(printf '<Stack Value="%s"/>' CSwitch DiskReadInit DpcEnqueue DpcExecute ExecutiveResource HardFault \
 	InterProcessorInterrupt KernelHypercalls KernelQueueEnqueue PagefaultDemandZero PoolAllocation PoolFree ProcessCreate \
 	ReadyThread SplitIO SystemCallEnter SystemCallExit TimerOneShot)
@@ -44,7 +43,7 @@ with_kvm() { # KERNEL
 	done
 }
 
-# Vsock that leads to where it comes from.
+# Vsock loopback.
 vsock=()
 with_vsock() { # KERNEL
 	local name modules
@@ -61,16 +60,22 @@ boot() { # NAME KERNEL OPTION…
 	mkdir "$name"
 	"$tracelet" vm run --kernel "$kernel" --boot-timeout 300 --output-dir "$name" --name guest --add "$here/in_kernel=/in_kernel" \
 		--add "$build/tests/cli/helpers/crashes=/usr/bin/crashes" --add "$tracelet=/usr/bin/tracelet" \
-		--add "$build/tracelet-stacks=/usr/bin/tracelet-stacks" --add all.wprp=/all.wprp "$@" -- /in_kernel >"$name.tar" 2>"$name.err" </dev/null || status=$?
+		--add "$build/tests/cli/helpers/heap_server=/usr/bin/heap_server" \
+		--add "$(command -v setpriv)=/usr/bin/setpriv" --add "$build/tracelet-stacks=/usr/bin/tracelet-stacks" --add all.wprp=/all.wprp "$@" -- /in_kernel >"$name.tar" 2>"$name.err" </dev/null || status=$?
 	echo $status >"$name.status"
 }
 
 first=$("$here/kernel" linux-image-cloud-amd64 2>log) || skip "$(cat log)"
-second=$("$here/kernel" linux-image-6.12-cloud-amd64) || second=
+second= # another kernel: make test-long
+[ -z "${LONG:-}" ] || second=$("$here/kernel" linux-image-6.12-cloud-amd64) || second=
 with_kvm "$first"
 with_vsock "$first"
-boot first "$first" "${kvm[@]}" "${vsock[@]}" --add "$(command -v busybox)=/bin/busybox" --add file=/tracelet-test/file &
-[ -z "$second" ] || boot second "$second" --initrd initramfs --append tracelet.test=1 &
+# Files that are added one by one, and an initramfs, which only one kernel gets.
+files=(--add "$(command -v busybox)=/bin/busybox" --add file=/tracelet-test/file)
+own=(--initrd initramfs --append tracelet.test=1)
+[ -n "$second" ] || files=("${own[@]}")
+boot first "$first" "${kvm[@]}" "${vsock[@]}" "${files[@]}" &
+[ -z "$second" ] || boot second "$second" "${own[@]}" &
 wait
 
 answer() { "$tp" "$trace" "$1"; }
@@ -95,6 +100,8 @@ check_trace() { # NAME
 		"$(jq -r 'select(.kind == "test").kernel' "$1/manifest.jsonl")"
 	expect "$1: recorded by BPF, nothing missing" 'bpf|0' \
 		"$(jq -r 'select(.kind == "test") | "\(.backend)|\([.lost[], .gaps] | add)"' "$1/manifest.jsonl")"
+	expect "$1: the waits of the sleepers have stacks, in order" 'true 0' \
+		"$(jq -r 'select(.kind == "test") | "\(.waits >= 2) \(.late)"' "$1/manifest.jsonl")"
 }
 
 check_crash() { # FOLDER
@@ -104,6 +111,18 @@ check_crash() { # FOLDER
 	expect "$1: the crash" 'SIGABRT the-culprit' "$(jq -r '.crashes[0] | "\(.name) \(.thread)"' <<<"$line")"
 	expect "$1: its stack" 'abort inner middle in_thread' "$(jq -r '.crashes[0].stack[]' <<<"$line" |
 		grep -oE ' (abort|inner|middle|in_thread)\+' | tr -d ' +' | paste -sd ' ')"
+}
+
+# What only root's tracer records without it.
+check_collected() { # FOLDER
+	expect "$1: tests of a user, through a collector" '3 3 3' "$(xargs <"$1/theirs/statuses")"
+	expect "$1: all of them, nothing lost" 'by-cpu collector 0,by-io+memory collector 0,by-system-calls collector 0' \
+		"$(jq -r '"\(.test) \(.backend) \([.lost[]] | add // 0)"' "$1/theirs/manifest.jsonl" | sort | paste -sd ,)"
+	expect "$1: the wait has a stack" true "$(jq -s 'map(.waits >= 1) | all' "$1/theirs/manifest.jsonl")"
+	for profile in cpu:sample/cpu-clock io+memory:exceptions/page_fault_minor io+memory:raw_syscalls/sys_enter system-calls:raw_syscalls/sys_exit; do
+		expect "$1: ${profile#*:} in ${profile%:*}" 1 "$("$tracelet" dump "$1/theirs/by-${profile%:*}"_*.pb | grep -c -m 1 "${profile#*:} ")"
+	done
+	expect "$1: no program of the collector is refused" 0 "$(grep -c 'in threads\|failed\|cannot' "$1/collector.err")"
 }
 
 check_clock() { # FOLDER
@@ -127,10 +146,10 @@ check_clock() { # FOLDER
 
 # Each source's programs load, and those that this kernel does not have are named in one warning.
 check_sources() { # FOLDER WHAT_ELSE_IS_MISSING
-	local missing="$2 kvm (no host of virtual machines: there is no /dev/kvm)"
+	local missing="$2 kvm (not a host of virtual machines: no /dev/kvm)"
 	expect "$1: sources that are missing" "$missing" "$(sed -n 's/.*not recorded here://p' "$1/all.err")"
 	expect "$1: programs that are not loaded the quick way" 0 "$(grep -c 'in threads' "$1/all.err")"
-	expect "$1: programs that are refused" 0 "$(grep -c 'does not take' "$1/all.err")"
+	expect "$1: programs that are refused" 0 "$(grep -c 'rejected' "$1/all.err")"
 	for group in raw_syscalls exceptions timer kmem irq_vectors; do
 		expect "$1: events of $group" 1 "$("$tracelet" table --csv --group-by group "$1"/all_*.pb kernel-events | grep -c "^$group,")"
 	done
@@ -143,7 +162,7 @@ check_sources() { # FOLDER WHAT_ELSE_IS_MISSING
 	expect "$1: health of all sources" 0 $?
 }
 
-# Programs that end at once, in the initramfs, which is in memory.
+# Programs that end immediately, in the initramfs, which is in memory.
 check_mapped() { # FOLDER
 	local id
 	id=$(readelf -n "$tracelet" | awk '/Build ID:/ { print $3 }')
@@ -151,7 +170,16 @@ check_mapped() { # FOLDER
 		sed -nE 's/.*mapping .* file=[^ ]*\/(short|tracelet) //p' | sort | uniq -c | xargs)"
 }
 
-# Each write of the machine's to a port is an exit.
+# `heap -p` counts what a running process allocates: 1000 blocks, of 10 bytes each.
+check_heap() { # FOLDER
+	expect "$1: the process was watched to its end" 'done 0' "$(cat "$1/heap.status")"
+	expect "$1: every block is counted" 1000 "$("$tracelet" fold --metric blocks "$1/heap.json" |
+		awk '/;plain;/ { sum += $NF } END { print sum }')"
+	expect "$1: doctor says so" works "$(jq -r '.checks[] | select(.name == "heap -p").verdict' "$1/doctor.json")"
+	[ "$(cat "$1/heap.status")" = 'done 0' ] || cat "$1/heap.err"
+}
+
+# Each write of the machine to a port is an exit.
 check_machine() { # FOLDER
 	expect "$1: what the host of a virtual machine saw" '5 0' "$(xargs <"$1/machine.out")"
 	"$tracelet" dump "$1"/machine_*.pb | grep -o 'kvm/kvm_.*' >exits
@@ -179,7 +207,7 @@ check_vsock() { # FOLDER
 
 for name in first second; do
 	[ -e "$name.status" ] || continue
-	cat "$name.err" # seen when the test fails
+	cat "$name.err" # shown if the test fails
 	expect "$name: killed, as here" 137 "$(cat "$name.status")"
 	mkdir "$name.out" && tar x -C "$name.out" -f "$name.tar"
 	expect "$name: its output is whole" 0 $?
@@ -187,6 +215,8 @@ for name in first second; do
 	expect "$name: the user" 0 "$(cat "$name.out/user")"
 	check_trace "$name"
 	check_crash "$name.out"
+	check_collected "$name.out"
+	check_heap "$name.out"
 	check_mapped "$name.out"
 	check_clock "$name.out"
 done

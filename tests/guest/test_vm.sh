@@ -30,8 +30,8 @@ expect_match() { # WHAT REGEX FILE
 }
 
 # Five at once: one whose test fails, traced from outside as well; one that panics; one whose test hangs; one with
-# a root of its own, whose test is run once more; one whose machine and surroundings are chosen, and that is ended by
-# Ctrl-C when all else is over.
+# its own root, whose test runs twice; one with a chosen machine and environment, which Ctrl-C ends after everything
+# else.
 printf 'from the host\n' >data
 "$tracelet" run --quiet --output-dir outside --name emulator -- "$tracelet" vm run --kernel "$kernel" --boot-timeout 200 --name fails \
 	--variant kernel=6.1 --add "$busybox=/bin/busybox" --add data=/data -- \
@@ -53,7 +53,8 @@ printf '#!/bin/sh\necho "run $(busybox ls /tmp/count 2>/dev/null | busybox wc -l
 chmod +x root/bin/mine
 vm rooted --rootfs root --repro -- mine &
 fourth=$!
-# 5 MB go in and come back, 50 MB come out; then it says what it sees, and waits. The program beside the data has libraries of its own.
+# 5 MB go in and come back, 50 MB come out; then it prints what it sees, and waits. The program next to the data has
+# its own libraries.
 mkdir mine
 cp "$(command -v jq)" mine/query
 echo '{"key": "value"}' >mine/data
@@ -78,7 +79,7 @@ python3 "$here/on_terminal.py" "$tracelet" vm run --quiet --kernel "$kernel" --b
 	--add "$(command -v grep)=/bin/grep" --add "$(command -v sleep)=/bin/sleep" \
 	--add "$(command -v seq)=/bin/seq" -- ./sees >sees.out 2>sees.err <big &
 fifth=$!
-# It goes on to its panic when what it had said is here.
+# It panics only after its output has arrived here.
 until grep -q before panics.out 2>/dev/null || ! kill -0 $second 2>/dev/null; do sleep 0.1; done
 echo >&9
 status=0
@@ -100,7 +101,7 @@ expect 'what the kernel said is kept' 1 "$(ls tracelet-out/fails-*.console.log |
 expect 'the manifest tells of the test and of its machine' 'test:failed: exit status 3 machine:failed' \
 	"$(jq -r 'select(.test == "fails") | "\(.kind):\(.result)"' tracelet-out/manifest.jsonl | paste -sd ' ')"
 expect 'recorded with BPF, nothing lost' 'bpf|0' "$(jq -r 'select(.test == "fails" and .kind == "test") |
-	"\(.backend)|\([.lost[]] | add)"' tracelet-out/manifest.jsonl)"
+	"\(.backend)|\([.lost[]] | add // 0)"' tracelet-out/manifest.jsonl)"
 expect 'the clock is known to a millisecond or so' true "$(jq -r 'select(.test == "fails" and .kind == "test") |
 	.guest_clock.bound_ns < 20000000' tracelet-out/manifest.jsonl)"
 
@@ -138,7 +139,7 @@ expect_match 'of the size it should have' '^MemTotal: *(5[5-9]|6[0-4])[0-9]{4} k
 expect 'nothing is left in the temporary folder' '' "$(ls tmp)"
 expect 'and no emulator' '' "$(pgrep -f "qemu-system.*$work")"
 
-# A host's trace and its guest's are one.
+# The traces of host and guest become one.
 if "$here/../perfetto/setup" >/dev/null 2>&1; then
 	"$tracelet" convert --merge outside/emulator_*.pb "$trace" -o both.pb || expect 'they can be merged' 0 $?
 	"$tracelet" check --quiet both.pb || expect 'the merged trace is good' 0 $?
@@ -155,7 +156,7 @@ else
 	echo 'without the importer: it is not to be had' >&2
 fi
 
-# What cannot be: one line, status 2 or 125, nothing left.
+# Invalid requests: one line, status 2 or 125, nothing left behind.
 expect_refusal() { # WHAT STATUS REGEX OPTION…
 	local what=$1 wanted=$2 regex=$3 status=0
 	shift 3
@@ -166,7 +167,7 @@ expect_refusal() { # WHAT STATUS REGEX OPTION…
 }
 expect_refusal 'no kernel' 2 'needs a kernel' -- true
 expect_refusal 'no command' 2 'needs a command' --kernel "$kernel"
-expect_refusal 'two roots' 2 'not both' --kernel "$kernel" --initrd a --rootfs b -- true
+expect_refusal 'two roots' 2 'cannot be combined' --kernel "$kernel" --initrd a --rootfs b -- true
 expect_refusal 'a kernel that is not there' 125 'No such file' --kernel none -- true
 expect_refusal 'a program that is not there' 125 'command not found' --kernel "$kernel" -- no-such-program
 expect_refusal 'a machine of another kind' 2 'neither x86_64 nor arm64' --kernel "$kernel" --arch pdp11 -- true
@@ -178,12 +179,12 @@ expect_refusal 'a variable that is not there' 2 'NO_SUCH_VARIABLE is not set her
 expect_refusal 'too little memory' 2 'not a number from 64' --kernel "$kernel" --mem 1 -- true
 expect_refusal 'no processor' 2 'not a number from 1 to 255' --kernel "$kernel" --cpus 0 -- true
 printf 'no kernel\n' >text
-expect_refusal 'a file that is no kernel' 125 'text: is no kernel' --kernel text -- true
+expect_refusal 'a file that is no kernel' 125 'text: is not a kernel' --kernel text -- true
 expect_refusal 'a kernel of another machine' 125 'is a kernel for x86_64' --arch arm64 --agent text --kernel "$kernel" -- true
-expect_refusal 'options that QEMU does not have' 125 'did not come up: .*no-such-option' --kernel "$kernel" --qemu -no-such-option -- true
+expect_refusal 'options that QEMU does not have' 125 'did not boot: .*no-such-option' --kernel "$kernel" --qemu -no-such-option -- true
 cp "$kernel" alone
-lines=2 expect_refusal 'a kernel without its modules' 125 'no modules of its kernel were found' --kernel alone --boot-timeout 1 -- true
-search=$work/tmp expect_refusal 'no emulator' 125 'there is no qemu-system-x86_64 here .Debian package' --kernel "$kernel" -- "$busybox"
+lines=2 expect_refusal 'a kernel without its modules' 125 'found no modules for its kernel' --kernel alone --boot-timeout 1 -- true
+search=$work/tmp expect_refusal 'no emulator' 125 'qemu-system-x86_64 is not installed .Debian package' --kernel "$kernel" -- "$busybox"
 "$tracelet" vm start --kernel "$kernel" -- true 2>refused.err
 expect 'a guest that stays takes no command' 2 $?
 

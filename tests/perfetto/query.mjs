@@ -1,12 +1,12 @@
 #!/usr/bin/env node
-// Runs Perfetto's own importer on a trace and answers SQL about it: the judge of the traces that Tracelet writes.
+// Runs Perfetto's own importer on a trace and answers SQL queries about it, to check the traces that Tracelet writes.
 //
 // The importer is trace_processor compiled to WebAssembly, in the form the Perfetto UI loads into a browser's worker
-// (`setup` fetches it; its folder is TRACE_PROCESSOR_DIR). Here its script runs inside a function that gives it a
-// worker's surroundings: a `self`, a message port, no `process`. The engine class on the near side of the port speaks
-// its wire protocol.
+// (`setup` fetches it; its folder is TRACE_PROCESSOR_DIR). Here its script runs inside a function that provides
+// a worker's environment: a `self`, a message port, no `process`. The engine class at our end of the port speaks its
+// wire protocol.
 //
-// The importer forgives much: a packet it cannot use is merely counted. So a test asks for row counts *and* for --health,
+// The importer is lenient: it only counts packets that it cannot use. So a test asks for row counts *and* for --health,
 // which fails when a statistic says that something was lost, skipped or not understood.
 
 import fs from 'node:fs';
@@ -28,8 +28,8 @@ const EXIT_UNHEALTHY = 3;
 
 const CHUNK_SIZE = 8 << 20;
 
-// Statistics of severity "info" that mean trouble all the same. The _begin and _end counters are absolute readings of a
-// kernel buffer; only their difference tells about this trace.
+// Statistics of severity "info" that still indicate a problem. The _begin and _end counters are absolute readings of a
+// kernel buffer; only their difference concerns this trace.
 const HEALTH_SQL = `
   select name, idx, severity, value from stats
   where value > 0 and (
@@ -68,8 +68,8 @@ function parseArguments(words) {
   return options;
 }
 
-// The worker's script with four changes, each of which must find its place: no 64-bit memory (only the 32-bit module is
-// there), the module's bytes instead of an address, a promise for "ready", no source map.
+// The worker's script with four replacements, each of which must match: no 64-bit memory (we have only the 32-bit
+// module), the module's bytes instead of its address, a promise for "ready", no source map.
 function workerScript(folder) {
   let script = fs.readFileSync(path.join(folder, 'engine_bundle.node.js'), 'utf8');
   const changes = [
@@ -152,7 +152,7 @@ function csvText(value) {
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-// 64-bit integers are written with all their digits, which JSON allows and JSON.stringify refuses.
+// Writes 64-bit integers with all their digits, which JSON allows but JSON.stringify rejects.
 function jsonText(value) {
   if (typeof value === 'bigint') return String(value);
   return JSON.stringify(value instanceof Uint8Array ? hex(value) : value);
@@ -175,7 +175,7 @@ async function reportHealth(engine, allowed) {
   throw new Failure(EXIT_UNHEALTHY, `statistics that mean trouble:\n${lines.join('\n')}`);
 }
 
-// The engine warns on the console about reply fields newer than itself: no news for a test.
+// The engine warns on the console about reply fields newer than itself: irrelevant for a test.
 console.warn = () => {};
 
 try {

@@ -48,4 +48,26 @@ EOF
 	"select value from counter join counter_track t on counter.track_id = t.id where t.name = 'cycles cpu 2' order by ts" \
 	>"$work/got" || failed=1
 diff -u "$work/wanted" "$work/got" >&2 || failed=1
+
+# Waits: for a device, woken by its interrupt; for a socket, woken in a softirq; for a lock, woken by a task.
+cat >"$work/wanted" <<'EOF'
+2000|Running|||
+3000|D|1||
+4000|R|||1
+5000|Running|||
+6000|S|0|sock_recvmsg|
+7000|R|||1
+8000|Running|||
+9000|D|0||
+9500|R|||
+9600|Running|||
+77
+EOF
+"$here/tp" --health "$work/trace.waits" || failed=1
+"$here/tp" "$work/trace.waits" \
+	'select ts, state, io_wait, blocked_function, irq_context from thread_state join thread using (utid)
+		where tid = 7 order by ts' \
+	'select waker.tid from thread_state s join thread using (utid) join thread waker on s.waker_utid = waker.utid
+		where thread.tid = 7 and irq_context is not 1' >"$work/got" || failed=1
+diff -u "$work/wanted" "$work/got" >&2 || failed=1
 exit $failed

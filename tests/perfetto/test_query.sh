@@ -1,5 +1,6 @@
 #!/bin/sh
-# The judge itself: it answers, it fails on a statistic that means trouble, it refuses what is no trace.
+# Tests the judge itself: it answers, it fails on a statistic that means trouble, and it rejects files that are not
+# traces.
 set -u
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 "$here/setup" >/dev/null || exit $?
@@ -15,10 +16,10 @@ expect() { # WHAT WANTED GOT
 
 # One bundle of CPU 0: a full sched_switch at 1000 from idle to task 7 "a", a compact one back to idle at 1500.
 bundle='\012<P\001h\001\0126\010\000\022\032\010\350\007\020\000\042\023\012\004idle\020\000\030x\040\000*\001a0\0078x\042\026\012\002\334\013\022\001\001\032\001\000\042\001x2\001\000*\004idle'
-# An empty bundle of CPU 0 that says that events were lost.
+# An empty bundle of CPU 0 that reports lost events.
 lost='\012\010P\001\012\004\010\000\030\001'
 
-# The octal escapes are the point of these formats.
+# These formats need the octal escapes.
 # shellcheck disable=SC2059
 printf "$bundle" >"$work/good"
 # shellcheck disable=SC2059

@@ -1,5 +1,5 @@
-// What tests put aside: a folder of their own, what is said on stderr, a child
-// that is expected to end badly.
+// Isolates tests: a folder of their own, captured stderr, a child that is
+// expected to crash.
 #pragma once
 
 #include "unit.h"
@@ -15,7 +15,7 @@
 
 // ---- a folder ----
 
-static char aside_folder[128]; // of the running test
+static char aside_folder[128]; // folder of the running test
 
 static inline int folder_setup(void **state) {
 	const char *parent = getenv("TMPDIR");
@@ -36,7 +36,7 @@ static inline int folder_teardown(void **state) {
 
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_setup, folder_teardown)
 
-// The path of a file in the folder; good until the eighth call after.
+// The path of a file in the folder; valid until the eighth call after this one.
 static inline const char *in_folder(const char *name) {
 	static char paths[8][512];
 	static unsigned next;
@@ -85,7 +85,7 @@ static inline struct captured capture_begin(void) {
 	return captured;
 }
 
-// What was said meanwhile, to be freed.
+// What was written in the meantime; the caller frees it.
 static inline char *capture_end(struct captured captured) {
 	dup2(captured.stderr_before, STDERR_FILENO);
 	close(captured.stderr_before);
@@ -98,7 +98,7 @@ static inline char *capture_end(struct captured captured) {
 
 // ---- a child ----
 
-// Whether a child that does this is ended by SIGABRT.
+// Whether a child that runs this is killed by SIGABRT.
 static inline bool aborts(void (*act)(void)) {
 	pid_t pid = fork();
 	if (pid == 0) {

@@ -1,11 +1,10 @@
-// Running the checker over bytes and looking at what it found: shared by its
-// unit tests, which build for each defect the smallest trace that has it and no
-// other.
+// Runs the checker over bytes and inspects its findings: shared by its unit
+// tests, which build for each defect the smallest trace that has it and no other.
 #pragma once
 
 #include "unit.h"
 
-#include "read/check.h"
+#include "check/check.h"
 #include "sample_trace.h"
 
 struct outcome {
@@ -43,7 +42,7 @@ static inline void assert_good(struct buffer *trace) {
 	buffer_free(trace);
 }
 
-// One finding, of this kind. Frees the trace; returns the finding's offset.
+// Expects one finding, of this kind. Frees the trace; returns the finding's offset.
 static inline uint64_t assert_only(struct buffer *trace, const char *kind) {
 	struct outcome outcome = check_bytes(trace->data, trace->size);
 	for (size_t i = 0; i < outcome.kinds.count; i++)

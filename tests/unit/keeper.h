@@ -1,4 +1,4 @@
-// Events that a reader pushes, kept for a test to look at.
+// Keeps the events that a reader pushes, for a test to inspect.
 #pragma once
 
 #include "aside.h"
@@ -12,7 +12,7 @@ struct keeper {
 	struct sink sink;
 	ARRAY(struct event) events;
 	struct tables tables;
-	uint64_t time; // of the last event, where they have to be in order
+	uint64_t time; // of the last event, if they must be in order
 	int error;     // of the reader
 	char *said;    // its warnings
 };

@@ -1,4 +1,4 @@
-// Builds small recordings of perf, record by record.
+// Builds small perf recordings, record by record.
 #pragma once
 
 #include "base/buffer.h"
@@ -51,7 +51,7 @@ static inline void put_attr(struct buffer *out, uint64_t sample_type) {
 		put_u64(out, 0);
 }
 
-// What stands at the end of records that are no samples.
+// The trailer of records other than samples.
 static inline void put_trailer(struct buffer *out, uint32_t tid, uint64_t time) {
 	put_u32(out, tid);
 	put_u32(out, tid);
@@ -92,7 +92,7 @@ static inline void put_kernel_symbol(struct buffer *out, uint64_t begin, uint32_
 	put_end(out, mark);
 }
 
-// A sample in user code, of these addresses, innermost first.
+// A sample in user code with these addresses, innermost first.
 static inline void put_sample(struct buffer *out, uint32_t tid, uint64_t time, const uint64_t *chain,
 			      size_t count) {
 	size_t mark = put_begin(out, 9, 2);
@@ -131,7 +131,7 @@ static inline void put_file(struct buffer *out, const struct buffer *records) {
 	put_u64(out, ATTR);
 	put_u64(out, HEADER + ATTR); // the records
 	put_u64(out, records->size);
-	for (size_t i = 0; i < 6; i++) // no names of events, no features
+	for (size_t i = 0; i < 6; i++) // no event names, no features
 		put_u64(out, 0);
 	put_attr(out, SAMPLE_FIELDS);
 	put_u64(out, 0);

@@ -1,8 +1,8 @@
-// Samples from folded stacks, as text in sight of the test.
+// Samples from folded stacks, written out in the test.
 #pragma once
 
+#include "event/sample_tree.h"
 #include "read/reader.h"
-#include "write/profile.h"
 
 static inline int read_folded_text(const char *text, struct tables *tables, struct sink *sink) {
 	struct stream input;
@@ -14,17 +14,17 @@ static inline int read_folded_text(const char *text, struct tables *tables, stru
 
 struct sample_profile {
 	struct tables tables;
-	struct profile profile;
+	struct sample_tree profile;
 };
 
 static inline void sample_profile_init(struct sample_profile *sample, const char *text) {
 	sample->tables = tables_new();
-	profile_init(&sample->profile, &sample->tables, &(struct profile_options){0});
+	sample_tree_init(&sample->profile, &sample->tables, &(struct sample_options){0});
 	assert_int_equal(0, read_folded_text(text, &sample->tables, &sample->profile.sink));
-	profile_finish(&sample->profile);
+	sample_tree_finish(&sample->profile);
 }
 
 static inline void sample_profile_free(struct sample_profile *sample) {
-	profile_free(&sample->profile);
+	sample_tree_free(&sample->profile);
 	tables_free(&sample->tables);
 }

@@ -1,9 +1,9 @@
-// Spools for tests, made block by block, and one that has each kind of block and
+// Spools for tests, built block by block, and one with every kind of block and
 // record: the reader's tests and the seeds of its fuzzer start from it.
 #pragma once
 
 #include "base/buffer.h"
-#include "event/spool_format.h"
+#include "format/spool_format.h"
 
 enum { SAMPLE_START = 1000000 };
 
@@ -46,7 +46,7 @@ static inline void spool_a_watermark(struct buffer *spool, uint64_t time) {
 
 // ---- batches ----
 
-// A batch; what is recorded until batch_end() is in it.
+// Begins a batch, which contains everything recorded until batch_end().
 static inline size_t batch_begin(struct buffer *spool, uint32_t cpu, uint64_t base) {
 	struct spool_block block = {.type = SPOOL_BATCH};
 	struct batch batch = {.base = base, .cpu = cpu};
@@ -168,7 +168,7 @@ static inline void sample_life(struct buffer *spool) {
 
 static inline void sample_marks(struct buffer *spool) {
 	size_t batch = batch_begin(spool, BATCH_NO_CPU, SAMPLE_START + 1270);
-	batch_lost(spool, batch, RECORD_SOURCE_MARKER, 2);
+	batch_lost(spool, batch, SOURCE_MARKER, 2);
 	record_a_mark(spool, 0, 10, 10, 5, "case", 0);
 	record_a_mark(spool, 1, 10, 10, 2, "phase", 0);
 	record_a_mark(spool, 2, 10, 10, 1, "a point", 0);
@@ -181,7 +181,7 @@ static inline void sample_marks(struct buffer *spool) {
 
 static inline void sample_end(struct buffer *spool) {
 	size_t batch = batch_begin(spool, 0, SAMPLE_START + 2000);
-	batch_lost(spool, batch, RECORD_SOURCE_IRQ, 3);
+	batch_lost(spool, batch, SOURCE_IRQ, 3);
 	RECORD(spool, record_waking_named, RECORD_WAKING, WAKING_OUTSIDE | WAKING_HARDIRQ, 0,
 	       .base = {.waker_tid = 77, .wakee_tid = 10, .target_cpu = 0, .priority = 120},
 	       .waker_name = "helper");

@@ -1,6 +1,6 @@
-// Perfetto packets for tests, and a small good trace with one of everything
-// that `tracelet check` looks into: its unit tests and the seeds of its fuzzer
-// start from it. Field numbers are those of Perfetto's public .proto files.
+// Perfetto packets for tests, and a small valid trace with one of everything that
+// `tracelet check` inspects: its unit tests and the seeds of its fuzzer start
+// from it. Field numbers are those of Perfetto's public .proto files.
 #pragma once
 
 #include "base/buffer.h"
@@ -27,9 +27,10 @@ enum {
 
 enum { CLEARED = 1, NEEDS_STATE = 2, BOOTTIME = 6, OWN_CLOCK = 64 };
 
-// A packet on a sequence; what is appended until proto_end() is its content.
+// Begins a packet on a sequence; everything appended until proto_end() is its content.
 static inline size_t packet_begin(struct buffer *trace, uint32_t sequence, uint32_t flags) {
 	size_t packet = proto_begin(trace, 1);
+	proto_uint(trace, 8, 2000); // its time
 	if (sequence)
 		proto_uint(trace, SEQUENCE, sequence);
 	if (flags)
@@ -46,7 +47,7 @@ static inline void packed(struct buffer *trace, uint32_t field, const uint64_t *
 #define PACKED(trace, field, ...)                                                                            \
 	packed(trace, field, (uint64_t[]){__VA_ARGS__}, ARRAY_SIZE(((uint64_t[]){__VA_ARGS__})))
 
-// An entry { iid, string } of interned data, or { iid, one number more }.
+// An entry { iid, string } of interned data, or { iid, another number }.
 static inline void interned_string(struct buffer *trace, uint32_t table, uint64_t id, const char *text) {
 	size_t entry = proto_begin(trace, table);
 	proto_uint(trace, 1, id);
@@ -114,7 +115,7 @@ static inline void track_event(struct buffer *trace, uint64_t time, uint64_t tra
 	proto_end(trace, packet);
 }
 
-// ---- the good trace, packet by packet ----
+// ---- the valid trace, packet by packet ----
 
 static inline void sample_system(struct buffer *trace) {
 	size_t packet = packet_begin(trace, 1, CLEARED);
@@ -214,7 +215,7 @@ static inline void sample_profiles(struct buffer *trace) {
 	proto_uint(trace, 2, 10);
 	proto_uint(trace, 4, 1);
 	proto_end(trace, sample);
-	size_t interned = proto_begin(trace, INTERNED_DATA); // behind its use, which is allowed
+	size_t interned = proto_begin(trace, INTERNED_DATA); // after its use, which is allowed
 	sample_callstack(trace);
 	proto_end(trace, interned);
 	proto_end(trace, packet);

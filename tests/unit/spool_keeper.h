@@ -1,4 +1,4 @@
-// What the spool's reader makes of a spool.
+// The events that the spool's reader makes from a spool.
 #pragma once
 
 #include "keeper.h"

@@ -96,7 +96,7 @@ static void test_an_empty_message_has_length_zero(void **state) {
 	ASSERT_BYTES(&buffer, "\x0a\0");
 }
 
-// Around each size at which the length needs one byte more.
+// Around each size at which the length needs another byte.
 static void test_the_length_of_a_message_grows_with_it(void **state) {
 	static const size_t sizes[] = {1, 127, 128, 129, 16383, 16384, 16385, 2097151, 2097152};
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {

@@ -1,8 +1,9 @@
 #include "unit.h"
 
-#include "session/cases.h"
+#include "suite/cases.h"
+#include "suite/verdict.h"
 
-// The names in a list, each with '!' behind it if it is disabled and '|' if it runs alone.
+// The names in a list, each followed by '!' if it is disabled and '|' if it runs alone.
 static char *names_in(case_parser *parse, const char *text) {
 	struct cases cases = {0};
 	struct buffer names = {0};
@@ -43,6 +44,12 @@ static void test_catch2_has_a_name_in_each_line(void **state) {
 		     "<adds, and [more]><fails \\ twice><\"quoted\"><#5 is alive><\"#>");
 }
 
+static void test_cpputest_has_names_between_blanks(void **state) {
+	assert_names(cases_from_words, "Parser.Wide Parser.Deep\nCrash.Aborts  \r\n",
+		     "<Parser.Wide><Parser.Deep><Crash.Aborts>");
+	assert_names(cases_from_words, " \n\n", "");
+}
+
 static void test_doctest_has_names_between_rules(void **state) {
 	assert_names(cases_from_doctest,
 		     "[doctest] listing all test case names\n==============================\n"
@@ -80,9 +87,11 @@ static void test_tap_names_follow_the_number(void **state) {
 		     "ok 5 # SKIP not here\n# ok 6 - a comment\n",
 		     "<first one><second><third>");
 	assert_names(cases_from_tap, "hello\n", "(no list)");
+	assert_names(cases_from_tap, "ok 1 issue #12\nok 2 - #3 # skip: no\nok 3 - c # time=3ms\n",
+		     "<issue #12><#3><c>");
 }
 
-static void test_ctest_tells_what_is_not_run_beside_others(void **state) {
+static void test_ctest_reports_which_tests_run_alone(void **state) {
 	assert_names(cases_from_ctest,
 		     "Internal ctest changing into directory: /x\n"
 		     "{\"kind\":\"ctestInfo\",\"tests\":["
@@ -123,7 +132,7 @@ static void test_a_name_with_a_nul_is_not_taken(void **state) {
 	assert_int_equal(cases.count, 0);
 }
 
-// ---- running one ----
+// ---- running one case ----
 
 static char *command_for(const char *framework, char **command, const char *select, const char *name) {
 	struct words words = {0};
@@ -142,8 +151,11 @@ static void test_a_case_is_selected_by_its_exact_name(void **state) {
 	} rows[] = {
 		{"gtest", "A/B.C/0", "<./t><-x><--gtest_filter=A/B.C/0>"},
 		{"catch2", "~a, \"b\" [c] \\d", "<./t><-x><\\~a\\, \\\"b\\\" \\[c\\] \\\\d>"},
-		{"doctest", "a, b", "<./t><-x><--no-colors=true><--case-sensitive=true><--test-case=a\\, b>"},
+		{"doctest", "a, b",
+		 "<./t><-x><--no-colors=true><--minimal=false><--quiet=false><--case-sensitive=true>"
+		 "<--test-case=a\\, b>"},
 		{"libtest", "a::b", "<./t><-x><--exact><a::b>"},
+		{"cpputest", "Parser.Deep", "<./t><-x><-sg><Parser><-sn><Deep>"},
 		{"go", "TestA", "<./t><-x><-test.v><-test.run><^TestA$>"},
 		{"ctest", "a (b) + c.d", "<./t><-x><--output-on-failure><-R><^a \\(b\\) \\+ c\\.d$>"},
 	};
@@ -158,6 +170,8 @@ static void test_the_users_own_words_select_a_case(void **state) {
 	char *command[] = {(char *)"./t", NULL};
 	CLEANUP_FREE char *line = command_for("tap", command, " --only={}  -v", "a \"b\"");
 	assert_string_equal(line, "<./t><--only=a \"b\"><-v>");
+	CLEANUP_FREE char *regex = command_for("tap", command, "--filter ^{regex}$", "a (b) {}");
+	assert_string_equal(regex, "<./t><--filter><^a \\(b\\) \\{\\}$>");
 }
 
 static void test_words_that_select_others_are_left_out(void **state) {
@@ -167,12 +181,48 @@ static void test_words_that_select_others_are_left_out(void **state) {
 	CLEANUP_FREE char *line = command_for("meson", meson, NULL, "two");
 	assert_string_equal(line, "<meson><test><-C><build><--suite><slow><--no-rebuild><--print-errorlogs>"
 				  "<--logbase=tracelet><two>");
-	// "." is there, "no-such-file" is not: it may belong to an option.
+	// "." exists, "no-such-file" does not: it may belong to an option.
 	char *pytest[] = {
 		(char *)"python3", (char *)"-m",     (char *)"pytest",       (char *)"-c", (char *)".",
 		(char *)".",       (char *)"--seed", (char *)"no-such-file", NULL};
 	CLEANUP_FREE char *other = command_for("pytest", pytest, NULL, "t.py::a");
 	assert_string_equal(other, "<python3><-m><pytest><-c><.><--seed><no-such-file><t.py::a>");
+}
+
+// ---- what the framework reports ----
+
+static void assert_report(const char *framework, const char *name, const char *output,
+			  enum case_report expected) {
+	assert_int_equal(case_report_of(framework_by_name(framework), name, NULL, output, strlen(output)),
+			 expected);
+}
+
+static void test_only_a_report_makes_a_case_pass(void **state) {
+	assert_report("gtest", "A.B", "", REPORT_MISSING);
+	assert_report("gtest", "A.B", "[ RUN      ] A.B\n", REPORT_MISSING);
+	assert_report("gtest", "A.B", "[  PASSED  ] 1 test.\n", REPORT_PASSED);
+	assert_report("gtest", "A.B", "[  PASSED  ] 0 tests.\n", REPORT_MISSING);
+	assert_report("gtest", "A.B", "\033[0;32m[  PASSED  ] \033[m10 tests.\n", REPORT_PASSED);
+	assert_report("gtest", "A.B", "[  PASSED  ] 0 tests.\n[  SKIPPED ] 1 test, listed below:\n",
+		      REPORT_SKIPPED);
+	assert_report("pytest", "a.py::b", "1 passed in 0.1s", REPORT_PASSED);
+	assert_report("pytest", "a.py::b", "a.py ", REPORT_MISSING);
+	assert_report("meson", "a", "Ok:                 0   \nSkipped:            0   \n", REPORT_MISSING);
+	assert_report("go", "TestA", "    --- SKIP: TestA/part (0.00s)\n--- PASS: TestA (0.00s)\nPASS\n",
+		      REPORT_PASSED);
+	assert_report("go", "TestA", "--- PASS: TestAll (0.00s)\n", REPORT_MISSING);
+	assert_report("cmocka", "a", "ok 1 - a\n", REPORT_PASSED);
+	assert_report("cmocka", "a", "not ok 1 # SKIP a\n", REPORT_SKIPPED);
+	assert_report("cmocka", "a", "not ok 1 - a\n", REPORT_MISSING);
+}
+
+static void test_tap_needs_the_line_of_the_case(void **state) {
+	assert_report("tap", "a b", "1..1\nok 1 - a b\n", REPORT_PASSED);
+	assert_report("tap", "a b", "1..1\nok 1 - a\n", REPORT_MISSING);
+	assert_report("tap", "a b", "1..0\n", REPORT_NO_CASE);
+	assert_report("tap", "a b", "ok 1 a b # Skip why\n", REPORT_SKIPPED);
+	assert_report("tap", "a b", "not ok 1 - a b # TODO why\n", REPORT_PASSED);
+	assert_report("tap", "a b", "not ok 1 - a b\nok 2 - a b\n", REPORT_FAILED);
 }
 
 // ---- the table ----
@@ -197,7 +247,8 @@ static void test_runners_are_recognised_by_their_names(void **state) {
 
 static void test_this_very_program_is_recognised_by_what_is_in_it(void **state) {
 	char *command[] = {(char *)"/proc/self/exe", NULL};
-	// It has the marks of all frameworks in it, as texts of the table; the first one wins.
+	// The program contains the marks of all frameworks, as texts of the table; the first one
+	// wins.
 	assert_non_null(framework_of(command));
 }
 
@@ -216,17 +267,20 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_gtest_joins_suite_and_case),
 		cmocka_unit_test(test_catch2_has_a_name_in_each_line),
+		cmocka_unit_test(test_cpputest_has_names_between_blanks),
 		cmocka_unit_test(test_doctest_has_names_between_rules),
 		cmocka_unit_test(test_libtest_lists_tests_and_not_benchmarks),
 		cmocka_unit_test(test_go_lists_what_it_runs),
 		cmocka_unit_test(test_pytest_ends_at_the_first_empty_line),
 		cmocka_unit_test(test_tap_names_follow_the_number),
-		cmocka_unit_test(test_ctest_tells_what_is_not_run_beside_others),
+		cmocka_unit_test(test_ctest_reports_which_tests_run_alone),
 		cmocka_unit_test(test_meson_names_may_follow_a_suite),
 		cmocka_unit_test(test_a_name_with_a_nul_is_not_taken),
 		cmocka_unit_test(test_a_case_is_selected_by_its_exact_name),
 		cmocka_unit_test(test_the_users_own_words_select_a_case),
 		cmocka_unit_test(test_words_that_select_others_are_left_out),
+		cmocka_unit_test(test_only_a_report_makes_a_case_pass),
+		cmocka_unit_test(test_tap_needs_the_line_of_the_case),
 		cmocka_unit_test(test_runners_are_recognised_by_their_names),
 		cmocka_unit_test(test_this_very_program_is_recognised_by_what_is_in_it),
 		cmocka_unit_test(test_the_status_is_the_frameworks),

@@ -1,11 +1,11 @@
-// `tracelet check`: the file, the wire format, the public door.
+// `tracelet check`: the file, the wire format, the public interface.
 #include "check_outcome.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
-// ---- good traces ----
+// ---- valid traces ----
 
 static void test_a_trace_with_everything_is_good(void **state) {
 	struct buffer trace = {0};
@@ -142,7 +142,7 @@ static void test_truncation_anywhere_is_found(void **state) {
 		struct outcome outcome = check_bytes(trace.data, size);
 		uint64_t packets = outcome.result.packets;
 		array_free(&outcome.kinds);
-		// At a boundary the packet before is whole, one byte less and it is not.
+		// At a boundary the packet before it is complete; one byte less and it is not.
 		struct outcome more = check_bytes(trace.data, size + 1);
 		array_free(&more.kinds);
 		if (size != boundary)
@@ -179,7 +179,7 @@ static void test_a_nested_length_past_its_parent(void **state) {
 
 static void test_a_fault_inside_a_nested_message_is_said_once(void **state) {
 	struct buffer trace = {0};
-	// process_tree { process { pid cut off } }
+	// process_tree { process { truncated pid } }
 	RAW_PACKET(&trace, "\x12\x03\x0a\x01\x08");
 	assert_int_equal(assert_only(&trace, "overrun"), 6);
 }
@@ -254,7 +254,7 @@ static void test_a_packet_with_many_payloads(void **state) {
 	assert_only(&trace, "payloads");
 }
 
-// ---- the public door ----
+// ---- the public interface ----
 
 static void test_only_the_first_twenty_defects_are_reported(void **state) {
 	struct buffer trace = {0};

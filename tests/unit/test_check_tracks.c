@@ -32,7 +32,7 @@ static void bundle_end(struct buffer *trace, struct bundle bundle) {
 	proto_end(trace, bundle.packet);
 }
 
-// Switches (or wakeups) at these times, without a fault otherwise.
+// Switches (or wakeups) at these times, otherwise valid.
 static void columns_at(struct buffer *trace, bool waking, uint64_t first, uint64_t delta) {
 	uint32_t base = waking ? 7 : 1;
 	PACKED(trace, base, first, delta);
@@ -190,6 +190,22 @@ static void test_a_track_event_needs_a_sequence(void **state) {
 	assert_only(&trace, "no-sequence");
 }
 
+static void test_a_track_event_has_a_time(void **state) {
+	struct buffer trace = {0}, own = {0};
+	size_t packet = proto_begin(&trace, 1);
+	proto_uint(&trace, SEQUENCE, 1);
+	proto_end(&trace, proto_begin(&trace, TRACK_EVENT));
+	proto_end(&trace, packet);
+	assert_only(&trace, "track-event-time");
+	packet = proto_begin(&own, 1);
+	proto_uint(&own, SEQUENCE, 1);
+	size_t event = proto_begin(&own, TRACK_EVENT);
+	proto_uint(&own, 16, 7); // in microseconds
+	proto_end(&own, event);
+	proto_end(&own, packet);
+	assert_good(&own);
+}
+
 static void test_a_track_needs_a_descriptor(void **state) {
 	struct buffer trace = {0};
 	track_event(&trace, 1, 0, INSTANT); // the track of the whole trace does not
@@ -304,6 +320,7 @@ int main(void) {
 		cmocka_unit_test(test_thread_tracks_have_pid_and_tid),
 		cmocka_unit_test(test_idle_has_no_track),
 		cmocka_unit_test(test_a_track_event_needs_a_sequence),
+		cmocka_unit_test(test_a_track_event_has_a_time),
 		cmocka_unit_test(test_a_track_needs_a_descriptor),
 		cmocka_unit_test(test_a_parent_needs_a_descriptor),
 		cmocka_unit_test(test_parents_do_not_go_in_circles),

@@ -1,5 +1,5 @@
-// Counts: what the kernel's programs hand over in pieces becomes counters of CPUs, of the test and
-// of its slices; and what is written into a trace comes back.
+// Counts: what the BPF programs report in pieces becomes counters of CPUs, of the test and of its
+// slices; and what is written into a trace is read back.
 #include "sample_spool.h"
 #include "trace_keeper.h"
 #include "trace_run.h"
@@ -46,7 +46,7 @@ static void test_counts_are_of_a_cpu_and_of_the_test(void **state) {
 	spool_begin(&spool, SAMPLE_START);
 	describe_five(&spool, false);
 	size_t batch = batch_begin(&spool, 1, SAMPLE_START + 100);
-	add_counts(&spool, 0, 0, 0, 50, 10);               // of others
+	add_counts(&spool, 0, 0, 0, 50, 10);               // of other tasks
 	add_counts(&spool, 5, COUNTS_OF_TEST, 10, 60, 20); // at a tick
 	batch_end(&spool, batch);
 	read_spool(&keeper, &spool);
@@ -70,8 +70,8 @@ static void test_a_slice_has_its_own_counts(void **state) {
 	size_t batch = batch_begin(&spool, 0, SAMPLE_START + 1000);
 	add_counts(&spool, 0, COUNTS_OF_TEST | COUNTS_OF_SLICE, 10, 60, 20);
 	add_counts(&spool, 100, COUNTS_OF_TEST, 11, 70, 30);   // a tick, and the rest,
-	add_counts(&spool, 200, COUNTS_OF_TEST, 11, 80, 40);   // which is told once more
-	add_counts(&spool, 200, COUNTS_OF_SLICE, 11, 150, 70); // with all of it
+	add_counts(&spool, 200, COUNTS_OF_TEST, 11, 80, 40);   // which is reported again
+	add_counts(&spool, 200, COUNTS_OF_SLICE, 11, 150, 70); // with the whole slice
 	batch_end(&spool, batch);
 	read_spool(&keeper, &spool);
 	assert_string_equal(keeper.said, "");
@@ -80,7 +80,7 @@ static void test_a_slice_has_its_own_counts(void **state) {
 	const struct event *slice = nth(&keeper, EVENT_GENERIC, 1);
 	assert_int_equal(slice->tid, 11);
 	assert_int_equal(slice->generic.duration, 150);
-	assert_int_equal(slice->generic.field_count, 3); // those that are whole numbers
+	assert_int_equal(slice->generic.field_count, 3); // the counters with whole numbers
 	assert_string_equal(slice->generic.fields[1].name, "b");
 	assert_int_equal(slice->generic.fields[1].uint, 71);
 	keeper_free(&keeper);
@@ -92,7 +92,7 @@ static void test_pieces_that_do_not_fit_are_left_out(void **state) {
 	struct keeper keeper;
 	spool_begin(&spool, SAMPLE_START);
 	size_t batch = batch_begin(&spool, 0, SAMPLE_START + 900);
-	add_counts(&spool, 0, 0, 0, 1, 1); // nobody has said what they are
+	add_counts(&spool, 0, 0, 0, 1, 1); // no description says what they are
 	batch_end(&spool, batch);
 	describe_five(&spool, true);
 	batch = batch_begin(&spool, 0, SAMPLE_START + 1000);
@@ -107,7 +107,7 @@ static void test_pieces_that_do_not_fit_are_left_out(void **state) {
 	add_block(&spool, SPOOL_COUNTERS, &head, sizeof(head));
 	read_spool(&keeper, &spool);
 	assert_int_equal(count_kind(&keeper, EVENT_COUNTER), 0);
-	assert_non_null(strstr(keeper.said, "4 records could not be understood"));
+	assert_non_null(strstr(keeper.said, "4 records could not be decoded"));
 	keeper_free(&keeper);
 	buffer_free(&spool);
 }
@@ -151,7 +151,7 @@ static void test_counters_come_back_from_a_trace(void **state) {
 	assert_string_equal(keeper.said, "");
 	assert_int_equal(count_kind(&keeper, EVENT_COUNTER), 4);
 	assert_counter(&keeper, 0, "cycles", 3, 0, 70);
-	assert_counter(&keeper, 1, "cycles", CPU_NONE, 0, 70); // of the test: which task is not told
+	assert_counter(&keeper, 1, "cycles", CPU_NONE, 0, 70); // of the test: the task is not recorded
 	assert_counter(&keeper, 2, "cycles", 3, 0, 0);
 	assert_counter(&keeper, 3, "cycles", 3, 0, 0.5);
 	assert_string_equal(TEXT(&keeper, nth(&keeper, EVENT_COUNTER, 3)->counter.unit), "ns");

@@ -1,10 +1,11 @@
-// Crashes: what their numbers mean, their way to the trace; and the processes of a test: who belongs to it.
+// Crashes: the meaning of their numbers, their way to the trace; and which processes belong to a
+// test.
 #include "aside.h"
 
 #include "event/crash.h"
+#include "flow/convert.h"
+#include "process/tree.h"
 #include "sample_spool.h"
-#include "session/convert.h"
-#include "session/tree.h"
 
 #include <sys/prctl.h>
 
@@ -16,7 +17,7 @@ static void assert_words(uint32_t signal, int32_t code, uint64_t address, const 
 
 static void test_a_crash_in_words(void **state) {
 	assert_words(11, 1, 0x10, "SIGSEGV, address 0x10 is not mapped");
-	assert_words(11, 2, 0x7fff00000000, "SIGSEGV, address 0x7fff00000000 may not be accessed so");
+	assert_words(11, 2, 0x7fff00000000, "SIGSEGV, address 0x7fff00000000 does not permit this access");
 	assert_words(11, 128, 0, "SIGSEGV");
 	assert_words(7, 2, 0x1000, "SIGBUS, address 0x1000 is beyond the end of its file");
 	assert_words(8, 1, 0x401000, "SIGFPE, integer division by zero");
@@ -60,7 +61,7 @@ static void add_stack(struct buffer *spool, uint64_t time, const char *text, siz
 	buffer_free(&content);
 }
 
-// What a spool becomes; what was said on the way goes to `said`.
+// Converts a spool; what is logged goes to `said`.
 static struct input convert_spool(struct buffer *spool, char **said) {
 	struct conversion conversion = {
 		.input = in_folder("a.spool"), .output = in_folder("a.pb"), .writer = &perfetto_writer};
@@ -116,7 +117,7 @@ static void test_crashes_that_are_cut_off_are_left_out(void **state) {
 	add_block(&spool, SPOOL_CRASH, "", 0);
 	struct input trace = convert_spool(&spool, &said);
 	assert_false(has(&trace, "crash"));
-	assert_non_null(strstr(said, "3 records could not be understood"));
+	assert_non_null(strstr(said, "3 records could not be decoded"));
 	input_close(&trace);
 	free(said);
 }
@@ -127,7 +128,7 @@ static pid_t spawn_sleeper(void) {
 	pid_t pid = fork();
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		prctl(PR_SET_NAME, "a) R 1 1 (b"); // a name that looks like more
+		prctl(PR_SET_NAME, "a) R 1 1 (b"); // a name that looks like more fields
 		for (;;)
 			pause();
 	}
@@ -155,7 +156,7 @@ static void test_the_tree_is_what_came_after_it_began(void **state) {
 	assert_int_equal(tree_signal(&found, SIGKILL), 1);
 	siginfo_t ended;
 	assert_int_equal(waitid(P_PID, (id_t)own, &ended, WEXITED | WNOWAIT), 0);
-	tree_list(&tree, &found); // a zombie is none of it any more
+	tree_list(&tree, &found); // a zombie no longer belongs to it
 	assert_int_equal(found.list.count, 0);
 	pid_t others[] = {own, tracer, stranger};
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
@@ -173,7 +174,7 @@ static void test_an_id_that_is_another_process_now_gets_no_signal(void **state) 
 	pid_t pid = spawn_sleeper();
 	tree_list(&tree, &found);
 	assert_int_equal(found.list.count, 1);
-	found.list.items[0].start--; // as if it had begun at another time
+	found.list.items[0].start--; // as if it had started at another time
 	assert_int_equal(tree_signal(&found, SIGKILL), 0);
 	found.list.items[0].start++;
 	assert_int_equal(tree_signal(&found, SIGKILL), 1);

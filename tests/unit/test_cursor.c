@@ -1,4 +1,4 @@
-// Each reader of a cursor is asked for what is there, and for one byte more.
+// Each cursor function is asked for what is there, and for one byte more.
 #include "unit.h"
 
 #include "base/cursor.h"
@@ -67,7 +67,7 @@ static void test_a_hostile_size_does_not_wrap_around(void **state) {
 	assert_int_equal(cursor_left(&slice), 0);
 }
 
-static void test_a_slice_ends_where_it_was_told(void **state) {
+static void test_a_slice_ends_where_its_end_was_recorded(void **state) {
 	struct cursor cursor = cursor_of(bytes, sizeof(bytes));
 	struct cursor slice = cursor_slice(&cursor, 3);
 	assert_int_equal(cursor_left(&slice), 3);
@@ -114,7 +114,7 @@ int main(void) {
 		cmocka_unit_test(test_past_the_end_every_integer_is_zero_and_failed),
 		cmocka_unit_test(test_a_failed_cursor_gives_nothing_more),
 		cmocka_unit_test(test_a_hostile_size_does_not_wrap_around),
-		cmocka_unit_test(test_a_slice_ends_where_it_was_told),
+		cmocka_unit_test(test_a_slice_ends_where_its_end_was_recorded),
 		cmocka_unit_test(test_a_varint_ends_with_its_input),
 		cmocka_unit_test(test_a_varint_has_at_most_ten_bytes),
 		cmocka_unit_test(test_a_string_needs_its_end_inside_the_input),

@@ -1,4 +1,4 @@
-// Stripped copies of this program, and where its symbols are found then.
+// Stripped copies of this program, and where their symbols are found.
 #include "aside.h"
 
 #include "base/memory.h"
@@ -19,7 +19,7 @@ int function_with_a_name(int value) {
 	return other + 1;
 }
 
-static uint64_t address; // of the function in the file
+static uint64_t address; // address of the function in the file
 
 PRINTF_LIKE(1, 2) static void shell(const char *format, ...) {
 	va_list arguments;
@@ -31,7 +31,8 @@ PRINTF_LIKE(1, 2) static void shell(const char *format, ...) {
 	assert_int_equal(0, system(command));
 }
 
-// `program` with symbols, `program.debug` with nothing else, and `stripped`, which says nothing of it.
+// `program` with symbols, `program.debug` with only symbols, and `stripped`, which does not refer
+// to it.
 static int make_files(void **state) {
 	struct link_map *map;
 	Dl_info info;
@@ -95,7 +96,7 @@ static void test_a_debug_file_with_another_checksum_is_another_file(void **state
 	shell("mkdir other && objcopy --add-gnu-debuglink=program.debug stripped other/linked");
 	shell("cp program.debug other && printf x >>other/program.debug");
 	assert_name("", "other/linked");
-	shell("rm other/program.debug && mkfifo other/program.debug"); // nobody waits for it
+	shell("rm other/program.debug && mkfifo other/program.debug"); // must not wait for a writer
 	assert_name("", "other/linked");
 	shell("rm other/program.debug && mkdir other/program.debug");
 	assert_name("", "other/linked");
@@ -111,7 +112,7 @@ static void test_links_that_lead_out_or_have_no_end_are_refused(void **state) {
 	assert_name("", "./bad3");
 }
 
-// The build id as gcc would have written it.
+// Adds a build id as gcc would write it.
 static void add_build_id(const char *from, const char *to) {
 	shell("printf '\\004\\0\\0\\0\\024\\0\\0\\0\\003\\0\\0\\0GNU\\00001234567890123456789' >note &&"
 	      "objcopy --add-section .note.gnu.build-id=note --set-section-flags "
@@ -129,11 +130,11 @@ static void test_what_debuginfod_has_fetched(void **state) {
 	assert_name("", "./with_id");
 	setenv("DEBUGINFOD_CACHE_PATH", cache, 1);
 	assert_name("function_with_a_name", "./with_id");
-	shell(": >cache/%s/debuginfo", id); // it knows that there is none
+	shell(": >cache/%s/debuginfo", id); // the cache says that there is none
 	assert_name("", "./with_id");
-	shell("cp program cache/%s/debuginfo", id); // not what it says
+	shell("cp program cache/%s/debuginfo", id); // not what its name says
 	assert_name("", "./with_id");
-	// A file that is not here is there.
+	// A file that is missing here is in the cache.
 	shell("cp program_with_id cache/%s/executable", id);
 	struct elf_object *object = elf_open("/no/such/file", id);
 	assert_non_null(object);
@@ -171,7 +172,7 @@ static void test_symbols_that_are_compressed_inside(void **state) {
 	assert_name("", "./mini_not");
 }
 
-// Those that a library exports are not said twice.
+// Symbols that a library exports are not listed twice.
 static void test_symbols_inside_add_to_those_of_the_dynamic_linker(void **state) {
 	struct input symbols;
 	shell("printf '__attribute__((noinline)) static int hidden(int a) { return a * 3; }"
@@ -199,7 +200,7 @@ static void test_a_bomb_is_not_inflated(void **state) {
 	write_compressed("bomb.xz", zeros, SIZE);
 	shell("objcopy --add-section .gnu_debugdata=bomb.xz stripped bomb");
 	assert_name("", "./bomb");
-	write_compressed("small.xz", zeros, 1000); // no ELF file
+	write_compressed("small.xz", zeros, 1000); // not an ELF file
 	shell("objcopy --add-section .gnu_debugdata=small.xz stripped small");
 	assert_name("", "./small");
 }
@@ -215,7 +216,7 @@ static uint64_t address_of(struct elf_object *object, const char *name, uint64_t
 	return 0;
 }
 
-// The rows of `function` of the file that has all, and the same from another.
+// Compares the rows of `function` from the complete file with those from another.
 static void assert_same_rows(const char *path, bool expected) {
 	struct elf_object *whole = elf_open("./framed", ""), *code = elf_open_code(path);
 	struct unwind_table *wanted = elf_unwind_table(whole), *table = elf_unwind_table(code);
@@ -231,7 +232,7 @@ static void assert_same_rows(const char *path, bool expected) {
 			assert_memory_equal(&row, &other, sizeof(row));
 		rules |= 1u << (row.cfa_offset / 8 & 31);
 	}
-	assert_true(rules & (rules - 1)); // it does push something
+	assert_true(rules & (rules - 1)); // it does push a register
 	unwind_table_free(wanted);
 	unwind_table_free(table);
 	elf_close(whole);
@@ -260,12 +261,12 @@ static void test_debug_frame_where_there_is_no_eh_frame(void **state) {
 	assert_same_rows("./bare_linked", false);
 }
 
-// The size it would have is told in its first bytes: 0x7fffffffffffffff here.
+// Its first bytes claim a size: 0x7fffffffffffffff here.
 static void test_a_compressed_section_that_is_too_large_is_left_alone(void **state) {
 	shell("printf '\\001\\0\\0\\0\\0\\0\\0\\0\\377\\377\\377\\377\\377\\377\\377\\177"
 	      "\\001\\0\\0\\0\\0\\0\\0\\0' >huge && head -c 3000 /dev/zero >>huge");
 	shell("objcopy -R .debug_frame --add-section .debug_frame=huge framed framed_huge");
-	// objcopy has no word for the flag SHF_COMPRESSED.
+	// objcopy cannot set the flag SHF_COMPRESSED.
 	struct elf_object *object = elf_open_code("./framed_huge");
 	GElf_Shdr header;
 	Elf_Scn *section = section_by_name(object->handles[0], ".debug_frame", &header);

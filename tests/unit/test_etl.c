@@ -1,11 +1,11 @@
-// The ETL reader on files made by hand, in sight: what no public sample has,
-// and what happens to files that were cut off, damaged or not finished.
+// The ETL reader on files built in the test: what no public sample has, and files
+// that are truncated, damaged or unfinished.
 #include "unit.h"
 
 #include "../etl/etl_sample.h"
-#include "read/etl_format.h"
-#include "read/etl_info.h"
-#include "read/reader.h"
+#include "read/etl/format.h"
+#include "read/etl/info.h"
+#include "read/etl/inputs.h"
 
 #include <stdio.h>
 
@@ -53,15 +53,21 @@ static int nothing(struct sink *sink) {
 static void no_destroy(struct sink *sink) {
 }
 
-static struct keeper read_file(const struct buffer *file, const struct read_options *options) {
+static struct keeper read_with_addresses(const struct buffer *file, const struct read_options *options,
+					 enum frame_addresses addresses) {
 	struct keeper keeper = {.sink = {.push = keep, .finish = nothing, .destroy = no_destroy},
 				.tables = tables_new()};
 	struct stream input;
+	keeper.tables.addresses = addresses;
 	stream_of_memory(&input, file->data, file->size);
 	assert_ptr_equal(reader_by_content(&input), &etl_reader);
 	assert_int_equal(etl_reader.read_with(&input, "test", options, &keeper.tables, &keeper.sink), 0);
 	stream_close(&input);
 	return keeper;
+}
+
+static struct keeper read_file(const struct buffer *file, const struct read_options *options) {
+	return read_with_addresses(file, options, ADDRESSES_OF_UNNAMED);
 }
 
 static void keeper_free(struct keeper *keeper) {
@@ -102,8 +108,11 @@ static const struct event *find_kind(const struct keeper *keeper, enum event_kin
 
 static struct etl_info gather(const struct buffer *file, struct stream *input) {
 	struct etl_info info;
+	struct etl_inputs inputs = {0};
 	stream_of_memory(input, file->data, file->size);
-	assert_int_equal(etl_info_gather(&info, input, "test", NULL), 0);
+	etl_inputs_open(&inputs, input, "test", &(struct read_options){0});
+	assert_int_equal(etl_info_gather(&info, &inputs, NULL), 0);
+	etl_inputs_close(&inputs);
 	return info;
 }
 
@@ -167,7 +176,7 @@ static void test_records_of_all_cpus_come_in_the_order_of_time(void **state) {
 static void test_buffers_of_a_circular_file_are_put_in_order(void **state) {
 	struct etl_writer writer;
 	etl_writer_begin(&writer, WRITER_PLAIN, 8);
-	etl_writer_cpu(&writer, 0, 9000); // the newest was written over the oldest
+	etl_writer_cpu(&writer, 0, 9000); // the newest overwrote the oldest
 	sample_switch(&writer, 3, 4, 5, 0, 8000);
 	etl_writer_cpu(&writer, 0, 5000);
 	sample_switch(&writer, 1, 2, 5, 0, 4000);
@@ -285,7 +294,7 @@ static void test_a_record_that_cannot_be_one_is_counted(void **state) {
 	buffer_free(&file);
 }
 
-// What the session says about its clock, and what its first record bears.
+// Sets the session's clock, and the time of its first record.
 static void set_clock(struct buffer *file, uint32_t clock, uint64_t boot, uint64_t time) {
 	enum { RECORD = 0x48, PAYLOAD = RECORD + 32, BOOT = PAYLOAD + 248, CLOCK = PAYLOAD + 272 };
 	memcpy(file->data + RECORD + 16, &time, sizeof(time));
@@ -298,16 +307,16 @@ static void test_every_clock_gives_nanoseconds(void **state) {
 	const struct {
 		uint32_t clock;
 		uint64_t boot, time; // of the header record
-		uint64_t apart;      // two records that are ten million ticks apart
+		uint64_t apart;      // difference of two records that are ten million ticks apart
 		bool system;
 	} cases[] = {
 		{ETL_CLOCK_QPC, start - second, 1000, 1000000000, false},
 		{ETL_CLOCK_SYSTEM, start - second, start, 1000000000, true},
-		{ETL_CLOCK_SYSTEM, 0, start, 1000000000, true},                    // nobody knows the boot
+		{ETL_CLOCK_SYSTEM, 0, start, 1000000000, true},                    // boot time unknown
 		{ETL_CLOCK_SYSTEM, start + 100 * second, start, 1000000000, true}, // or it was set wrong
 		{ETL_CLOCK_CYCLES, start - second, 1000, 1000000000 / 300, false}, // 3 GHz
-		{0, start - second, start, 1000000000, true},                      // not told: a FILETIME
-		{0, start - second, 1000, 1000000000, false},                      // not told: a counter
+		{0, start - second, start, 1000000000, true}, // clock unknown: a FILETIME
+		{0, start - second, 1000, 1000000000, false}, // clock unknown: a counter
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct etl_writer writer;
@@ -333,7 +342,7 @@ static void test_every_clock_gives_nanoseconds(void **state) {
 	}
 }
 
-// ---- what becomes of records ----
+// ---- from records to events ----
 
 static void test_switches_have_both_threads_and_how_the_old_one_left(void **state) {
 	struct keeper keeper = read_sample();
@@ -349,7 +358,7 @@ static void test_switches_have_both_threads_and_how_the_old_one_left(void **stat
 	keeper_free(&keeper);
 }
 
-static void test_who_readies_a_thread_is_who_runs_there(void **state) {
+static void test_a_thread_is_readied_by_the_thread_running_there(void **state) {
 	struct keeper keeper = read_sample();
 	const struct event *event = find_kind(&keeper, EVENT_WAKING, 0);
 	assert_int_equal(event->tid, APP_WORKER);
@@ -357,7 +366,7 @@ static void test_who_readies_a_thread_is_who_runs_there(void **state) {
 	keeper_free(&keeper);
 }
 
-static void test_tasks_are_told_with_names_and_ends(void **state) {
+static void test_tasks_are_reported_with_names_and_ends(void **state) {
 	struct keeper keeper = read_sample();
 	const struct event *event = find_kind(&keeper, EVENT_TASK, 0);
 	assert_int_equal(event->pid, APP);
@@ -374,6 +383,50 @@ static void test_tasks_are_told_with_names_and_ends(void **state) {
 	assert_int_equal(event->pid, CHILD);
 	assert_int_equal(event->exit.status, 3);
 	keeper_free(&keeper);
+}
+
+static void test_the_first_version_of_a_thread_has_the_thread_first(void **state) {
+	struct etl_writer writer;
+	struct buffer p = {0};
+	etl_writer_begin(&writer, WRITER_PLAIN, 8);
+	etl_writer_cpu(&writer, 0, 2000);
+	put32(&p, APP_MAIN);
+	put32(&p, APP);
+	etl_system(&writer, 5, 1, 0, 4, 4, 1500, &p);
+	struct buffer file = etl_writer_end(&writer);
+	struct keeper keeper = read_file(&file, &(struct read_options){0});
+	const struct event *event = find_kind(&keeper, EVENT_FORK, 0);
+	assert_int_equal(event->fork.child_tid, APP_MAIN);
+	assert_int_equal(event->fork.child_pid, APP);
+	keeper_free(&keeper);
+	buffer_free(&file);
+	buffer_free(&p);
+}
+
+static void test_counters_at_a_switch_have_their_names(void **state) {
+	struct etl_writer writer;
+	struct buffer p = {0};
+	etl_writer_begin(&writer, WRITER_PLAIN, 8);
+	etl_writer_cpu(&writer, 0, 2000);
+	put64(&p, 1000);
+	put64(&p, 2000);
+	put64(&p, 3000);
+	put32(&p, APP_MAIN);
+	put32(&p, APP_WORKER);
+	put_zeros(&p, 16);
+	etl_perfinfo(&writer, 5, 36, 0x0304, 1500, &p); // three counters, version 4
+	put32(&p, 2);
+	put_utf16(&p, "TotalCycles");
+	put_utf16(&p, "CacheMisses");
+	etl_perfinfo(&writer, 0x0f, 48, 2, 1600, &p);
+	struct buffer file = etl_writer_end(&writer);
+	struct keeper keeper = read_file(&file, &(struct read_options){.records = true});
+	const char *text = find_generic(&keeper, "Windows Kernel/Thread/CSwitch")->text;
+	assert_non_null(strstr(text, "NewThreadId=44 OldThreadId=48"));
+	assert_non_null(strstr(text, "Reserved=0 TotalCycles=1000 CacheMisses=2000 Counter2=3000"));
+	keeper_free(&keeper);
+	buffer_free(&file);
+	buffer_free(&p);
 }
 
 static const char *frame_name(const struct keeper *keeper, uint32_t stack, unsigned depth) {
@@ -395,6 +448,56 @@ static void test_a_key_stands_for_the_next_definition_that_follows(void **state)
 	assert_string_equal(frame_name(&keeper, second->sample.stack, 0), "app.exe+0x777");
 	assert_null(frame_name(&keeper, second->sample.stack, 1));
 	keeper_free(&keeper);
+}
+
+static void test_functions_without_a_name_are_one_for_each_module(void **state) {
+	struct buffer file = sample_file(WRITER_PLAIN, 8);
+	struct keeper keeper = read_with_addresses(&file, &(struct read_options){0}, ADDRESSES_NONE);
+	const struct event *first = find_kind(&keeper, EVENT_SAMPLE, 2),
+			   *second = find_kind(&keeper, EVENT_SAMPLE, 3);
+	assert_string_equal(frame_name(&keeper, first->sample.stack, 0), "app.exe!?");
+	assert_string_equal(frame_name(&keeper, second->sample.stack, 0), "app.exe!?");
+	assert_int_equal(stacks_get(keeper.tables.stacks, first->sample.stack)->frame,
+			 stacks_get(keeper.tables.stacks, second->sample.stack)->frame);
+	keeper_free(&keeper);
+	buffer_free(&file);
+}
+
+static void put_provider_task(struct etl_writer *writer, uint16_t id, uint8_t opcode, struct buffer *payload,
+			      uint64_t time) {
+	size_t begin = writer->content.size;
+	etl_event(writer, "22fb2cd6-0e7b-422b-a0c7-2fad1fd0e716", id, 0, 4, 4, time, NULL, payload);
+	writer->content.data[begin + 45] = opcode;
+}
+
+static void test_a_provider_also_describes_processes(void **state) {
+	struct etl_writer writer;
+	struct buffer p = {0};
+	etl_writer_begin(&writer, WRITER_PLAIN, 8);
+	etl_writer_cpu(&writer, 0, 1);
+	put32(&p, 700);
+	put64(&p, 0);
+	put32(&p, 4);
+	put32(&p, 1);
+	put_utf16(&p, "\\Device\\HarddiskVolume1\\late.exe");
+	put_provider_task(&writer, 1, 1, &p, 1000);
+	put32(&p, 700);
+	put32(&p, 704);
+	put_zeros(&p, 7 * 8);
+	put_provider_task(&writer, 3, 1, &p, 1100);
+	struct buffer file = etl_writer_end(&writer);
+	struct keeper keeper = read_file(&file, &(struct read_options){0});
+	const struct event *process = find_kind(&keeper, EVENT_FORK, 0),
+			   *thread = find_kind(&keeper, EVENT_FORK, 1);
+	assert_int_equal(process->fork.child_pid, 700);
+	assert_int_equal(process->fork.parent_pid, 4);
+	assert_string_equal(strings_get(keeper.tables.strings, process->fork.name), "late.exe");
+	assert_int_equal(thread->fork.child_tid, 704);
+	assert_int_equal(thread->fork.child_pid, 700);
+	assert_non_null(find_generic(&keeper, "Microsoft-Windows-Kernel-Process/"));
+	keeper_free(&keeper);
+	buffer_free(&file);
+	buffer_free(&p);
 }
 
 static void test_samples_have_their_process_and_the_idle_thread_has_none(void **state) {
@@ -438,7 +541,7 @@ static void test_faults_belong_to_the_thread_that_runs(void **state) {
 	keeper_free(&keeper);
 }
 
-static void test_the_drivers_counter_is_told_as_differences(void **state) {
+static void test_the_drivers_counter_is_reported_as_differences(void **state) {
 	struct keeper keeper = read_sample();
 	const struct event *app = find_kind(&keeper, EVENT_COUNTER, 0),
 			   *later = find_kind(&keeper, EVENT_COUNTER, 3);
@@ -450,7 +553,7 @@ static void test_the_drivers_counter_is_told_as_differences(void **state) {
 	keeper_free(&keeper);
 }
 
-static void test_losses_of_the_session_are_told(void **state) {
+static void test_losses_of_the_session_are_reported(void **state) {
 	struct buffer file = sample_file(WRITER_PLAIN, 8);
 	file.data[0x48 + 32 + 276] = 3; // buffers
 	struct keeper keeper = read_file(&file, &(struct read_options){0});
@@ -458,6 +561,94 @@ static void test_losses_of_the_session_are_told(void **state) {
 	assert_int_equal(find_kind(&keeper, EVENT_LOST, 1)->lost.count, 3);
 	assert_int_equal(find_kind(&keeper, EVENT_LOST, 1)->lost.source, SOURCE_BUFFER);
 	keeper_free(&keeper);
+	buffer_free(&file);
+}
+
+// ---- the machine ----
+
+#define SYSTEM_CONFIG "9b79ee91-b5fd-41c0-a243-4248e266e9d0"
+#define PERF_INFO     "ce1dbfb4-137e-4da6-87b0-3f59aa102cbc"
+
+// Text in a field of fixed size.
+static void put_fixed(struct buffer *p, const char *text, size_t units) {
+	size_t begin = p->size;
+	put_utf16(p, text);
+	put_zeros(p, begin + units * 2 - p->size);
+}
+
+static void sample_machine(struct etl_writer *writer, uint64_t time) {
+	struct buffer p = {0};
+	put32(&p, 3000);
+	put32(&p, 8);
+	put32(&p, 4096); // MB
+	put32(&p, 4096);
+	put32(&p, 65536);
+	put_fixed(&p, "HAND-MADE", 256);
+	put_fixed(&p, "", 134);
+	put_zeros(&p, 28);
+	etl_system(writer, 0x0b, 10, 3, 4, 4, time, &p);
+	put_utf16(&p, "\\Device\\HarddiskVolume1\\");
+	put_utf16(&p, "C:\\");
+	etl_full(writer, false, SYSTEM_CONFIG, 35, 0, 4, 4, time + 1, &p);
+	put_utf16(&p, "\\??\\");
+	put_utf16(&p, "");
+	etl_full(writer, false, SYSTEM_CONFIG, 35, 0, 4, 4, time + 2, &p);
+	buffer_append(&p, "the second phase", 17);
+	etl_full(writer, false, PERF_INFO, 34, 0, APP_MAIN, APP, time + 3, &p);
+	buffer_free(&p);
+}
+
+static struct buffer machine_file(void) {
+	struct etl_writer writer;
+	etl_writer_begin(&writer, WRITER_PLAIN, 8);
+	etl_writer_cpu(&writer, 0, 9000);
+	sample_image(&writer, APP, SAMPLE_APP_BASE, "\\Device\\HarddiskVolume1\\app.exe", 1014);
+	sample_image(&writer, APP, SAMPLE_KERNEL_BASE, "\\Device\\HarddiskVolume10\\b.dll", 1015);
+	sample_disk(&writer, 300, 2600);
+	sample_machine(&writer, 5000); // at the end, as in real files
+	return etl_writer_end(&writer);
+}
+
+static void test_paths_have_the_letters_of_their_drives(void **state) {
+	struct buffer file = machine_file();
+	struct keeper keeper = read_file(&file, &(struct read_options){.images = true});
+	assert_non_null(
+		strstr(find_generic(&keeper, "Windows Kernel/Image/DCStart")->text, "FileName=C:\\app.exe"));
+	assert_non_null(
+		strstr(find_generic(&keeper, "Windows Kernel/DiskIO/Read")->text, "FileName=C:\\data.bin"));
+	size_t others = 0; // a volume whose number only begins like that one
+	for (size_t i = 0; i < keeper.events.count; i++)
+		others += strstr(keeper.events.items[i].text, "=\\Device\\HarddiskVolume10\\b.dll") != NULL;
+	assert_int_equal(others, 1);
+	keeper_free(&keeper);
+	keeper = read_file(&file, &(struct read_options){.records = true}); // records stay as they are
+	assert_non_null(strstr(find_generic(&keeper, "Windows Kernel/Image/DCStart")->text,
+			       "FileName=\\Device\\HarddiskVolume1\\app.exe"));
+	keeper_free(&keeper);
+	buffer_free(&file);
+}
+
+static void test_a_marker_is_a_mark_of_the_whole_trace(void **state) {
+	struct buffer file = machine_file();
+	struct keeper keeper = read_file(&file, &(struct read_options){0});
+	const struct event *mark = find_kind(&keeper, EVENT_MARK, 0);
+	assert_int_equal(mark->mark.type, MARK_INSTANT);
+	assert_true(mark->mark.no_task);
+	assert_string_equal(strings_get(keeper.tables.strings, mark->mark.name), "the second phase");
+	keeper_free(&keeper);
+	buffer_free(&file);
+}
+
+static void test_the_machine_is_described(void **state) {
+	struct buffer file = machine_file(), text = {0};
+	struct stream input;
+	struct etl_info info = gather(&file, &input);
+	etl_info_machine_text(&info, &text);
+	buffer_append(&text, "", 1);
+	assert_string_equal((char *)text.data, "machine    HAND-MADE, 4.29 GB of memory\n");
+	etl_info_free(&info);
+	stream_close(&input);
+	buffer_free(&text);
 	buffer_free(&file);
 }
 
@@ -478,7 +669,7 @@ static void test_a_manifest_that_comes_after_its_event_still_describes_it(void *
 	keeper_free(&keeper);
 }
 
-static void test_events_that_nobody_describes_keep_their_bytes(void **state) {
+static void test_events_without_a_description_keep_their_bytes(void **state) {
 	struct keeper keeper = read_sample();
 	assert_string_equal(find_generic(&keeper, SAMPLE_MANIFEST)->text,
 			    SAMPLE_MANIFEST "/event 3 Payload=efbeadde");
@@ -583,17 +774,24 @@ int main(void) {
 		cmocka_unit_test(test_a_record_that_cannot_be_one_is_counted),
 		cmocka_unit_test(test_every_clock_gives_nanoseconds),
 		cmocka_unit_test(test_switches_have_both_threads_and_how_the_old_one_left),
-		cmocka_unit_test(test_who_readies_a_thread_is_who_runs_there),
-		cmocka_unit_test(test_tasks_are_told_with_names_and_ends),
+		cmocka_unit_test(test_a_thread_is_readied_by_the_thread_running_there),
+		cmocka_unit_test(test_tasks_are_reported_with_names_and_ends),
+		cmocka_unit_test(test_the_first_version_of_a_thread_has_the_thread_first),
+		cmocka_unit_test(test_counters_at_a_switch_have_their_names),
 		cmocka_unit_test(test_a_key_stands_for_the_next_definition_that_follows),
+		cmocka_unit_test(test_functions_without_a_name_are_one_for_each_module),
+		cmocka_unit_test(test_a_provider_also_describes_processes),
 		cmocka_unit_test(test_samples_have_their_process_and_the_idle_thread_has_none),
 		cmocka_unit_test(test_interrupts_and_disk_requests_have_a_duration),
 		cmocka_unit_test(test_faults_belong_to_the_thread_that_runs),
-		cmocka_unit_test(test_the_drivers_counter_is_told_as_differences),
-		cmocka_unit_test(test_losses_of_the_session_are_told),
+		cmocka_unit_test(test_the_drivers_counter_is_reported_as_differences),
+		cmocka_unit_test(test_losses_of_the_session_are_reported),
+		cmocka_unit_test(test_paths_have_the_letters_of_their_drives),
+		cmocka_unit_test(test_a_marker_is_a_mark_of_the_whole_trace),
+		cmocka_unit_test(test_the_machine_is_described),
 		cmocka_unit_test(test_tracelogging_lists_structs_and_addresses),
 		cmocka_unit_test(test_a_manifest_that_comes_after_its_event_still_describes_it),
-		cmocka_unit_test(test_events_that_nobody_describes_keep_their_bytes),
+		cmocka_unit_test(test_events_without_a_description_keep_their_bytes),
 		cmocka_unit_test(test_a_manifest_of_the_user_describes_events),
 		cmocka_unit_test(test_real_payloads_of_switches_decode_exactly),
 		cmocka_unit_test(test_values_look_as_people_expect),

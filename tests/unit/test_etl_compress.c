@@ -1,9 +1,9 @@
-// The compressions of ETL buffers on the examples that [MS-XCA] gives for them:
-// what its authors compressed, not what our own test writer did.
+// The compressions of ETL buffers on the examples in [MS-XCA]: compressed by its
+// authors, not by our own test writer.
 #include "unit.h"
 
 #include "base/buffer.h"
-#include "read/etl.h"
+#include "read/etl/etl.h"
 
 #include <string.h>
 
@@ -12,13 +12,13 @@ static void assert_unpacks(enum etl_compression scheme, const uint8_t *packed, s
 	uint8_t *out = memory_alloc(size + 1);
 	assert_int_equal(etl_decompress(scheme, packed, packed_size, out, size), size);
 	assert_memory_equal(out, expected, size);
-	// No other scheme takes it for its own.
+	// No other scheme accepts it.
 	for (int other = 0; other < ETL_COMPRESSION_COUNT; other++)
 		if (other != (int)scheme)
 			assert_int_not_equal(
 				etl_decompress((enum etl_compression)other, packed, packed_size, out, size),
 				size);
-	// Cut off, it gives less; with more behind it, it is not taken.
+	// Truncated, it gives less; with extra bytes after it, it is rejected.
 	for (size_t cut = 0; cut < packed_size - 2; cut++)
 		assert_in_range(etl_decompress(scheme, packed, cut, out, size), 0, size);
 	uint8_t *longer = memory_alloc(packed_size + 16);
@@ -68,7 +68,7 @@ static void test_lznt1(void **state) {
 	assert_unpacks(ETL_LZNT1, packed, sizeof(packed), expected, sizeof(expected));
 }
 
-// A chunk that would have grown is kept as it was.
+// A chunk that would have grown is stored uncompressed.
 static void test_lznt1_plain_chunk(void **state) {
 	uint8_t packed[2 + 256];
 	char expected[256];

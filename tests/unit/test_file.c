@@ -1,7 +1,8 @@
-// Files that are whole or not there.
+// Files are complete or do not exist.
 #include "aside.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -49,6 +50,42 @@ static void test_replacing_keeps_the_old_file_until_the_new_one_is_complete(void
 	assert_int_equal(folder_entries(), 1);
 }
 
+static int write_over(const char *path, int over, const char *text, size_t size) {
+	struct output output;
+	assert_int_equal(output_open_over(&output, path, &over), 0);
+	output_write(&output, text, size);
+	return output_commit(&output);
+}
+
+static void test_a_small_output_takes_over_a_file(void **state) {
+	struct stat before, after;
+	int over = open(in_folder("old"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(write(over, "content", 7), 7);
+	assert_int_equal(fstat(over, &before), 0);
+	put_file(in_folder("there"), "mine", 4);
+	assert_int_equal(write_over(in_folder("there"), over, "new", 3), -EEXIST);
+	assert_file(in_folder("there"), "mine");
+	assert_file(in_folder("old"), "content");
+	assert_int_equal(write_over(in_folder("out"), over, "new", 3), 0);
+	assert_file(in_folder("out"), "new");
+	assert_int_equal(stat(in_folder("out"), &after), 0);
+	assert_int_equal(after.st_ino, before.st_ino);
+	close(over);
+}
+
+static void test_a_large_output_is_a_file_of_its_own(void **state) {
+	enum { LARGE = 1 << 20 };
+	CLEANUP_FREE char *text = memory_alloc(LARGE);
+	int over = open(in_folder("old"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	struct stat made;
+	assert_int_equal(write(over, "content", 7), 7);
+	assert_int_equal(write_over(in_folder("out"), over, text, LARGE), 0);
+	assert_file(in_folder("old"), "content");
+	assert_int_equal(stat(in_folder("out"), &made), 0);
+	assert_int_equal(made.st_size, LARGE);
+	close(over);
+}
+
 static void test_creating_never_touches_what_exists(void **state) {
 	put_file(in_folder("file"), "mine", 4);
 	assert_int_equal(symlink("nowhere", in_folder("link")), 0);
@@ -92,7 +129,7 @@ static void test_a_device_is_written_to_and_not_replaced(void **state) {
 	assert_true(S_ISCHR(status.st_mode));
 }
 
-static void test_where_no_file_can_be_the_reason_is_told(void **state) {
+static void test_where_no_file_can_be_made_the_reason_is_reported(void **state) {
 	struct output output;
 	assert_int_equal(output_open(&output, in_folder("no/such/folder"), OUTPUT_REPLACE), -ENOENT);
 	assert_int_equal(output_open(&output, aside_folder, OUTPUT_REPLACE), -EISDIR);
@@ -101,8 +138,8 @@ static void test_where_no_file_can_be_the_reason_is_told(void **state) {
 	assert_int_equal(folder_entries(), 1);
 }
 
-// A full disk: writes fail, from then on everything does, and nothing is left.
-static void test_a_failed_write_is_told_and_leaves_nothing(void **state) {
+// A full disk: after the first failed write all others fail, and no file is left.
+static void test_a_failed_write_is_reported_and_leaves_nothing(void **state) {
 	enum { LIMIT = 100000, PIECE = 60000 };
 	uint8_t *piece = memory_alloc(PIECE);
 	struct rlimit before, limit;
@@ -126,7 +163,7 @@ static void test_a_failed_write_is_told_and_leaves_nothing(void **state) {
 	free(piece);
 }
 
-static void test_a_failed_write_to_a_device_is_told_at_the_end(void **state) {
+static void test_a_failed_write_to_a_device_is_reported_at_the_end(void **state) {
 	if (access("/dev/full", W_OK))
 		skip();
 	assert_int_equal(write_text("/dev/full", "too much", OUTPUT_REPLACE), -ENOSPC);
@@ -154,7 +191,7 @@ static void test_a_large_buffer_goes_out_in_its_place(void **state) {
 	buffer_free(&large);
 }
 
-// A pipe that takes little at a time: each write is short.
+// A pipe that accepts little at a time: each write is short.
 static void test_short_writes_are_continued(void **state) {
 	enum { SIZE = 1 << 20 };
 	int ends[2];
@@ -191,7 +228,7 @@ static void test_a_file_is_there_as_a_whole(void **state) {
 	assert_file(in_folder("file"), "content");
 	assert_file(in_folder("empty"), "");
 	struct input input;
-	assert_int_equal(input_open(&input, "/proc/self/stat"), 0); // says it has no size
+	assert_int_equal(input_open(&input, "/proc/self/stat"), 0); // claims to have no size
 	assert_true(input.size > 10);
 	input_close(&input);
 	input_close(&input);
@@ -212,6 +249,39 @@ static void test_only_a_terminal_is_a_terminal(void **state) {
 }
 
 // ---- words ----
+
+// A name that someone else chose may lead to anything.
+static void test_only_regular_files_are_opened(void **state) {
+	struct stat found, opened;
+	assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
+	assert_int_equal(file_open_regular(in_folder("fifo"), O_RDONLY), -EINVAL);
+	assert_int_equal(file_open_regular("/dev/full", O_RDWR), -EINVAL);
+	assert_int_equal(file_open_regular(in_folder("."), O_RDONLY), -EINVAL);
+	assert_int_equal(file_open_regular("/proc/self/status", O_RDONLY), -ENODATA);
+	assert_int_equal(file_open_regular(in_folder("there_is_none"), O_RDONLY), -ENOENT);
+	assert_int_equal(write_text(in_folder("regular"), "text", OUTPUT_CREATE), 0);
+	assert_int_equal(symlink("regular", in_folder("link")), 0);
+	assert_int_equal(file_open_regular(in_folder("link"), O_RDONLY | O_NOFOLLOW), -EINVAL);
+	int file = file_open_regular(in_folder("link"), O_RDWR);
+	assert_true(file >= 0);
+	assert_int_equal(fstat(file, &opened) | stat(in_folder("regular"), &found), 0);
+	assert_int_equal(opened.st_ino, found.st_ino);
+	close(file);
+}
+
+// The file that was found is opened, whatever its name refers to by then.
+static void test_what_was_found_is_opened(void **state) {
+	char text[8] = "";
+	assert_int_equal(write_text(in_folder("before"), "old", OUTPUT_CREATE), 0);
+	int there = file_find_regular(in_folder("before"), 0);
+	assert_true(there >= 0);
+	assert_int_equal(unlink(in_folder("before")) | mkfifo(in_folder("before"), 0600), 0);
+	int file = file_open_found(there, O_RDONLY);
+	assert_int_equal(read(file, text, sizeof(text)), 3);
+	assert_string_equal(text, "old");
+	close(file);
+	close(there);
+}
 
 static void test_sizes_in_words(void **state) {
 	static const struct {
@@ -241,17 +311,21 @@ int main(void) {
 		IN_FOLDER(test_a_file_appears_when_it_is_complete),
 		IN_FOLDER(test_an_abandoned_file_leaves_nothing),
 		IN_FOLDER(test_replacing_keeps_the_old_file_until_the_new_one_is_complete),
+		IN_FOLDER(test_a_small_output_takes_over_a_file),
+		IN_FOLDER(test_a_large_output_is_a_file_of_its_own),
 		IN_FOLDER(test_creating_never_touches_what_exists),
 		IN_FOLDER(test_one_of_two_creators_wins),
 		IN_FOLDER(test_a_link_stays_and_its_file_is_replaced),
 		IN_FOLDER(test_a_device_is_written_to_and_not_replaced),
-		IN_FOLDER(test_where_no_file_can_be_the_reason_is_told),
-		IN_FOLDER(test_a_failed_write_is_told_and_leaves_nothing),
-		IN_FOLDER(test_a_failed_write_to_a_device_is_told_at_the_end),
+		IN_FOLDER(test_where_no_file_can_be_made_the_reason_is_reported),
+		IN_FOLDER(test_a_failed_write_is_reported_and_leaves_nothing),
+		IN_FOLDER(test_a_failed_write_to_a_device_is_reported_at_the_end),
 		IN_FOLDER(test_a_large_buffer_goes_out_in_its_place),
 		IN_FOLDER(test_short_writes_are_continued),
 		IN_FOLDER(test_a_file_is_there_as_a_whole),
 		IN_FOLDER(test_only_a_terminal_is_a_terminal),
+		IN_FOLDER(test_only_regular_files_are_opened),
+		IN_FOLDER(test_what_was_found_is_opened),
 		cmocka_unit_test(test_sizes_in_words),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,16 +1,16 @@
 #include "unit.h"
 
 #include "sample_profile.h"
-#include "write/flame.h"
+#include "write/flame/flame.h"
 
 #include <string.h>
 
-static const struct flame_box *box_of(const struct flame_layout *layout, const struct profile *profile,
+static const struct flame_box *box_of(const struct flame_layout *layout, const struct sample_tree *profile,
 				      const char *name) {
 	for (size_t i = 0; i < layout->boxes.count; i++) {
 		uint32_t node = layout->boxes.items[i].node;
-		if (node != FLAME_SMALL && node != PROFILE_ROOT &&
-		    strcmp(strings_get(profile->tables->strings, profile_node(profile, node)->name), name) ==
+		if (node != FLAME_SMALL && node != SAMPLE_ROOT &&
+		    strcmp(strings_get(profile->tables->strings, sample_node(profile, node)->name), name) ==
 			    0)
 			return &layout->boxes.items[i];
 	}
@@ -28,7 +28,7 @@ static void test_children_lie_side_by_side_inside_their_parent(void **state) {
 			       *z = box_of(&layout, &sample.profile, "z");
 	assert_int_equal(0, a->begin);
 	assert_int_equal(45, a->total);
-	assert_int_equal(5, b->begin); // behind what a has itself
+	assert_int_equal(5, b->begin); // after a's own weight
 	assert_int_equal(b->begin + b->total, c->begin);
 	assert_int_equal(a->begin + a->total, c->begin + c->total);
 	assert_int_equal(45, z->begin);
@@ -53,13 +53,13 @@ static void test_what_is_too_narrow_is_put_together(void **state) {
 
 static void test_reversing_twice_gives_the_same_weights(void **state) {
 	struct sample_profile sample;
-	struct profile once, twice;
+	struct sample_tree once, twice;
 	sample_profile_init(&sample, "a;b;c 1\na;b 2\nd;c 4\n");
-	profile_init(&once, &sample.tables, &(struct profile_options){0});
-	profile_init(&twice, &sample.tables, &(struct profile_options){0});
+	sample_tree_init(&once, &sample.tables, &(struct sample_options){0});
+	sample_tree_init(&twice, &sample.tables, &(struct sample_options){0});
 	flame_reverse(&sample.profile, &once);
 	flame_reverse(&once, &twice);
-	assert_int_equal(7, profile_node(&once, PROFILE_ROOT)->total);
+	assert_int_equal(7, sample_node(&once, SAMPLE_ROOT)->total);
 	struct flame_layout layout = {0}, again = {0};
 	flame_layout(&layout, &sample.profile, 0);
 	flame_layout(&again, &twice, 0);
@@ -69,8 +69,8 @@ static void test_reversing_twice_gives_the_same_weights(void **state) {
 	const struct flame_layout *both[] = {&layout, &again};
 	for (size_t i = 0; i < 2; i++)
 		free(both[i]->boxes.items);
-	profile_free(&once);
-	profile_free(&twice);
+	sample_tree_free(&once);
+	sample_tree_free(&twice);
 	sample_profile_free(&sample);
 }
 
@@ -80,7 +80,7 @@ static void test_a_name_has_one_colour(void **state) {
 	struct flame_colours colours = {.theme = "hot", .profile = &sample.profile};
 	char first[24] = "", other[24] = "";
 	for (uint32_t i = 1; i < sample.profile.nodes.count; i++) {
-		const char *name = strings_get(sample.tables.strings, profile_node(&sample.profile, i)->name);
+		const char *name = strings_get(sample.tables.strings, sample_node(&sample.profile, i)->name);
 		char colour[24];
 		flame_colour(&colours, i, colour);
 		if (*name == 'f' && *first)

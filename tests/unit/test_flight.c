@@ -1,11 +1,11 @@
-// The flight recorder: what it keeps is whole from one moment on, on all CPUs.
+// The flight recorder: what it keeps is complete from one moment on, on all CPUs.
 #include "spool_keeper.h"
 
 #include "sample_spool.h"
 #include "session/flight.h"
 
 // A recording drained every DRAIN nanoseconds: CPU 1 is read a little later than CPU 0, so it
-// hands over some of what happens behind the watermark.
+// delivers some events after the watermark.
 enum { DRAIN = 1000000, STEP = 10000, EARLY = 5 * STEP };
 
 static uint64_t watermark(unsigned drain) {
@@ -19,7 +19,7 @@ static void add_switches(struct buffer *blocks, uint32_t cpu, uint64_t from, uin
 	batch_end(blocks, batch);
 }
 
-// A child of which CPU 0 tells the birth, one drain later than CPU 1 tells what it became.
+// A child whose fork CPU 0 reports one drain later than CPU 1 reports its exec.
 static void add_birth(struct buffer *blocks, unsigned drain) {
 	size_t batch = batch_begin(blocks, 0, watermark(drain) + 1);
 	RECORD(blocks, record_fork, RECORD_FORK, 0, 0, .tid = 10, .pid = 10, .child_tid = 100 + drain,
@@ -43,7 +43,7 @@ static void hand_over(struct spool *spool, unsigned drain) {
 		add_birth(&blocks, drain - 1);
 	}
 	add_switches(&blocks, 0, begin, end);
-	// A spool hands over what it has whenever that is much.
+	// A spool passes on its data whenever there is a lot of it.
 	assert_int_equal(spool->write(spool->context, blocks.data, blocks.size), 0);
 	blocks.size = 0;
 	add_switches(&blocks, 1, begin + (drain ? EARLY : 0), end + EARLY);
@@ -64,7 +64,7 @@ static void save(struct flight *flight, struct keeper *keeper) {
 	assert_string_equal(keeper->said, "");
 }
 
-// Every switch from the first moment on, of both CPUs, up to what the last drain had.
+// Every switch on both CPUs, from the start to the last drain.
 static size_t switches_since(uint64_t start, unsigned last) {
 	size_t count = 0;
 	for (unsigned cpu = 0; cpu < 2; cpu++)
@@ -128,7 +128,7 @@ static void test_at_least_a_third_of_the_ring_is_used(void **state) {
 	flight_free(flight);
 }
 
-static void test_what_was_lost_long_ago_is_not_told_again(void **state) {
+static void test_old_losses_are_not_reported_again(void **state) {
 	struct flight *flight = flight_new(8 << 10, 0);
 	struct spool spool = {.fd = -1};
 	flight_take(flight, &spool);
@@ -136,12 +136,12 @@ static void test_what_was_lost_long_ago_is_not_told_again(void **state) {
 	struct buffer blocks = {0};
 	size_t batch = batch_begin(&blocks, 0, watermark(0) + 1);
 	record_a_switch(&blocks, 0, 10, 1, 10);
-	batch_lost(&blocks, batch, RECORD_SOURCE_IRQ, 5);
+	batch_lost(&blocks, batch, SOURCE_IRQ, 5);
 	batch_end(&blocks, batch);
 	assert_int_equal(spool.write(spool.context, blocks.data, blocks.size), 0);
 	for (unsigned drain = 1; drain < 20; drain++)
 		hand_over(&spool, drain);
-	struct spool_lost totals = {.time = watermark(20), .count = {[RECORD_SOURCE_IRQ] = 7}};
+	struct spool_lost totals = {.time = watermark(20), .count = {[SOURCE_IRQ] = 7}};
 	blocks.size = 0;
 	add_block(&blocks, SPOOL_LOST, &totals, sizeof(totals));
 	assert_int_equal(spool.write(spool.context, blocks.data, blocks.size), 0);
@@ -159,7 +159,7 @@ int main(void) {
 		cmocka_unit_test(test_what_is_kept_is_whole_in_a_ring_of_many_pieces),
 		cmocka_unit_test(test_what_is_kept_is_whole_in_a_ring_of_one_piece),
 		cmocka_unit_test(test_at_least_a_third_of_the_ring_is_used),
-		cmocka_unit_test(test_what_was_lost_long_ago_is_not_told_again),
+		cmocka_unit_test(test_old_losses_are_not_reported_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,24 +5,25 @@
 #include <stdio.h>
 #include <string.h>
 
-static uint32_t node_of(const struct profile *profile, const char *path) {
-	uint32_t node = PROFILE_ROOT;
+static uint32_t node_of(const struct sample_tree *profile, const char *path) {
+	uint32_t node = SAMPLE_ROOT;
 	char copy[256], *save = NULL;
 	snprintf(copy, sizeof(copy), "%s", path);
 	for (char *name = strtok_r(copy, ";", &save); name; name = strtok_r(NULL, ";", &save)) {
-		uint32_t child = profile_node(profile, node)->first_child;
+		uint32_t child = sample_node(profile, node)->first_child;
 		while (child &&
-		       strcmp(strings_get(profile->tables->strings, profile_node(profile, child)->name),
+		       strcmp(strings_get(profile->tables->strings, sample_node(profile, child)->name),
 			      name) != 0)
-			child = profile_node(profile, child)->next_sibling;
+			child = sample_node(profile, child)->next_sibling;
 		assert_int_not_equal(0, child);
 		node = child;
 	}
 	return node;
 }
 
-static void assert_weights(const struct profile *profile, const char *path, uint64_t self, uint64_t total) {
-	const struct profile_node *node = profile_node(profile, node_of(profile, path));
+static void assert_weights(const struct sample_tree *profile, const char *path, uint64_t self,
+			   uint64_t total) {
+	const struct sample_node *node = sample_node(profile, node_of(profile, path));
 	assert_int_equal(self, node->self);
 	assert_int_equal(total, node->total);
 }
@@ -37,7 +38,7 @@ static void test_lines_add_up_in_a_tree(void **state) {
 	sample_profile_free(&sample);
 }
 
-// Lines share what they begin with; a name that goes on is another one.
+// Lines share a prefix; a longer name is a different one.
 static void test_a_common_beginning_ends_at_a_semicolon(void **state) {
 	struct sample_profile sample;
 	sample_profile_init(&sample,
@@ -51,7 +52,7 @@ static void test_a_common_beginning_ends_at_a_semicolon(void **state) {
 static void test_two_numbers_on_every_line_are_a_comparison(void **state) {
 	struct sample_profile sample;
 	sample_profile_init(&sample, "a;b 1 10\na;c 2 20\n");
-	const struct profile_node *node = profile_node(&sample.profile, node_of(&sample.profile, "a;c"));
+	const struct sample_node *node = sample_node(&sample.profile, node_of(&sample.profile, "a;c"));
 	assert_int_equal(20, node->self);
 	assert_int_equal(2, node->base_self);
 	sample_profile_free(&sample);
@@ -64,11 +65,11 @@ static void test_a_number_at_the_end_of_a_name_is_part_of_it(void **state) {
 	sample_profile_free(&sample);
 }
 
-static void test_marks_tell_the_kind(void **state) {
+static void test_suffixes_mark_the_kind(void **state) {
 	struct sample_profile sample;
 	sample_profile_init(&sample, "a;b_[k] 1\n");
 	assert_int_equal(FRAME_KERNEL,
-			 profile_node(&sample.profile, node_of(&sample.profile, "a;b_[k]"))->kind);
+			 sample_node(&sample.profile, node_of(&sample.profile, "a;b_[k]"))->kind);
 	sample_profile_free(&sample);
 }
 
@@ -79,7 +80,7 @@ static void test_lines_without_a_number_are_left_out(void **state) {
 	sample_profile_free(&sample);
 }
 
-static void test_content_tells_the_format(void **state) {
+static void test_the_format_is_recognised_by_content(void **state) {
 	static const struct {
 		const char *text, *reader;
 	} cases[] = {
@@ -106,9 +107,9 @@ int main(void) {
 		cmocka_unit_test(test_a_common_beginning_ends_at_a_semicolon),
 		cmocka_unit_test(test_two_numbers_on_every_line_are_a_comparison),
 		cmocka_unit_test(test_a_number_at_the_end_of_a_name_is_part_of_it),
-		cmocka_unit_test(test_marks_tell_the_kind),
+		cmocka_unit_test(test_suffixes_mark_the_kind),
 		cmocka_unit_test(test_lines_without_a_number_are_left_out),
-		cmocka_unit_test(test_content_tells_the_format),
+		cmocka_unit_test(test_the_format_is_recognised_by_content),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
-// A trace that is made while its spool grows is the one that is made of the whole spool.
+// A trace made while its spool grows equals the one made from the complete spool.
 #include "aside.h"
 
+#include "flow/follow.h"
 #include "sample_spool.h"
-#include "session/follow.h"
 #include "symbol/symbolizer.h"
 
 #include <errno.h>
@@ -64,11 +64,11 @@ static void test_a_followed_trace_is_that_of_the_whole(void **state) {
 		follow_written(follower, written);
 	}
 	close(fd);
-	assert_int_not_equal(access(in_folder("followed.pb"), F_OK), 0); // it is not whole yet
+	assert_int_not_equal(access(in_folder("followed.pb"), F_OK), 0); // it is not complete yet
 	int error = follow_end(follower, &followed);
 	follow_free(follower);
 	if (error == -EPERM)
-		skip(); // of those who may not change how their threads are scheduled
+		skip(); // no permission to change how threads are scheduled
 	assert_int_equal(error, 0);
 	assert_int_equal(convert(&afterwards, &whole), 0);
 	assert_int_equal(followed.tally.events, whole.tally.events);
@@ -92,7 +92,7 @@ static void test_what_is_cancelled_leaves_nothing(void **state) {
 	follow_cancel(NULL);
 }
 
-// Less may be there than was said: of a disk that is full.
+// The file may be shorter than announced, on a full disk.
 static void test_a_spool_that_is_cut_ends(void **state) {
 	int fd = new_spool();
 	struct conversion conversion = to(in_folder("followed.pb"));
@@ -108,7 +108,7 @@ static void test_a_spool_that_is_cut_ends(void **state) {
 	assert_true(error == 0 || error == -EPERM);
 }
 
-// ---- names that are known later ----
+// ---- names that become known later ----
 
 static char map_path[64];
 

@@ -1,8 +1,8 @@
 #include "unit.h"
 
-#include "preload/heap.h"
-#include "session/heap.h"
-#include "session/heap_leaks.h"
+#include "heap/heap.h"
+#include "heap/leaks.h"
+#include "heap/preload/heap.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ static void test_blocks_come_and_go(void **state) {
 		assert_true(heap_block_put(&block, &before));
 		assert_int_equal(0, before.address);
 	}
-	// Every other one goes, and does so once.
+	// Every other block is freed, exactly once.
 	for (uint64_t i = 1; i <= COUNT; i += 2) {
 		assert_true(heap_block_take(i * 32, &block));
 		assert_int_equal(i, block.size);
@@ -40,7 +40,7 @@ static void test_blocks_come_and_go(void **state) {
 	assert_false(heap_block_take(64, &block));
 }
 
-static void test_a_block_in_the_place_of_another_tells_of_it(void **state) {
+static void test_a_block_at_the_same_address_returns_the_previous_one(void **state) {
 	struct heap_block first = block_at(0x1000, 7), second = block_at(0x1000, 9), before, taken;
 	assert_true(heap_block_put(&first, &before));
 	assert_true(heap_block_put(&second, &before));
@@ -53,8 +53,8 @@ static void test_a_block_in_the_place_of_another_tells_of_it(void **state) {
 
 // ---- counting ----
 
-// The library's own code, with a sanitizer where there is one: threads that begin, resize and end blocks
-// which are just numbers, in several processes at once. Each process has an area of its own.
+// The library's own code, with a sanitizer if there is one: threads that begin, resize and end
+// blocks which are just numbers, in several processes at once. Each process has its own area.
 enum { STRESS_THREADS = 4, STRESS_SLOTS = 300, STRESS_TURNS = 20000 };
 
 static void *stress_thread(void *context) {
@@ -93,7 +93,7 @@ static void *stress_thread(void *context) {
 	return NULL;
 }
 
-// In a process of its own. 0: all that was counted was counted off.
+// Runs in a separate process. Returns 0 if everything that was counted was also uncounted.
 static int stress_process(void) {
 	pthread_t threads[STRESS_THREADS];
 	uint64_t live = 0, blocks = 0;
@@ -138,7 +138,7 @@ static void test_threads_and_processes(void **state) {
 	close(fd);
 }
 
-// Holds a lock and sleeps, until it is woken up.
+// Holds a lock and sleeps until it is woken.
 struct sleeper {
 	uint32_t lock;
 	pthread_barrier_t holds, ends;
@@ -165,12 +165,13 @@ static void wait_for_a_sleeper(void) {
 	assert_int_equal(HEAP_LOCK_BROKEN, sleeper.lock);
 	pthread_barrier_wait(&sleeper.ends);
 	pthread_join(thread, NULL);
-	assert_true(heap_lock(&sleeper.lock)); // it has come back after all
+	assert_true(heap_lock(&sleeper.lock)); // it has returned after all
 	heap_unlock(&sleeper.lock);
 }
 
-// A lock whose holder will not come back is given up, and what it was for with it; its holder repairs it.
-static void test_who_does_not_come_back(void **state) {
+// A lock whose holder will never return is given up, along with its table; a holder that does
+// return repairs it.
+static void test_a_thread_that_never_leaves_the_allocator_is_recovered(void **state) {
 	struct heap_block block = block_at(0x770, 7), before, taken;
 	struct heap_area *area = memory_alloc(sizeof(*area));
 	struct heap_visit visit;
@@ -179,13 +180,13 @@ static void test_who_does_not_come_back(void **state) {
 	assert_true(heap_block_put(&block, &before));
 	heap_enter(&visit);
 	heap_self.pending = 0x770;
-	heap_recover(); // it was in the table, and not counted
+	heap_recover(); // it was in the table, but not counted
 	heap_leave();
 	assert_int_equal(1, area->interrupted);
 	assert_false(heap_block_take(0x770, &taken));
 	uint32_t lock = HEAP_LOCK_BROKEN;
 	assert_false(heap_lock(&lock));
-	lock = 42; // our own, of which we know nothing
+	lock = 42; // our own lock, although we do not know that we hold it
 	assert_false(heap_lock(&lock));
 	assert_int_equal(HEAP_LOCK_BROKEN, lock);
 	assert_int_equal(1, area->broken);
@@ -217,7 +218,7 @@ static struct heap_area *area_of(int fd) {
 	return area;
 }
 
-// The profile as text, the caller's to free.
+// The profile as text; the caller frees it.
 static char *saved(int fd) {
 	char *command[] = {(char[]){"./a test"}, (char[]){"-x"}, NULL};
 	struct heap_time end = heap_time_now();
@@ -235,7 +236,7 @@ static char *saved(int fd) {
 	return text;
 }
 
-// root, 0x10 and two calls from there: one has been at the newest peak, one has not changed since.
+// root, 0x10 and two calls from there: one was at the newest peak, one has not changed since.
 static void test_a_profile(void **state) {
 	int fd = heap_create(&(struct heap_options){0});
 	assert_true(fd >= 0);
@@ -281,7 +282,7 @@ static void test_a_profile(void **state) {
 	close(fd);
 }
 
-// Two frames that read the same make one point: the viewer refuses two.
+// Two frames with the same text make one point: the viewer rejects duplicates.
 static void test_stacks_that_read_the_same_are_one(void **state) {
 	int fd = heap_create(&(struct heap_options){0});
 	struct heap_area *area = area_of(fd);
@@ -318,7 +319,7 @@ static void test_an_area_full_of_nonsense(void **state) {
 		for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 			for (size_t k = 0; k < parts[i].size / 4; k++) {
 				seed = seed * 1664525 + 1013904223;
-				// Small numbers lead further.
+				// Small numbers get further.
 				((uint32_t *)parts[i].begin)[k] = round % 2 ? seed : seed >> 24;
 			}
 		for (size_t i = 0; i < 32 && round % 3; i++)
@@ -334,7 +335,7 @@ static void test_an_area_full_of_nonsense(void **state) {
 	}
 }
 
-static void test_nobody_came(void **state) {
+static void test_no_process_used_the_area(void **state) {
 	char *command[] = {(char[]){"true"}, NULL};
 	int fd = heap_create(&(struct heap_options){0});
 	struct heap_results results = {0};
@@ -346,7 +347,7 @@ static void test_nobody_came(void **state) {
 
 // ---- leaks ----
 
-// A point with two blocks of 12 bytes, from malloc's caller "give" in /bin/heap and those before it.
+// A point with two blocks of 12 bytes, allocated by "give" in /bin/heap, and its callers.
 static struct heap_made *leaking(void) {
 	static const char *const functions[] = {"give", "resized", "main", "__libc_start_main"};
 	struct heap_made *made = memory_alloc(sizeof(*made));
@@ -405,7 +406,7 @@ static void test_suppressions(void **state) {
 
 // ---- windows ----
 
-// What one window tells, the next one does not; the whole tells both.
+// Consecutive windows do not overlap; the whole profile covers both.
 static void test_windows_are_disjoint(void **state) {
 	int fd = heap_create(&(struct heap_options){0});
 	struct heap_area *area = area_of(fd);
@@ -422,7 +423,7 @@ static void test_windows_are_disjoint(void **state) {
 				     .most_bytes = 90};
 	static const struct {
 		enum heap_window window;
-		uint64_t more; // blocks since the last look
+		uint64_t more; // blocks since the last check
 		const char *tells;
 	} looks[] = {
 		{HEAP_WINDOW, 0, "\"tb\":100,\"tbk\":10,"}, {HEAP_WINDOW_END, 0, "\"tb\":100,\"tbk\":10,"},
@@ -431,21 +432,21 @@ static void test_windows_are_disjoint(void **state) {
 	for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
 		point->total_blocks += looks[i].more;
 		point->total_bytes += looks[i].more * 10;
-		assert_int_equal(0, heap_snapshot(fd, 0, looks[i].window, path));
+		assert_int_equal(0, heap_snapshot(fd, 0, looks[i].window, path, NULL));
 		char *text = text_of(path);
 		assert_non_null(strstr(text, looks[i].tells));
 		free(text);
 	}
-	assert_int_equal(-ENODATA, heap_snapshot(fd, 1, HEAP_WHOLE, path));
+	assert_int_equal(-ENODATA, heap_snapshot(fd, 1, HEAP_WHOLE, path, NULL));
 	unlink(path);
 	free(path);
 	munmap(area, sizeof(*area));
 	close(fd);
 }
 
-// ---- a process that runs ----
+// ---- a running process ----
 
-// What a program does that our library is in; until its input ends.
+// A program with our library; runs until its input ends.
 static int be_counted(void) {
 	char end;
 	if (!heap_area_open())
@@ -473,7 +474,7 @@ static void test_a_process_is_found(void **state) {
 	assert_int_equal(0, heap_find(child, &found, &area));
 	assert_int_equal(0, area);
 	char *path = memory_format("%s/found", folder);
-	assert_int_equal(0, heap_snapshot(found, area, HEAP_WHOLE, path));
+	assert_int_equal(0, heap_snapshot(found, area, HEAP_WHOLE, path, NULL));
 	char *text = text_of(path);
 	assert_non_null(strstr(text, "\"tb\":33,\"tbk\":3,"));
 	assert_non_null(strstr(text, "\"cmd\":\"test_heap be-counted\""));
@@ -497,13 +498,13 @@ int main(int argc, char **argv) {
 		return be_counted();
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_blocks_come_and_go),
-		cmocka_unit_test(test_a_block_in_the_place_of_another_tells_of_it),
+		cmocka_unit_test(test_a_block_at_the_same_address_returns_the_previous_one),
 		cmocka_unit_test(test_threads_and_processes),
-		cmocka_unit_test(test_who_does_not_come_back),
+		cmocka_unit_test(test_a_thread_that_never_leaves_the_allocator_is_recovered),
 		cmocka_unit_test(test_a_profile),
 		cmocka_unit_test(test_stacks_that_read_the_same_are_one),
 		cmocka_unit_test(test_an_area_full_of_nonsense),
-		cmocka_unit_test(test_nobody_came),
+		cmocka_unit_test(test_no_process_used_the_area),
 		cmocka_unit_test(test_suppressions),
 		cmocka_unit_test(test_a_process_is_found),
 		cmocka_unit_test(test_windows_are_disjoint),

@@ -1,12 +1,12 @@
-// What `tracelet heap` is made of that needs no kernel: where programs are put, and adding up.
+// The parts of `tracelet heap` that need no kernel: where probes are placed, and adding up.
 #include "unit.h"
 
-#include "session/heap_tally.h"
-#include "session/probe_point.h"
+#include "heap/tally.h"
+#include "symbol/probe_point.h"
 
 #include <unistd.h>
 
-// ---- where a program is put ----
+// ---- where a probe is placed ----
 
 static void test_a_program_is_put_where_the_kernel_carries_out_the_instruction(void **state) {
 	static const struct {
@@ -20,14 +20,15 @@ static void test_a_program_is_put_where_the_kernel_carries_out_the_instruction(v
 		{CODE("\x48\x89\xf8\x53"), 3},                             // mov %rdi, %rax; push
 		{CODE("\x80\x3d\x46\x1b\x14\x00\x00\x0f\x84\x00\x00"), 7}, // cmpb $0, global; je
 		{CODE("\x48\x83\xff\x08\x77\x10"), 4},                     // cmp $8, %rdi; ja
-		// What may not be passed: the function's beginning is where it has to be.
+		// Instructions that must not be skipped: the probe stays at the start of the
+		// function.
 		{CODE("\x48\x83\xec\x18\x53"), 0}, // sub $24, %rsp
 		{CODE("\x48\x89\xf7\x53"), 0},     // mov %rsi, %rdi
 		{CODE("\x48\x89\xf5\x53"), 0},     // mov %rsi, %rbp
 		{CODE("\x31\xff\x53"), 0},         // xor %edi, %edi
 		{CODE("\x0f\x05\x53"), 0},         // syscall
-		{CODE("\x48\x85"), 0},             // cut off
-		{CODE("\x48\x85\xff"), 0},         // and nothing behind it
+		{CODE("\x48\x85"), 0},             // truncated
+		{CODE("\x48\x85\xff"), 0},         // and nothing after it
 		{CODE(""), 0},
 #undef CODE
 	};
@@ -98,11 +99,12 @@ static void test_blocks_are_added_up_for_their_stacks(void **state) {
 	assert_int_equal(40, tally->area->bytes);
 	assert_int_equal(80, tally->area->most_bytes);
 	assert_int_equal(200, tally->area->peak_ticks);
-	// The first has changed since the peak and knows what it had; the second has not.
+	// The first has changed since the peak and knows its values then; the second has not.
 	assert_int_equal(tally->area->peak, first->peak);
 	assert_int_equal(50, first->peak_bytes);
 	assert_int_not_equal(tally->area->peak, second->peak);
-	assert_int_equal(200, (int64_t)first->life + 400); // 300 - 100, and what began at 400 lives
+	assert_int_equal(200,
+			 (int64_t)first->life + 400); // 300 - 100, and the block allocated at 400 is live
 }
 
 static void test_blocks_from_before_are_passed_over(void **state) {
@@ -122,7 +124,7 @@ static void test_a_resized_block_counts_again_where_it_came_from(void **state) {
 	assert_int_equal(120, point_of(tally, 7)->total_bytes);
 	assert_int_equal(2, point_of(tally, 7)->total_blocks);
 	assert_int_equal(70, point_of(tally, 7)->bytes);
-	take_block(tally, 300, 0x50, 5, 9, 0x40); // of one from before
+	take_block(tally, 300, 0x50, 5, 9, 0x40); // resized from a block allocated earlier
 	assert_int_equal(5, point_of(tally, 9)->bytes);
 }
 
@@ -138,7 +140,7 @@ static void test_a_block_whose_end_was_lost_ends_when_another_is_in_its_place(vo
 static void test_a_block_without_a_stack_counts_all_the_same(void **state) {
 	struct heap_tally *tally = *state;
 	take_block(tally, 100, 0x10, 50, 0, 0);
-	take_block(tally, 100, 0x20, 50, 4711, 0); // which was lost
+	take_block(tally, 100, 0x20, 50, 4711, 0); // its stack was lost
 	assert_int_equal(100, tally->area->points[0].total_bytes);
 }
 

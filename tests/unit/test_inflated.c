@@ -1,4 +1,4 @@
-// Debug information that is compressed: inflated by us it says what it says uncompressed.
+// Compressed debug information, inflated by us, gives the same results as uncompressed.
 #include "aside.h"
 
 #include "base/memory.h"
@@ -14,7 +14,7 @@ static void shell(const char *command) {
 	assert_int_equal(0, system(command));
 }
 
-// `plain`, and `packed`, which has it compressed.
+// `plain`, and `packed`, which is the same file compressed.
 static int make_files(void **state) {
 	assert_int_equal(0, folder_setup(state));
 	assert_int_equal(0, chdir(aside_folder));
@@ -42,7 +42,7 @@ static void test_what_is_wanted_is_inflated(void **state) {
 	struct elf_object *plain = elf_open("./plain", ""), *packed = elf_open("./packed", "");
 	struct inflated inflated = inflated_open(packed->handles[0]);
 	assert_non_null(inflated.elf);
-	elf_close(packed); // nothing of it is needed any more
+	elf_close(packed); // nothing of it is needed any longer
 	size_t sizes[2];
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		const uint8_t *ours = content(inflated.elf, names[i], &sizes[0]);
@@ -79,13 +79,13 @@ static void test_other_files_are_left_to_libdw(void **state) {
 	assert_false(is_inflated("./program.o")); // has relocations
 }
 
-// What is inlined at the function's first address, and where it is declared.
+// The functions inlined at the function's first address, and their declarations.
 static void told(const char *path, char *text, size_t size) {
 	struct elf_object *object = elf_open(path, "");
 	assert_non_null(object);
 	struct inlined_table *table = inlined_table_new(object);
 	const char *names[4] = {0};
-	struct declaration found[4] = {0};
+	struct source found[4] = {0};
 	*text = 0;
 	for (size_t i = 0; table && i < object->symbol_count; i++) {
 		const struct elf_symbol *symbol = &object->symbols[i];
@@ -104,7 +104,7 @@ static void told(const char *path, char *text, size_t size) {
 static void test_inlined_functions_are_the_same(void **state) {
 	static const char *const paths[] = {"./plain", "./packed", "./unlisted"};
 	char text[256];
-	// Not every compiler makes that list.
+	// Not every compiler writes that list.
 	shell("objcopy -R .debug_aranges packed unlisted");
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		told(paths[i], text, sizeof(text));

@@ -1,4 +1,4 @@
-// Names of code that was made while its program ran.
+// Names of code that was generated at run time.
 #include "unit.h"
 
 #include "base/buffer.h"
@@ -32,10 +32,12 @@ static void test_lines(void **state) {
 				   "7f0000002000 10 \n"
 				   "7f0000001000 20 the later one\n"
 				   "11111111111111111 10 too long a number\n"
+				   "0x00007f0000005000 0x0000000000000020 of the JVM\n"
 				   "7f0000003000 8 without an end";
 	struct elf_object *object = jit_parse(text, strlen(text));
 	assert_true(object->absolute);
-	assert_int_equal(2, object->symbol_count);
+	assert_int_equal(3, object->symbol_count);
+	assert_symbol("of the JVM", object, 0x7f000000501f);
 	assert_symbol("the later one", object, 0x7f000000101f);
 	assert_symbol(NULL, object, 0x7f0000001020);
 	assert_symbol(NULL, object, 0x7f0000002000);
@@ -96,7 +98,7 @@ static void test_a_dump(void **state) {
 	put_header(&dump);
 	put_load(&dump, 0x1000, 32, "one");
 	put_load(&dump, 0x2000, 16, "two");
-	put_record(&dump, 2, 8); // of a kind that we do not use
+	put_record(&dump, 2, 8); // a kind that we do not use
 	put_load(&dump, 0x2000, 24, "three");
 	put_move(&dump, 0x1000, 0x5000, 32);
 	size_t whole = dump.size;
@@ -107,7 +109,8 @@ static void test_a_dump(void **state) {
 	assert_symbol("three", object, 0x2017);
 	assert_symbol("cut off", object, 0x3000);
 	elf_close(object);
-	for (size_t size = 0; size < dump.size; size++) { // wherever it ends, what is before is there
+	for (size_t size = 0; size < dump.size;
+	     size++) { // wherever it ends, everything before the end is found
 		object = jit_parse(dump.data, size);
 		assert_symbol(size < whole ? NULL : "one", object, 0x5000);
 		assert_symbol(NULL, object, 0x3000);
@@ -116,7 +119,7 @@ static void test_a_dump(void **state) {
 	buffer_free(&dump);
 }
 
-// ---- which file it is ----
+// ---- which file is used ----
 
 static struct event mapping(struct strings *strings, uint32_t pid, uint64_t start, const char *file) {
 	return (struct event){
@@ -139,19 +142,19 @@ static const char *module_at(struct spaces *spaces, struct strings *strings, uin
 static void test_memory_without_a_file(void **state) {
 	struct strings *strings = strings_new();
 	struct spaces spaces = {0};
-	struct event events[] = {
-		mapping(strings, 7, 0x1000, "/usr/bin/node"), mapping(strings, 7, 0x8000, "//anon"),
-		mapping(strings, 7, 0xa000, "/tmp/perf-7.map")}; // as a flight recorder has it
+	struct event events[] = {mapping(strings, 7, 0x1000, "/usr/bin/node"),
+				 mapping(strings, 7, 0x8000, "//anon"),
+				 mapping(strings, 7, 0xa000, "/tmp/perf-7.map")}; // as from a flight recorder
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++)
 		spaces_learn(&spaces, strings, &events[i]);
 	assert_string_equal("/usr/bin/node", module_at(&spaces, strings, 7, 0x1010, FRAME_USER));
 	assert_string_equal("/tmp/perf-7.map", module_at(&spaces, strings, 7, 0x8010, FRAME_JIT));
 	assert_string_equal("/tmp/perf-7.map", module_at(&spaces, strings, 7, 0xa010, FRAME_JIT));
-	// A child has its parent's code, under the parent's name.
+	// A child has its parent's code, under the parent's id.
 	struct event fork = {.kind = EVENT_FORK, .pid = 7, .fork = {.child_pid = 8}};
 	spaces_learn(&spaces, strings, &fork);
 	assert_string_equal("/tmp/perf-7.map", module_at(&spaces, strings, 8, 0x8010, FRAME_JIT));
-	// Whoever writes a dump tells more there.
+	// A dump contains more than the map.
 	struct event dump = mapping(strings, 7, 0x4000, "/home/me/jit-7.dump");
 	spaces_learn(&spaces, strings, &dump);
 	assert_string_equal("/home/me/jit-7.dump", module_at(&spaces, strings, 7, 0x8010, FRAME_JIT));

@@ -68,10 +68,10 @@ static void test_texts_are_escaped_and_stay_utf8(void **state) {
 		CASE("\0\x01\x1f\x7f", "\\u0000\\u0001\\u001f\\u007f"),
 		CASE("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\xb5",
 		     "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\xb5"),
-		CASE("\xff", "\\ufffd"),                                  // no beginning of anything
-		CASE("\x80z", "\\ufffdz"),                                // a continuation alone
-		CASE("\xc3", "\\ufffd"),                                  // cut off
-		CASE("\xe2\x82z", "\\ufffd\\ufffdz"),                     // cut off by something else
+		CASE("\xff", "\\ufffd"),                                  // an invalid first byte
+		CASE("\x80z", "\\ufffdz"),                                // a lone continuation byte
+		CASE("\xc3", "\\ufffd"),                                  // truncated
+		CASE("\xe2\x82z", "\\ufffd\\ufffdz"),                     // interrupted by another character
 		CASE("\xc0\xaf", "\\ufffd\\ufffd"),                       // longer than needed
 		CASE("\xe0\x80\xaf", "\\ufffd\\ufffd\\ufffd"),            // the same
 		CASE("\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd"),            // half of a surrogate pair

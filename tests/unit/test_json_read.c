@@ -1,5 +1,6 @@
 #include "unit.h"
 
+#include "base/json_copy.h"
 #include "base/json_read.h"
 
 static struct json_reader reader_of(const char *text) {
@@ -52,9 +53,58 @@ static void test_numbers_are_what_they_are_or_the_largest(void **state) {
 	}
 }
 
+static void test_integers_have_a_sign_and_two_ends(void **state) {
+	static const struct {
+		const char *text;
+		int64_t value;
+		bool failed;
+	} cases[] = {
+		{"-1700000000123456789", -1700000000123456789, false},
+		{"9223372036854775807", INT64_MAX, false},
+		{"9223372036854775808", INT64_MAX, false},
+		{"-9223372036854775809", INT64_MIN, false},
+		{"-1.5e3", -1500, false},
+		{"--1", 0, true},
+		{"-", 0, true},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct json_reader reader = reader_of(cases[i].text);
+		int64_t value = json_read_int(&reader);
+		assert_int_equal(cases[i].failed, reader.failed);
+		if (!cases[i].failed)
+			assert_true(cases[i].value == value);
+	}
+}
+
+static void test_a_copy_is_well_formed(void **state) {
+	static const struct {
+		const char *text, *copy; // NULL if it is not JSON
+	} cases[] = {
+		{" { \"a\\u0062\" : [ 1.50e3 , -0 , true , null , \"\\n\" ] , \"\" : { } } ",
+		 "{\"ab\":[1.50e3,-0,true,null,\"\\n\"],\"\":{}}"},
+		{"{\"a\":\"\x01\"}", "{\"a\":\"\\u0001\"}"},
+		{"{\"a\":nonsense}", NULL},
+		{"[01]", NULL},
+		{"[1.]", NULL},
+		{"{\"\\x\":1}", NULL},
+		{"[1", NULL},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct json_reader reader = reader_of(cases[i].text);
+		struct buffer out = {0};
+		struct json json = json_into(&out);
+		json_copy(&reader, &json, NULL);
+		buffer_append(&out, "", 1);
+		assert_int_equal(reader.failed, !cases[i].copy);
+		if (cases[i].copy)
+			assert_string_equal((char *)out.data, cases[i].copy);
+		buffer_free(&out);
+	}
+}
+
 static void test_texts_lose_their_escapes(void **state) {
 	static const struct {
-		const char *text, *value; // NULL: it is refused
+		const char *text, *value; // NULL if it is rejected
 	} cases[] = {
 		{"\"\"", ""},
 		{"\"a\\n\\\"\\\\\\/b\"", "a\n\"\\/b"},
@@ -133,6 +183,8 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_members_and_items_are_read_in_turn),
 		cmocka_unit_test(test_numbers_are_what_they_are_or_the_largest),
+		cmocka_unit_test(test_integers_have_a_sign_and_two_ends),
+		cmocka_unit_test(test_a_copy_is_well_formed),
 		cmocka_unit_test(test_texts_lose_their_escapes),
 		cmocka_unit_test(test_what_is_damaged_ends_everything),
 		cmocka_unit_test(test_nesting_has_an_end),

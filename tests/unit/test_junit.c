@@ -1,10 +1,10 @@
 #include "unit.h"
 
-#include "session/junit.h"
-#include "session/manifest_line.h"
+#include "artifact/junit.h"
 
-static const struct ci_artifact artifacts[] = {{"/t/a.pb", 1}, {"/t/b<&\xc3\xbc.pb", 1}};
-static const struct junit_record records[] = {{"A.one", artifacts, 1}, {"two", artifacts, 2}};
+static const struct manifest_artifact artifacts[] = {{.path = "/t/a.pb", .size = 1},
+						     {.path = "/t/b<&\xc3\xbc.pb", .size = 1}};
+static const struct junit_record records[] = {{"A.one", NULL, artifacts, 1}, {"two", NULL, artifacts, 2}};
 
 static char *attach(const char *text) {
 	struct buffer out = {0};
@@ -76,8 +76,8 @@ static void test_what_is_no_junit_is_refused(void **state) {
 	assert_attached("", "(line 1: no element found)");
 	assert_attached("<a>", "(line 1: no element found)");
 	assert_attached("<a></b>", "(line 1: mismatched tag)");
-	assert_attached("<!DOCTYPE a><a/>", "(it has a DOCTYPE, which no JUnit file needs)");
-	assert_attached("\xfe\xff<", "(neither UTF-8 nor another encoding that ASCII is a part of)");
+	assert_attached("<!DOCTYPE a><a/>", "(it has a DOCTYPE, which JUnit files do not need)");
+	assert_attached("\xfe\xff<", "(neither UTF-8 nor another encoding that extends ASCII)");
 }
 
 static void test_what_xml_cannot_say_is_written_as_a_replacement(void **state) {
@@ -102,38 +102,6 @@ static void test_what_xml_cannot_say_is_written_as_a_replacement(void **state) {
 	buffer_free(&out);
 }
 
-// ---- the manifest's lines ----
-
-static bool parse(const char *text, size_t size, struct manifest_line *line) {
-	CLEANUP_FREE char *copy = memory_alloc(size + !size); // reading on is noticed
-	memcpy(copy, text, size);
-	return manifest_line_parse(copy, size, line);
-}
-
-static void test_a_line_has_its_test_and_artifacts(void **state) {
-	static const char text[] =
-		"{\"other\":{\"a\":[1,{\"b\":null}]},\"artifacts\":[7,{\"size\":12,\"path\":\"C:\\\\a\"},"
-		"{\"size\":3}],\"wall_seconds\":1.5,\"repro\":true,\"result\":null,\"test\":\"a\\u00e9\"}";
-	struct manifest_line line;
-	assert_true(parse(text, strlen(text), &line));
-	assert_string_equal(line.test, "a\xc3\xa9");
-	assert_string_equal(line.result, "");
-	assert_true(line.repro && line.seconds == 1.5);
-	assert_int_equal(line.artifact_count, 1);
-	assert_string_equal(line.artifacts[0].path, "C:\\a");
-	assert_int_equal(line.artifacts[0].size, 12);
-	manifest_line_free(&line);
-	for (size_t size = 0; size < strlen(text); size++)
-		assert_false(parse(text, size, &line));
-}
-
-static void test_other_lines_are_no_records(void **state) {
-	static const char *const others[] = {"", "[]", "{}", "{\"test\":1}", "{\"test\":\"a\",}", "null"};
-	struct manifest_line line;
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-		assert_false(parse(others[i], strlen(others[i]), &line));
-}
-
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_case_of_each_shape_gets_its_lines),
@@ -143,8 +111,6 @@ int main(void) {
 		cmocka_unit_test(test_what_two_cases_are_called_is_added_to_none),
 		cmocka_unit_test(test_what_is_no_junit_is_refused),
 		cmocka_unit_test(test_what_xml_cannot_say_is_written_as_a_replacement),
-		cmocka_unit_test(test_a_line_has_its_test_and_artifacts),
-		cmocka_unit_test(test_other_lines_are_no_records),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-// The kernel's types that programs name, picked from its BTF; and the programs, loaded with them.
+// The kernel's types that BPF programs refer to, extracted from its BTF; and the programs, loaded
+// with them.
 #include "unit.h"
 
 #include "base/file.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// ---- a kernel with three structures, and programs that know a part of them ----
+// ---- a kernel with three structures, and programs that know part of them ----
 
 static struct btf *small_kernel(void) {
 	struct btf *btf = btf__new_empty();
@@ -68,7 +69,7 @@ static int pick(const struct btf *kernel, uint32_t cut, struct kernel_typedef *p
 	uint32_t size;
 	const void *bytes = btf__raw_data(kernel, &size);
 	assert_non_null(bytes);
-	uint8_t *copy = memory_alloc(size - cut); // nothing behind it may be read
+	uint8_t *copy = memory_alloc(size - cut); // nothing after it may be read
 	memcpy(copy, bytes, size - cut);
 	int error = kernel_types_pick(copy, size - cut, programs, points, count, found);
 	free(copy);
@@ -81,7 +82,7 @@ static const struct btf_type *structure(const struct btf *btf, const char *name)
 	return id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
 }
 
-// The member of that name, or the one that has none.
+// The member with that name, or the unnamed one.
 static uint32_t member(const struct btf *btf, const struct btf_type *type, const char *name) {
 	for (uint32_t i = 0; i < btf_vlen(type); i++)
 		if (strcmp(btf__name_by_offset(btf, btf_members(type)[i].name_off), name) == 0)
@@ -138,7 +139,7 @@ static void test_damage_is_refused(void **state) {
 	btf__free(kernel);
 }
 
-// Whatever is in it: no reading outside, no endless descent.
+// Whatever it contains: no reading outside, no endless recursion.
 static void test_nonsense_ends(void **state) {
 	struct btf *kernel = small_kernel(), *programs = small_programs();
 	uint32_t size;
@@ -187,7 +188,7 @@ static void test_the_running_kernel_is_read_as_libbpf_does(void **state) {
 	btf__free(kernel);
 }
 
-// A program of each kind, as far as they need no other maps.
+// Loads a program of each kind, as far as they need no other maps.
 static int load_some(struct tracelet **programs) {
 	*programs = programs_open();
 	assert_non_null(*programs);

@@ -1,8 +1,8 @@
-// Traces in streams of ktstr's guests, by its rules.
+// Traces in streams from ktstr's guests, by its rules.
 #include "aside.h"
 #include "sample_trace.h"
 
-#include "guest/ktstr.h"
+#include "guest/host/ktstr.h"
 
 #include <errno.h>
 #include <zlib.h>
@@ -15,7 +15,7 @@ static void frame(struct buffer *stream, uint32_t type, const void *payload, siz
 	buffer_append(stream, payload, size);
 }
 
-// Reads the stream, which is freed; the trace must be `expected`, or there is none.
+// Reads and frees the stream; the trace must be `expected`, or missing.
 static void check_stream(struct buffer *bytes, int error, const char *expected) {
 	struct stream input;
 	struct output output;
@@ -43,7 +43,7 @@ static void test_chunks_are_joined_up_to_the_last_frame(void **state) {
 	frame(&stream, OUTPUT, "hello", 5);
 	frame(&stream, CHUNK, "ab", 2);
 	frame(&stream, OUTPUT, "world", 5);
-	stream.data[stream.size - 1] ^= 1; // another's damage does not matter
+	stream.data[stream.size - 1] ^= 1; // damage in another stream does not matter
 	frame(&stream, CHUNK, "cd", 2);
 	frame(&stream, KTSTR_LAST, "e", 1);
 	frame(&stream, CHUNK, "f", 1);

@@ -1,9 +1,9 @@
-// Has a trace landed? Each way in which it has not is told apart.
+// Has a trace landed? Each way to fail has its own error.
 #include "aside.h"
 #include "sample_trace.h"
 
-#include "session/landed.h"
-#include "session/manifest.h"
+#include "artifact/landed.h"
+#include "artifact/manifest.h"
 #include "tracelet/tracelet.h"
 
 #include <errno.h>
@@ -95,7 +95,7 @@ static void test_the_newest_session_counts(void **state) {
 	check_answer((struct landed_question){.test = "a"}, NOT_LANDED, "a_2.pb");
 }
 
-// As tracelet.exe notes it. A whole one lands in tests/wine.
+// As tracelet.exe records it. tests/wine has a complete one.
 static void test_a_recording_of_windows_is_looked_at_as_one(void **state) {
 	put_file(in_folder("a.etl"), "some text that is no recording", 30);
 	note("a", ",\"backend\":\"wpr\",\"artifacts\":[{\"kind\":\"etl\",\"path\":\"C:\\\\out\\\\a.etl\","
@@ -117,14 +117,14 @@ static void test_of_several_recordings_left_over_the_first_is_named(void **state
 	check_answer((struct landed_question){.test = "a"}, NOT_LANDED, "/a_1.spool;");
 }
 
-static void test_a_machine_that_failed_is_told_as_that(void **state) {
+static void test_a_failed_machine_is_reported_as_such(void **state) {
 	note("a", ",\"artifacts\":[{\"kind\":\"console\",\"path\":\"a.console.log\"}],\"guest_failed\":"
 		  "\"panic: x\"");
 	check_answer((struct landed_question){.test = "a"}, LANDED_GUEST_FAILED, "failed: panic: x");
 	check_answer((struct landed_question){.test = "a"}, LANDED_GUEST_FAILED, "a.console.log");
 }
 
-static void test_variants_and_second_runs_are_told_apart(void **state) {
+static void test_variants_and_second_runs_are_distinguished(void **state) {
 	put_trace("a.pb", 0);
 	note("a", ",\"variant_hash\":\"36ceceea5c2beda7\",\"backend\":\"bpf\",\"artifacts\":[{\"kind\":"
 		  "\"perfetto\","
@@ -139,7 +139,7 @@ static void test_variants_and_second_runs_are_told_apart(void **state) {
 
 static void test_a_tracer_that_died_is_named(void **state) {
 	put_file(in_folder("a_20260102_030405.spool"), "x", 1);
-	check_answer((struct landed_question){.test = "a"}, NOT_LANDED, "look at the tracer");
+	check_answer((struct landed_question){.test = "a"}, NOT_LANDED, "look at why the tracer died");
 }
 
 int main(void) {
@@ -150,8 +150,8 @@ int main(void) {
 		IN_FOLDER(test_the_newest_session_counts),
 		IN_FOLDER(test_a_recording_of_windows_is_looked_at_as_one),
 		IN_FOLDER(test_of_several_recordings_left_over_the_first_is_named),
-		IN_FOLDER(test_a_machine_that_failed_is_told_as_that),
-		IN_FOLDER(test_variants_and_second_runs_are_told_apart),
+		IN_FOLDER(test_a_failed_machine_is_reported_as_such),
+		IN_FOLDER(test_variants_and_second_runs_are_distinguished),
 		IN_FOLDER(test_a_tracer_that_died_is_named),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

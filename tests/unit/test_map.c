@@ -33,8 +33,8 @@ static void test_entries_stay_while_the_map_grows(void **state) {
 	map_free(&map);
 }
 
-// Keys that all want the last slot of the smallest table: their run wraps around.
-static void test_keys_of_one_slot_are_told_apart_and_survive_deletion(void **state) {
+// Keys that all map to the last slot of the smallest table: their run wraps around.
+static void test_keys_of_one_slot_are_distinguished_and_survive_deletion(void **state) {
 	enum { SLOTS = 16, KEYS = 8 };
 	uint64_t keys[KEYS];
 	for (uint64_t key = 1, found = 0; found < KEYS; key++)
@@ -54,7 +54,7 @@ static void test_keys_of_one_slot_are_told_apart_and_survive_deletion(void **sta
 	}
 }
 
-// Against a plain table, with keys so few that runs meet and wrap all the time.
+// Compared with a plain table, with so few keys that runs meet and wrap all the time.
 static void test_a_random_history_is_the_same_as_in_a_table(void **state) {
 	enum { KEYS = 40 };
 	struct map map = {0};
@@ -84,7 +84,7 @@ static void test_a_random_history_is_the_same_as_in_a_table(void **state) {
 	map_free(&map);
 }
 
-static void test_hashes_tell_lengths_and_bytes_apart(void **state) {
+static void test_hashes_distinguish_lengths_and_bytes(void **state) {
 	static const char zeros[24];
 	for (size_t size = 1; size <= sizeof(zeros); size++)
 		assert_true(hash_bytes(zeros, size) != hash_bytes(zeros, size - 1));
@@ -98,9 +98,9 @@ int main(void) {
 		cmocka_unit_test(test_an_empty_map_has_nothing),
 		cmocka_unit_test(test_a_new_key_has_value_zero),
 		cmocka_unit_test(test_entries_stay_while_the_map_grows),
-		cmocka_unit_test(test_keys_of_one_slot_are_told_apart_and_survive_deletion),
+		cmocka_unit_test(test_keys_of_one_slot_are_distinguished_and_survive_deletion),
 		cmocka_unit_test(test_a_random_history_is_the_same_as_in_a_table),
-		cmocka_unit_test(test_hashes_tell_lengths_and_bytes_apart),
+		cmocka_unit_test(test_hashes_distinguish_lengths_and_bytes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

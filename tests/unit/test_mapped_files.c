@@ -1,8 +1,8 @@
-// Copies of this program, with build ids of their own, as a process that is gone has mapped them, and as
-// this one maps them.
+// Copies of this program with their own build ids, as mapped by a process that has ended, and by
+// this one.
 #include "aside.h"
 
-#include "capture/bpf/mapped_files.h"
+#include "capture/mapped_files.h"
 #include "symbol/cut_files.h"
 #include "symbol/elf.h"
 #include "symbol/kept.h"
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NOBODY = 0x7ffffff0 }; // a process that there is not
+enum { NOBODY = 0x7ffffff0 }; // a process that does not exist
 
 static struct buffer program;
 static size_t id_at;
@@ -47,7 +47,7 @@ static struct file_number number_of(const char *path) {
 	return (struct file_number){status.st_dev, status.st_ino};
 }
 
-// Writes the program, with an id that begins so; over what is there.
+// Writes the program, with an id that begins with this byte, over what is there.
 static struct file_number write_program(const char *path, uint8_t id) {
 	program.data[id_at] = id;
 	put_file(path, program.data, program.size);
@@ -56,7 +56,7 @@ static struct file_number write_program(const char *path, uint8_t id) {
 
 static struct spool_mapping mapping;
 
-// The first byte of the id; -1: there is none; -2: it is lost.
+// The first byte of the id; -1 if there is none; -2 if it is lost.
 static int look(uint32_t pid, const void *start, struct file_number number, const char *path) {
 	mapping = (struct spool_mapping){.pid = pid, .start = (uintptr_t)start, .size = program.size};
 	uint32_t index = mapped_files_look(&files, &mapping, number, *path == '[' ? path : in_folder(path));
@@ -96,7 +96,7 @@ static void test_file_that_was_seen_and_replaced(void **state) {
 	struct file_number new = write_program("other", 5);
 	assert_int_equal(0, rename("other", "seen"));
 	assert_int_equal(5, look(NOBODY, NULL, new, "seen"));
-	assert_int_equal(4, look(NOBODY, NULL, old, "seen")); // somebody has it still
+	assert_int_equal(4, look(NOBODY, NULL, old, "seen")); // another process still has it
 }
 
 static void test_file_that_is_written_over(void **state) {
@@ -107,7 +107,7 @@ static void test_file_that_is_written_over(void **state) {
 	struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1}}; // the clock may not have moved on
 	assert_int_equal(0, utimensat(AT_FDCWD, "over", times, 0));
 	assert_int_equal(7, look(NOBODY, NULL, number, "over"));
-	// Each is found by its id when names are looked for.
+	// Each is found by its id when names are looked up.
 	assert_int_equal(0, unlink("over"));
 	char id[41];
 	for (int i = 0; i < 20; i++)
@@ -135,7 +135,7 @@ static void test_deleted_file_that_is_mapped(void **state) {
 		 (unsigned long)(((uintptr_t)there + program.size + 4095) & ~4095ul));
 	bool allowed = open(link, O_PATH | O_CLOEXEC) >= 0;
 	size_t size = program.size;
-	program.size = (size + 4095) & ~(size_t)4095; // as the kernel tells it
+	program.size = (size + 4095) & ~(size_t)4095; // as the kernel reports it
 	int found = look((uint32_t)getpid(), there, number, "deleted");
 	program.size = size;
 	munmap(there, size);
@@ -169,7 +169,7 @@ static void test_program_without_sections(void **state) {
 	assert_int_equal(11, look(NOBODY, NULL, number, "bare"));
 }
 
-// As a linker does that writes over a program while its names are read.
+// Like a linker that overwrites a program while its names are read.
 static void test_file_that_is_cut_while_it_is_read(void **state) {
 	write_program("cut", 12);
 	int file = open("cut", O_RDWR | O_CLOEXEC);
@@ -182,7 +182,7 @@ static void test_file_that_is_cut_while_it_is_read(void **state) {
 	close(file);
 	pid_t child = fork();
 	if (child == 0) {
-		raise(SIGBUS); // is not about a file
+		raise(SIGBUS); // not caused by a file
 		_exit(0);
 	}
 	int status = 0;

@@ -1,9 +1,9 @@
-// Marks on their way from the client of tracelet/mark.h over the shared area into
-// the spool: this program is test and tracer at once.
+// Marks on their way from the client in tracelet/mark.h through the shared area
+// into the spool: this program is both test and tracer.
 #include "aside.h"
 
 #include "capture/marker/marker.h"
-#include "event/order.h"
+#include "event/tally.h"
 #include "read/reader.h"
 #include "tracelet/mark.h"
 
@@ -41,7 +41,7 @@ static int nothing(struct sink *sink) {
 static void nothing_to_free(struct sink *sink) {
 }
 
-// As a program that has just been started.
+// Like a program that has just started.
 static void client_begin(const char *name) {
 	if (name)
 		setenv("TRACELET_MARKS", name, 1);
@@ -81,7 +81,7 @@ static int teardown(void **state) {
 	return 0;
 }
 
-// Ends the recording and reads what is in it.
+// Ends the recording and reads it.
 static void read_all(void) {
 	struct capture_totals totals = {0};
 	struct stream input;
@@ -92,20 +92,20 @@ static void read_all(void) {
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", side.spool.fd);
 	assert_int_equal(stream_open(&input, path), 0);
-	struct sink *order = order_new(&side.sink);
-	assert_int_equal(spool_reader.read(&input, "spool", &side.tables, order), 0);
-	assert_int_equal(sink_finish(order), 0);
-	assert_int_equal(order_late(order), 0);
-	sink_destroy(order);
+	struct tally tally;
+	struct sink *counted = tally_init(&tally, &side.sink);
+	assert_int_equal(spool_reader.read(&input, "spool", &side.tables, counted), 0);
+	assert_int_equal(tally.late, 0);
+	sink_destroy(counted);
 	stream_close(&input);
-	assert_int_equal(totals.lost[RECORD_SOURCE_MARKER], side.lost);
+	assert_int_equal(totals.lost[SOURCE_MARKER], side.lost);
 }
 
 static const char *text_of(const struct event *event) {
 	return strings_get(side.tables.strings, event->mark.name);
 }
 
-// Each task's counter "n" goes 0, 1, 2 … without a gap; how many tasks there are.
+// Each task's counter "n" goes 0, 1, 2 … without a gap; returns the number of tasks.
 static size_t assert_each_counts(size_t count) {
 	struct map next = {0};
 	size_t tasks = 0;
@@ -183,7 +183,7 @@ static void test_a_long_text_is_cut_between_two_characters(void **state) {
 }
 
 static void test_chunks_are_used_again_and_order_is_kept(void **state) {
-	enum { ROUNDS = 200, EACH = 1000 }; // some 8 MB through sixteen chunks
+	enum { ROUNDS = 200, EACH = 1000 }; // about 8 MB through sixteen chunks
 	for (size_t i = 0; i < ROUNDS * EACH; i++) {
 		tl_counter("n", (double)i);
 		if (i % EACH == EACH - 1)
@@ -297,7 +297,7 @@ static void test_a_process_that_is_killed_costs_only_what_it_was_writing(void **
 	if (pid == 0) {
 		count_up(1000);
 		struct tl_mark_record *record = tl_mark_reserve(&tl_mark_thread, tl_mark_process.area, 64);
-		record->state = 64 | TL_MARK_INSTANT << 16; // begun, and never done
+		record->state = 64 | TL_MARK_INSTANT << 16; // begun, and never finished
 		count_up(0);
 		tl_mark("behind it");
 		raise(SIGKILL);
@@ -377,7 +377,7 @@ static void test_a_mark_that_is_not_done_at_the_end_is_counted(void **state) {
 	assert_int_equal(side.lost, 1);
 }
 
-// ---- when nobody listens ----
+// ---- without a tracer ----
 
 static void test_without_a_session_nothing_happens(void **state) {
 	client_begin(NULL);
@@ -425,11 +425,11 @@ static void test_after_the_end_marks_do_nothing(void **state) {
 	assert_int_equal(tl_mark_process.area->lost, 0);
 }
 
-// The tracer is gone: nobody empties the area any more.
+// The tracer is gone: the area is no longer emptied.
 static void test_a_test_goes_on_without_its_tracer(void **state) {
 	marker_close(side.marker);
 	side.marker = NULL;
-	tl_mark_process.area->recording = 1; // a tracer that is killed cannot say so
+	tl_mark_process.area->recording = 1; // a killed tracer cannot clear this
 	count_up(1000000);
 	assert_true(tl_mark_process.area->lost > 0);
 }
@@ -474,7 +474,7 @@ static void test_an_area_that_makes_no_sense_does_no_harm(void **state) {
 		marker_sync(side.marker, &side.spool);
 	struct capture_totals totals = {0};
 	marker_stop(side.marker, &side.spool, &totals);
-	assert_true(totals.lost[RECORD_SOURCE_MARKER] >= ARRAY_SIZE(states));
+	assert_true(totals.lost[SOURCE_MARKER] >= ARRAY_SIZE(states));
 }
 
 #define WITH_BOTH_SIDES(test) cmocka_unit_test_setup_teardown(test, setup, teardown)

@@ -2,9 +2,9 @@
 #include "unit.h"
 
 #include "base/cursor.h"
-#include "event/perfetto_fields.h"
-#include "read/wire.h"
-#include "session/merge.h"
+#include "flow/merge.h"
+#include "format/perfetto_fields.h"
+#include "read/perfetto/wire.h"
 
 #include <errno.h>
 
@@ -16,8 +16,8 @@ struct merged {
 	uint64_t time;
 };
 
-// Rewrites what is in `in`, a whole packet, and gives the fields of the result one level below
-// those that `path` names, up to a zero.
+// Rewrites `in`, a whole packet, and returns the fields one level below the message that `path`
+// names; `path` ends with a zero.
 static struct cursor rewrite(struct merged *merged, const uint32_t *path) {
 	struct cursor packet = cursor_of(merged->in.data, merged->in.size);
 	struct wire_field field;
@@ -54,7 +54,7 @@ static void test_packet_has_machine_time_and_sequence(void **state) {
 	struct merged merged = {0};
 	proto_uint(&merged.in, PACKET_TIMESTAMP, 1234);
 	proto_uint(&merged.in, PACKET_SEQUENCE_ID, 5);
-	proto_uint(&merged.in, 777, 42); // of whatever it is
+	proto_uint(&merged.in, 777, 42); // an unknown field
 	struct cursor packet = rewrite(&merged, (uint32_t[]){TRACE_PACKET, 0});
 	assert_int_equal(number(packet, PACKET_MACHINE), 3);
 	assert_int_equal(number(packet, PACKET_TIMESTAMP), 51234);

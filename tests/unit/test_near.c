@@ -1,4 +1,4 @@
-// Names that are nearly right.
+// Names that are almost right.
 #include "base/near.h"
 
 #include <setjmp.h>

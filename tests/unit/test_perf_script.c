@@ -1,6 +1,6 @@
 #include "unit.h"
 
-#include "read/perf_script.h"
+#include "read/perf/script.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// The Perfetto writer: a few events in, the trace taken apart.
+// The Perfetto writer: a few events in, and the resulting trace parsed.
 #include "trace_run.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ enum {
 	SOFTIRQ_EXIT = 25
 };
 
-// ---- events, shortly ----
+// ---- short forms for events ----
 
 static void switch_to(uint32_t cpu, uint64_t time, uint32_t tid, uint16_t state, uint32_t next,
 		      const char *name) {
@@ -106,7 +106,7 @@ static uint32_t tid_of_track(const struct view *view, uint64_t uuid) {
 	return 0;
 }
 
-// ---- the whole ----
+// ---- the whole trace ----
 
 static void test_clocks_are_read_together(void **state) {
 	trace_begin("system");
@@ -136,6 +136,17 @@ static void test_a_trace_without_events_is_good(void **state) {
 	buffer_free(&trace);
 }
 
+static void test_a_trace_that_does_not_say_when_it_begins_begins_with_its_first_event(void **state) {
+	trace_open(false);
+	switch_to(0, 5000, 0, 0, 10, "test");
+	switch_to(0, 6000, 10, 0, 0, "swapper/0");
+	struct view view = trace_end();
+	assert_int_equal(view.track_events.count, 2); // neither a time limit nor a recording that stopped
+	assert_int_equal(view.track_events.items[0].time, 5000);
+	assert_int_equal(view.track_events.items[1].time, 6000);
+	view_free(&view);
+}
+
 static void test_the_kernel_is_named_even_where_it_is_not_known(void **state) {
 	static const char *const releases[][2] = {{"6.12.3", "6.12.3"}, {"", "6.1.0"}, {NULL, "6.1.0"}};
 	for (size_t i = 0; i < ARRAY_SIZE(releases); i++) {
@@ -153,7 +164,7 @@ static void test_the_test_is_one_slice_with_all_facts(void **state) {
 	trace_begin("tree");
 	switch_to(0, 1500, 0, 0, 10, "test");
 	switch_to(0, 2500, 10, STATE_SLEEPING, 0, "");
-	fact("result", "passed"); // known at the end only
+	fact("result", "passed"); // known only at the end
 	struct view view = trace_end();
 	assert_int_equal(view.track_events.count, 2);
 	const struct view_track_event *slice = view.track_events.items;
@@ -214,7 +225,7 @@ static void test_switches_are_columns_behind_a_full_one(void **state) {
 static void test_time_outside_belongs_to_a_pseudo_task_of_the_cpu(void **state) {
 	trace_begin("tree");
 	cross(2000, 7, 10, "test", FROM_OUTSIDE);
-	cross(2500, 10, 0, "", TO_OUTSIDE | FROM_OUTSIDE); // the test leaves, who comes is not told
+	cross(2500, 10, 0, "", TO_OUTSIDE | FROM_OUTSIDE); // the test leaves; the next task is not named
 	struct view view = trace_end();
 	assert_int_equal(view.switches.count, 3);
 	assert_switch(&view, 0, START, OUTSIDE, "(not this test)");
@@ -227,18 +238,34 @@ static void test_time_outside_belongs_to_a_pseudo_task_of_the_cpu(void **state) 
 	view_free(&view);
 }
 
-static void test_who_took_the_cpu_is_named_and_who_came_after_is_not(void **state) {
+static void test_the_task_that_took_the_cpu_is_named_and_the_next_is_not(void **state) {
 	trace_begin("tree");
 	cross(2000, 7, 10, "test", FROM_OUTSIDE);
 	cross(2100, 10, 99, "intruder", TO_OUTSIDE);
 	cross(2200, 99, 55, "next one", FROM_OUTSIDE | TO_OUTSIDE);
-	cross(2300, 33, 10, "test", FROM_OUTSIDE); // whoever ran in between
+	cross(2300, 33, 10, "test", FROM_OUTSIDE); // an unknown task ran in between
 	struct view view = trace_end();
 	assert_int_equal(view.switches.count, 5);
 	assert_switch(&view, 1, 2000, 10, "test");
 	assert_switch(&view, 2, 2100, 99, "intruder");
 	assert_switch(&view, 3, 2200, OUTSIDE, "(not this test)");
 	assert_switch(&view, 4, 2300, 10, "test");
+	view_free(&view);
+}
+
+// The kernel did not report when the test was scheduled: the time since the last switch may or may
+// not be the test's.
+static void test_time_in_which_the_test_came_unseen_belongs_to_no_task(void **state) {
+	trace_begin("tree");
+	cross(2000, 7, 10, "test", FROM_OUTSIDE);
+	cross(2100, 10, 99, "intruder", TO_OUTSIDE);
+	cross(2200, 99, 55, "next one", FROM_OUTSIDE | TO_OUTSIDE);
+	cross(2500, 10, 98, "another", TO_OUTSIDE);
+	struct view view = trace_end();
+	assert_int_equal(view.switches.count, 6);
+	assert_switch(&view, 3, 2200, OUTSIDE, "(not this test)");
+	assert_switch(&view, 4, 2200, LOST_TASK, "(events lost)");
+	assert_switch(&view, 5, 2500, 98, "another");
 	view_free(&view);
 }
 
@@ -254,10 +281,10 @@ static void test_each_cpu_has_a_pseudo_task_of_its_own(void **state) {
 	view_free(&view);
 }
 
-static void test_nobody_is_stretched_over_what_is_missing(void **state) {
+static void test_no_slice_is_stretched_over_a_gap(void **state) {
 	trace_begin("system");
 	switch_to(0, 2000, 0, 0, 10, "first");
-	switch_to(0, 3000, 20, STATE_SLEEPING, 21, "second"); // 10 has left unseen
+	switch_to(0, 3000, 20, STATE_SLEEPING, 21, "second"); // 10 has left unnoticed
 	struct view view = trace_end();
 	assert_int_equal(view.switches.count, 3);
 	assert_switch(&view, 1, 2000, LOST_TASK, "(events lost)");
@@ -296,7 +323,7 @@ static void test_a_long_trace_has_many_bundles_and_all_switches(void **state) {
 	view_free(&view);
 }
 
-static void test_an_event_without_its_cpu_is_not_told(void **state) {
+static void test_an_event_without_its_cpu_is_dropped(void **state) {
 	trace_begin("system");
 	switch_to(CPU_NONE, 2000, 0, 0, 10, "test");
 	switch_to(CPU_COUNT_MOST, 2000, 0, 0, 10, "test");
@@ -333,17 +360,43 @@ static void test_a_wakeup_by_the_task_that_runs_is_in_the_columns(void **state) 
 
 static void test_a_wakeup_by_another_task_names_its_waker_once(void **state) {
 	trace_begin("tree");
-	wake(2100, 77, 20, CONTEXT_HARDIRQ, "helper");
+	wake(2100, 77, 20, 0, "helper");
 	wake(2200, 77, 20, 0, "helper");
 	struct view view = trace_end();
 	assert_int_equal(view.wakings.count, 2);
 	assert_true(view.wakings.items[0].full);
 	assert_int_equal(view.wakings.items[0].waker, 77);
-	assert_int_equal(view.wakings.items[0].flags, CONTEXT_HARDIRQ);
 	assert_int_equal(view.events.count, 1);
 	assert_int_equal(view.events.items[0].kind, RENAME);
 	assert_int_equal(view.events.items[0].number, 77);
 	assert_string_equal(view.events.items[0].text, "helper");
+	view_free(&view);
+}
+
+static void test_a_wakeup_by_an_interrupt_is_in_the_columns_whatever_runs(void **state) {
+	trace_begin("tree");
+	cross(2000, 5, 10, "test", FROM_OUTSIDE);
+	wake(2100, 0, 20, CONTEXT_HARDIRQ, "");
+	cross(2150, 10, 5, "other", TO_OUTSIDE);
+	wake(2200, 0, 20, CONTEXT_SOFTIRQ, "");
+	struct view view = trace_end();
+	assert_int_equal(view.wakings.count, 2);
+	assert_false(view.wakings.items[0].full || view.wakings.items[1].full);
+	assert_int_equal(view.wakings.items[0].flags, CONTEXT_HARDIRQ);
+	assert_int_equal(view.wakings.items[1].flags, CONTEXT_SOFTIRQ);
+	assert_int_equal(view.events.count, 0);
+	view_free(&view);
+}
+
+// A softirq that is charged to a task, where the trace shows another one on the CPU: columns would lose it.
+static void test_a_wakeup_in_a_softirq_keeps_its_task(void **state) {
+	trace_begin("system");
+	switch_to(0, 2000, 0, 0, 10, "test");
+	wake(2100, 30, 20, CONTEXT_SOFTIRQ, "");
+	struct view view = trace_end();
+	assert_int_equal(view.wakings.count, 1);
+	assert_true(view.wakings.items[0].full);
+	assert_int_equal(view.wakings.items[0].waker, 30);
 	view_free(&view);
 }
 
@@ -448,7 +501,7 @@ static void test_a_thread_that_calls_exec_goes_on_as_its_process(void **state) {
 	view_free(&view);
 }
 
-static void test_an_exit_tells_its_status_or_signal(void **state) {
+static void test_an_exit_reports_its_status_or_signal(void **state) {
 	trace_begin("system");
 	task_exits(2000, 10, 10, 3 << 8);
 	task_exits(2100, 11, 11, 9);
@@ -542,7 +595,7 @@ static void test_an_end_whose_begin_may_be_lost_is_left_out(void **state) {
 
 // ---- losses ----
 
-static void test_a_loss_is_marked_counted_and_nobody_keeps_the_cpu(void **state) {
+static void test_a_loss_is_marked_and_counted_and_no_task_keeps_the_cpu(void **state) {
 	trace_begin("system");
 	switch_to(1, 2000, 0, 0, 10, "test");
 	lose(1, 2500, SOURCE_SCHED, 7);
@@ -587,7 +640,7 @@ static void test_full_events_of_a_cpu_never_go_back(void **state) {
 	fork_child(500, 10, 12, 10, 1); // before the start
 	task_exits(2000, 11, 10, 0);
 	cross(2000, 11, 0, "", FROM_OUTSIDE);
-	switch_to(0, 2000, 11, STATE_DEAD, 0, ""); // its end is told a nanosecond later
+	switch_to(0, 2000, 11, STATE_DEAD, 0, ""); // its end is shown a nanosecond later
 	irq(EVENT_IRQ_EXIT, 2000, 24, "");
 	struct view view = trace_end();
 	for (size_t i = 1; i < view.events.count; i++)
@@ -631,32 +684,36 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_clocks_are_read_together),
 		cmocka_unit_test(test_a_trace_without_events_is_good),
+		cmocka_unit_test(test_a_trace_that_does_not_say_when_it_begins_begins_with_its_first_event),
 		cmocka_unit_test(test_the_kernel_is_named_even_where_it_is_not_known),
 		cmocka_unit_test(test_the_test_is_one_slice_with_all_facts),
 		cmocka_unit_test(test_a_flood_of_facts_ends),
 		cmocka_unit_test(test_switches_are_columns_behind_a_full_one),
 		cmocka_unit_test(test_time_outside_belongs_to_a_pseudo_task_of_the_cpu),
-		cmocka_unit_test(test_who_took_the_cpu_is_named_and_who_came_after_is_not),
+		cmocka_unit_test(test_the_task_that_took_the_cpu_is_named_and_the_next_is_not),
+		cmocka_unit_test(test_time_in_which_the_test_came_unseen_belongs_to_no_task),
 		cmocka_unit_test(test_each_cpu_has_a_pseudo_task_of_its_own),
-		cmocka_unit_test(test_nobody_is_stretched_over_what_is_missing),
+		cmocka_unit_test(test_no_slice_is_stretched_over_a_gap),
 		cmocka_unit_test(test_a_switch_behind_its_time_is_left_out),
 		cmocka_unit_test(test_a_long_trace_has_many_bundles_and_all_switches),
-		cmocka_unit_test(test_an_event_without_its_cpu_is_not_told),
+		cmocka_unit_test(test_an_event_without_its_cpu_is_dropped),
 		cmocka_unit_test(test_a_wakeup_by_the_task_that_runs_is_in_the_columns),
 		cmocka_unit_test(test_a_wakeup_by_another_task_names_its_waker_once),
+		cmocka_unit_test(test_a_wakeup_by_an_interrupt_is_in_the_columns_whatever_runs),
+		cmocka_unit_test(test_a_wakeup_in_a_softirq_keeps_its_task),
 		cmocka_unit_test(test_a_late_wakeup_behind_a_new_bundle_is_a_full_event),
 		cmocka_unit_test(test_a_child_is_a_process_or_a_thread),
 		cmocka_unit_test(test_a_new_name_is_used_from_then_on),
 		cmocka_unit_test(test_an_exec_is_an_instant_and_a_command_line),
 		cmocka_unit_test(test_arguments_that_were_cut_say_so),
 		cmocka_unit_test(test_a_thread_that_calls_exec_goes_on_as_its_process),
-		cmocka_unit_test(test_an_exit_tells_its_status_or_signal),
+		cmocka_unit_test(test_an_exit_reports_its_status_or_signal),
 		cmocka_unit_test(test_idle_and_tasks_of_no_process_have_no_track),
 		cmocka_unit_test(test_a_process_ends_after_its_last_thread),
 		cmocka_unit_test(test_each_life_of_a_thread_id_has_its_track),
 		cmocka_unit_test(test_interrupts_are_pairs),
 		cmocka_unit_test(test_an_end_whose_begin_may_be_lost_is_left_out),
-		cmocka_unit_test(test_a_loss_is_marked_counted_and_nobody_keeps_the_cpu),
+		cmocka_unit_test(test_a_loss_is_marked_and_counted_and_no_task_keeps_the_cpu),
 		cmocka_unit_test(test_a_loss_of_no_cpu_and_no_time_is_marked_at_the_start),
 		cmocka_unit_test(test_a_switch_at_the_very_time_of_a_loss_is_kept),
 		cmocka_unit_test(test_full_events_of_a_cpu_never_go_back),

@@ -1,10 +1,11 @@
 // Samples, generic events and counters, written by the Perfetto writer and
-// looked at by `tracelet check`'s own walker. With TRACELET_KEEP=FILE in the
-// environment the trace of the first test stays there, for the importer's test.
+// examined by `tracelet check`'s own walker. With TRACELET_KEEP=FILE in the
+// environment the trace of the first test stays there, and the one about waits in
+// FILE.waits, for the importer's test.
 #include "unit.h"
 
+#include "check/check.h"
 #include "event/order.h"
-#include "read/check.h"
 #include "write/writer.h"
 
 #include <stdio.h>
@@ -119,6 +120,55 @@ static void test_everything_together_is_a_sound_trace(void **state) {
 	assert_int_equal(result.events, 4 + 2 + 6 + 3 + 2);
 }
 
+static void push_switch(struct trace *trace, uint64_t time, uint32_t tid, uint16_t task_state,
+			uint8_t io_wait, uint32_t next, bool outside) {
+	sink_push(trace->sink, &(struct event){.kind = EVENT_SWITCH,
+					       .time = time,
+					       .cpu = 1,
+					       .tid = tid,
+					       .switched = {.next_tid = next,
+							    .state = task_state,
+							    .outside = outside,
+							    .next_outside = !outside,
+							    .io_wait = io_wait}});
+}
+
+static void push_waking(struct trace *trace, uint64_t time, uint32_t tid, uint16_t context) {
+	sink_push(trace->sink,
+		  &(struct event){.kind = EVENT_WAKING,
+				  .time = time,
+				  .cpu = 1,
+				  .tid = tid,
+				  .waking = {.wakee_tid = 7, .target_cpu = 1, .context = context}});
+}
+
+static void test_why_a_task_waited_and_what_woke_it_is_in_the_trace(void **state) {
+	struct trace trace;
+	char keep[4096];
+	trace_begin(&trace);
+	if (getenv("TRACELET_KEEP")) {
+		snprintf(keep, sizeof(keep), "%s.waits", getenv("TRACELET_KEEP"));
+		trace.keep = keep;
+	}
+	sink_push(trace.sink, &(struct event){.kind = EVENT_META,
+					      .cpu = CPU_NONE,
+					      .time = 1000,
+					      .meta = {strings_add(trace.tables.strings, "scope"),
+						       strings_add(trace.tables.strings, "tree")}});
+	push_switch(&trace, 2000, 99, 0, IO_WAIT_UNKNOWN, 7, true);
+	push_switch(&trace, 3000, 7, STATE_DISK, IO_WAIT_YES, 99, false); // a device, its interrupt
+	push_waking(&trace, 4000, 0, CONTEXT_HARDIRQ);
+	push_switch(&trace, 5000, 99, 0, IO_WAIT_UNKNOWN, 7, true);
+	push_switch(&trace, 6000, 7, STATE_SLEEPING, IO_WAIT_NO, 99, false); // a socket, a softirq
+	push_waking(&trace, 7000, 0, CONTEXT_SOFTIRQ);
+	push_sample(&trace, 8000, "off-cpu", stack_of(&trace, "main", "sock_recvmsg"));
+	push_switch(&trace, 8000, 99, 0, IO_WAIT_UNKNOWN, 7, true);
+	push_switch(&trace, 9000, 7, STATE_DISK, IO_WAIT_NO, 99, false); // a child after vfork, which wakes
+	push_waking(&trace, 9500, 77, 0);
+	push_switch(&trace, 9600, 99, 0, IO_WAIT_UNKNOWN, 7, true);
+	assert_int_equal(trace_end(&trace).defects, 0);
+}
+
 static void test_a_stack_is_written_once_for_each_sampled_event(void **state) {
 	struct trace trace;
 	trace_begin(&trace);
@@ -146,6 +196,7 @@ static void test_an_overly_deep_stack_is_cut_and_stays_sound(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_everything_together_is_a_sound_trace),
+		cmocka_unit_test(test_why_a_task_waited_and_what_woke_it_is_in_the_trace),
 		cmocka_unit_test(test_a_stack_is_written_once_for_each_sampled_event),
 		cmocka_unit_test(test_an_overly_deep_stack_is_cut_and_stays_sound),
 	};

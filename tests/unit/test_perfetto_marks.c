@@ -1,4 +1,4 @@
-// Marks in a Perfetto trace: whatever a test says, its slices balance.
+// Marks in a Perfetto trace: whatever marks a test sets, its slices balance.
 #include "trace_run.h"
 
 enum { BEGIN = 1, END = 2, COUNTER = 4 };
@@ -136,7 +136,7 @@ static void test_a_case_ends_what_it_left_open(void **state) {
 	mark(10, MARK_SLICE_BEGIN, "b", 0);
 	mark(10, MARK_TEST_END, "", 1);
 	mark(10, MARK_TEST_BEGIN, "two", 0);
-	mark(10, MARK_SLICE_END, "", 0); // none of this case's own is open
+	mark(10, MARK_SLICE_END, "", 0); // this case has no open slice
 	mark(10, MARK_TEST_END, "", 77);
 	mark(10, MARK_SLICE_END, "", 0);
 	struct view view = trace_end();
@@ -216,7 +216,7 @@ static void test_a_mark_of_no_task_is_on_the_tests_track(void **state) {
 	view_free(&view);
 }
 
-static void test_lost_marks_are_told_and_do_not_spoil_the_cpus(void **state) {
+static void test_lost_marks_are_reported_and_do_not_spoil_the_cpus(void **state) {
 	begin();
 	push((struct event){.kind = EVENT_LOST,
 			    .cpu = CPU_NONE,
@@ -242,7 +242,7 @@ int main(void) {
 		cmocka_unit_test(test_a_depth_beyond_all_is_cut),
 		cmocka_unit_test(test_counters_are_of_their_process),
 		cmocka_unit_test(test_a_mark_of_no_task_is_on_the_tests_track),
-		cmocka_unit_test(test_lost_marks_are_told_and_do_not_spoil_the_cpus),
+		cmocka_unit_test(test_lost_marks_are_reported_and_do_not_spoil_the_cpus),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

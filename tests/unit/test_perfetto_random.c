@@ -1,4 +1,4 @@
-// The Perfetto writer: whatever events come, in whatever order, the trace is good.
+// The Perfetto writer: whatever events come, in whatever order, the trace is valid.
 #include "trace_run.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ static uint32_t any_stack(void) {
 	return stack;
 }
 
-// Of the kinds that are not the kernel's own.
+// For kinds other than the kernel's own.
 static void fill_in_other(struct event *event, uint32_t name) {
 	static const struct event_field fields[] = {
 		{.name = "number", .type = FIELD_UINT, .uint = UINT64_MAX},
@@ -55,6 +55,75 @@ static void fill_in_other(struct event *event, uint32_t name) {
 	}
 }
 
+static void fill_in_switch(struct event *event, uint32_t name) {
+	event->kind = EVENT_SWITCH;
+	event->switched.next_tid = any_tid();
+	event->switched.next_name = name;
+	event->switched.state = (uint16_t)(dice(2) ? STATE_DEAD : 1u << dice(9));
+	event->switched.outside = !dice(3);
+	event->switched.next_outside = !dice(3);
+}
+
+static void fill_in(struct event *event, uint32_t name) {
+	switch (event->kind) {
+	case EVENT_META:
+		event->meta.key = event->meta.value = name;
+		break;
+	case EVENT_CLOCK:
+		event->clock.wall = dice(1000);
+		break;
+	case EVENT_TASK:
+		event->task.name = event->task.command_line = name;
+		break;
+	case EVENT_WAKING:
+		event->waking.wakee_tid = any_tid();
+		event->waking.waker_name = name;
+		event->waking.context = (uint16_t)(dice(4) << 3);
+		break;
+	case EVENT_FORK:
+		event->fork.child_tid = any_tid();
+		event->fork.child_pid = any_tid();
+		event->fork.parent_pid = any_tid();
+		event->fork.name = name;
+		break;
+	case EVENT_EXEC:
+		event->exec.old_tid = any_tid();
+		event->exec.name = event->exec.file = event->exec.arguments = name;
+		event->exec.truncated = dice(2);
+		break;
+	case EVENT_RENAME:
+		event->rename.name = name;
+		break;
+	case EVENT_EXIT:
+		event->exit.code = (int32_t)dice(70000) - 1000;
+		event->exit.unknown = !dice(3);
+		break;
+	case EVENT_IRQ_ENTRY:
+		event->irq.name = name;
+		break;
+	case EVENT_SAMPLE:
+	case EVENT_GENERIC:
+	case EVENT_COUNTER:
+		fill_in_other(event, name);
+		break;
+	case EVENT_MARK:
+		event->mark.type = (uint16_t)(1 + dice(MARK_TYPE_COUNT - 1));
+		event->mark.name = name;
+		event->mark.no_task = !dice(10);
+		event->mark.cut = !dice(10);
+		event->mark.value = dice(10) ? dice(100) : (double)INFINITY;
+		break;
+	case EVENT_LOST:
+		event->cpu = dice(4) ? event->cpu : CPU_NONE;
+		event->lost.count = dice(5);
+		event->lost.source = (uint16_t)dice(SOURCE_COUNT);
+		break;
+	default:
+		fill_in_switch(event, name);
+		break;
+	}
+}
+
 static struct event any_event(uint64_t *clock) {
 	static const char *const names[] = {
 		"", "a", "worker", "(not this test)", "\xff\xfe", "sixteen letters!"};
@@ -62,69 +131,9 @@ static struct event any_event(uint64_t *clock) {
 	uint32_t name = text(names[dice(ARRAY_SIZE(names))]);
 	struct event event = {.time = *clock, .cpu = dice(3), .tid = any_tid(), .pid = any_tid()};
 	if (!dice(30))
-		event.time = dice(2) ? 0 : *clock - dice(300); // late, or of no time
-	switch (event.kind = (uint16_t)dice(EVENT_KIND_COUNT)) {
-	case EVENT_META:
-		event.meta.key = event.meta.value = name;
-		break;
-	case EVENT_CLOCK:
-		event.clock.wall = dice(1000);
-		break;
-	case EVENT_TASK:
-		event.task.name = event.task.command_line = name;
-		break;
-	case EVENT_WAKING:
-		event.waking.wakee_tid = any_tid();
-		event.waking.waker_name = name;
-		event.waking.context = (uint16_t)(dice(4) << 3);
-		break;
-	case EVENT_FORK:
-		event.fork.child_tid = any_tid();
-		event.fork.child_pid = any_tid();
-		event.fork.parent_pid = any_tid();
-		event.fork.name = name;
-		break;
-	case EVENT_EXEC:
-		event.exec.old_tid = any_tid();
-		event.exec.name = event.exec.file = event.exec.arguments = name;
-		event.exec.truncated = dice(2);
-		break;
-	case EVENT_RENAME:
-		event.rename.name = name;
-		break;
-	case EVENT_EXIT:
-		event.exit.code = (int32_t)dice(70000) - 1000;
-		event.exit.unknown = !dice(3);
-		break;
-	case EVENT_IRQ_ENTRY:
-		event.irq.name = name;
-		break;
-	case EVENT_SAMPLE:
-	case EVENT_GENERIC:
-	case EVENT_COUNTER:
-		fill_in_other(&event, name);
-		break;
-	case EVENT_MARK:
-		event.mark.type = (uint16_t)(1 + dice(MARK_TYPE_COUNT - 1));
-		event.mark.name = name;
-		event.mark.no_task = !dice(10);
-		event.mark.cut = !dice(10);
-		event.mark.value = dice(10) ? dice(100) : (double)INFINITY;
-		break;
-	case EVENT_LOST:
-		event.cpu = dice(4) ? event.cpu : CPU_NONE;
-		event.lost.count = dice(5);
-		event.lost.source = (uint16_t)dice(SOURCE_COUNT);
-		break;
-	default:
-		event.kind = EVENT_SWITCH;
-		event.switched.next_tid = any_tid();
-		event.switched.next_name = name;
-		event.switched.state = (uint16_t)(dice(2) ? STATE_DEAD : 1u << dice(9));
-		event.switched.outside = !dice(3);
-		event.switched.next_outside = !dice(3);
-		break;
-	}
+		event.time = dice(2) ? 0 : *clock - dice(300); // late, or without a time
+	event.kind = (uint16_t)dice(EVENT_KIND_COUNT);
+	fill_in(&event, name);
 	return event;
 }
 

@@ -1,4 +1,4 @@
-// Names of events, formulas and metrics, without a PMU: sysfs is a folder of the test's own.
+// Names of events, formulas and metrics, without a PMU: sysfs is one of the test's folders.
 #include "aside.h"
 
 #include "capture/pmu/counters.h"
@@ -176,7 +176,7 @@ static void test_bits_go_where_the_format_says(void **state) {
 	pmu_events_free(&events);
 }
 
-// ---- cores of several kinds ----
+// ---- several kinds of cores ----
 
 static void make_hybrid(void) {
 	static const char *const folders[] = {"cpu_core", "cpu_core/events", "cpu_core/format",
@@ -196,7 +196,7 @@ static void make_hybrid(void) {
 	put_line("cpu_atom/events/mem-loads", "event=0xd0\n");
 }
 
-// PMUs are asked in the order of their names.
+// PMUs are queried in the order of their names.
 static void assert_parts(const char *name, size_t count, uint32_t atom_type, uint64_t atom,
 			 uint32_t core_type, uint64_t core) {
 	struct pmu_events events = parse(name);
@@ -222,7 +222,7 @@ static void assert_parts(const char *name, size_t count, uint32_t atom_type, uin
 
 static void test_one_event_is_on_all_kinds_of_cores(void **state) {
 	make_hybrid();
-	assert_parts("instructions", 2, 10, 0xc1, 4, 0xc0); // by the name each PMU has for it
+	assert_parts("instructions", 2, 10, 0xc1, 4, 0xc0); // by each PMU's own name for it
 	assert_parts("cycles", 2, 0, 10ull << 32, 0, 4ull << 32);
 	assert_parts("L1-dcache-load-misses", 2, PERF_TYPE_HW_CACHE, 10ull << 32 | 0x10000,
 		     PERF_TYPE_HW_CACHE, 4ull << 32 | 0x10000);
@@ -301,19 +301,19 @@ static void test_a_pmu_that_is_not_there_is_no_mistake(void **state) {
 	pmu_events_free(&events);
 }
 
-static void test_mistakes_are_told(void **state) {
+static void test_mistakes_are_reported(void **state) {
 	static const struct {
 		const char *list, *told;
 	} cases[] = {
 		{"nonsense", "no event 'nonsense'"},
 		{"", "missing"},
 		{"cycles,", "missing"},
-		{"{cycles", "no group"},
-		{"{a,{b}}", "no group"},
-		{"{cycles}:x", "no group"},
+		{"{cycles", "not a group"},
+		{"{a,{b}}", "not a group"},
+		{"{cycles}:x", "not a group"},
 		{"cpu/nonsense/", "no event or term"},
-		{"cpu/event=0x1000/", "bits"},
-		{"cpu/event=x/", "no number"},
+		{"cpu/event=0x1000/", "too large"},
+		{"cpu/event=x/", "not a valid number"},
 		{"cpu/nonsense=1/", "no term"},
 		{"cpu/slots", "pmu/event/"},
 		{"sched:nonsense", "no tracepoint"},
@@ -406,7 +406,7 @@ static void assert_metric(const struct metrics *metrics, const char *name, struc
 	assert_true(fabs(value - wanted) < 1e-9);
 }
 
-// Each slot is one of the four, so that they make a hundred percent.
+// Each slot is in one of the four categories, so that they add up to a hundred percent.
 static struct core top_down_cores[] = {
 	{"AuthenticAMD-25-17", // 6000 slots
 	 {{"zen-cycles", 1000},
@@ -428,7 +428,7 @@ static struct core top_down_cores[] = {
 	 30,
 	 10,
 	 40},
-	{"GenuineIntel-6-143", // the core tells shares
+	{"GenuineIntel-6-143", // the core reports shares
 	 {{"slots", 6000},
 	  {"topdown-fe-bound", 51},
 	  {"topdown-be-bound", 102},
@@ -448,7 +448,7 @@ static struct core top_down_cores[] = {
 	 30,
 	 10,
 	 40},
-	{"arm-0x41-0xd40", // 8000, of which 4000 had an op, and a fifth of those was in vain
+	{"arm-0x41-0xd40", // 8000, of which 4000 had an op, and a fifth of those was wasted
 	 {{"arm-cycles", 1000},
 	  {"arm-stall-slot", 4000},
 	  {"arm-stall-slot-frontend", 1600},
@@ -573,7 +573,7 @@ int main(void) {
 		WITH_SYSFS(test_cores_that_are_alike_have_one_pmu),
 		cmocka_unit_test(test_the_time_on_another_kind_of_core_is_no_time_without_a_counter),
 		cmocka_unit_test(test_top_down_shares_the_slots),
-		WITH_SYSFS(test_mistakes_are_told),
+		WITH_SYSFS(test_mistakes_are_reported),
 		cmocka_unit_test(test_lists_of_cpus),
 		cmocka_unit_test(test_built_in_files_are_right),
 		cmocka_unit_test(test_other_cores_do_not_get_the_slots_of_zen_4),

@@ -1,4 +1,5 @@
-// Points: each comes back from a Perfetto trace as it was, and from a spool as the kernel wrote it.
+// Points: each is read back from a Perfetto trace unchanged, and from a spool as the kernel wrote
+// it.
 #include "event/event_stacks.h"
 #include "event/kvm_reasons.h"
 #include "event/points.h"
@@ -6,7 +7,7 @@
 #include "trace_keeper.h"
 #include "trace_run.h"
 
-// Something for every bit that the point's fields tell of.
+// A value for every bit of the point's fields.
 static struct event a_point(uint16_t number, uint64_t time) {
 	struct event event = {
 		.kind = EVENT_POINT, .cpu = 1, .time = time, .tid = 10, .point = {.number = number}};
@@ -66,7 +67,7 @@ static void test_every_point_has_a_name_a_source_and_values_for_its_fields(void 
 	for (size_t i = 0; i < POINT_COUNT; i++) {
 		assert_non_null(points[i].group);
 		assert_non_null(points[i].name);
-		assert_in_range(points[i].source, SOURCE_FAULT, SOURCE_BIO);
+		assert_in_range(points[i].source, SOURCE_FAULT, RECORD_SOURCE_COUNT - 1);
 		assert_in_range(points[i].values, 0, POINT_VALUES);
 		for (size_t f = 0; f < POINT_MOST_FIELDS && points[i].fields[f].name; f++) {
 			const struct point_field *field = &points[i].fields[f];
@@ -74,6 +75,21 @@ static void test_every_point_has_a_name_a_source_and_values_for_its_fields(void 
 			assert_true(!points[i].message == !field->number);
 		}
 	}
+}
+
+// Recorded files refer to points by these numbers.
+static void test_numbers_of_points_stay(void **state) {
+	static const struct {
+		int number;
+		const char *name;
+	} rows[] = {{0, "sys_enter"},       {3, "page_fault_major"},
+		    {5, "block_io_done"},   {11, "timer_expire_exit"},
+		    {17, "ipi_raise"},      {24, "kvm_exit"},
+		    {33, "tasklet_exit"},   {37, "rss_stat"},
+		    {45, "block_split"},    {51, "call_function_single_exit"},
+		    {52, "signal_generate"}};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		assert_string_equal(points[rows[i].number].name, rows[i].name);
 }
 
 static void test_system_calls_have_the_names_of_their_machine(void **state) {
@@ -108,7 +124,7 @@ static void test_events_that_have_stacks_are_known_by_name(void **state) {
 		assert_string_equal(
 			strings_get(strings, stack_event_name(strings, "x86_64", (uint32_t)event)), names[i]);
 	}
-	assert_int_equal(stack_event_find("aarch64", "sys_enter_open"), NO_STACK_EVENT); // it has openat only
+	assert_int_equal(stack_event_find("aarch64", "sys_enter_open"), NO_STACK_EVENT); // it only has openat
 	assert_int_equal(stack_event_find("x86_64", "cpu-clock"), NO_STACK_EVENT);
 	assert_false(stack_event_is("cpu-clock"));
 	assert_string_equal(strings_get(strings, stack_event_name(strings, "x86_64", 0x7fff)), "event");
@@ -120,6 +136,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_point_comes_back_from_a_trace),
 		cmocka_unit_test(test_every_point_has_a_name_a_source_and_values_for_its_fields),
+		cmocka_unit_test(test_numbers_of_points_stay),
 		cmocka_unit_test(test_system_calls_have_the_names_of_their_machine),
 		cmocka_unit_test(test_guests_are_left_for_reasons_in_words),
 		cmocka_unit_test(test_events_that_have_stacks_are_known_by_name),

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// ---- words to build files with ----
+// ---- building files ----
 
 #define FILE_OF(content)                                                                                     \
 	"<WindowsPerformanceRecorder Version=\"1.0\">\n<Profiles>\n" content                                 \
@@ -58,7 +58,7 @@ static bool select_from(const void *bytes, size_t size, const char *selection, s
 	return found;
 }
 
-// The plan of a file that has nothing wrong with it.
+// The plan of a file without faults.
 static struct plan plan_of(const char *text, const char *selection) {
 	struct findings findings;
 	struct plan plan;
@@ -89,7 +89,7 @@ static void assert_providers(const struct plan *plan, const char *expected) {
 	buffer_free(&text);
 }
 
-// One finding, at this place, with this in it.
+// Expects one finding, at this position, containing this text.
 static void assert_finding(const struct findings *findings, unsigned line, unsigned column,
 			   const char *text) {
 	assert_int_equal(1, findings->list.count);
@@ -118,15 +118,15 @@ static void assert_checked(const char *text, unsigned line, unsigned column, con
 	wprp_free(&file);
 }
 
-// ---- what a file says ----
+// ---- the meaning of a file ----
 
 static void test_a_profile_names_keywords(void **state) {
 	struct plan plan = plan_of(SIMPLE, NULL);
 	assert_keywords(&plan, "CSwitch DPC");
 	assert_string_equal("A", plan.name);
-	assert_true(plan_wants(&plan, RECORD_SOURCE_SCHED));
-	assert_true(plan_wants(&plan, RECORD_SOURCE_IRQ));
-	assert_false(plan_wants(&plan, RECORD_SOURCE_SAMPLE));
+	assert_true(plan_wants(&plan, SOURCE_SCHED));
+	assert_true(plan_wants(&plan, SOURCE_IRQ));
+	assert_false(plan_wants(&plan, SOURCE_SAMPLE));
 	plan_free(&plan);
 }
 
@@ -268,7 +268,7 @@ static void test_sizes_are_obeyed_within_bounds(void **state) {
 	}
 }
 
-static void test_who_asks_for_a_file_or_a_ring_gets_it(void **state) {
+static void test_a_requested_file_or_ring_is_used(void **state) {
 	const uint64_t mega = 1 << 20;
 	struct plan circular = plan_of(SIZED("File", BUFFERS("1024", "2") LIMIT("50", "Circular")), NULL);
 	struct plan file = plan_of(SIZED("File", BUFFERS("1024", "2") LIMIT("50", "Sequential")), NULL);
@@ -325,7 +325,7 @@ static void test_a_plus_stands_between_profiles(void **state) {
 	assert_int_equal(0, profile_first(""));
 }
 
-// ---- choosing ----
+// ---- selection ----
 
 static void test_a_selection_is_name_detail_and_mode(void **state) {
 	static const char text[] = FILE_OF(
@@ -360,7 +360,7 @@ static void test_a_selection_is_name_detail_and_mode(void **state) {
 	findings_free(&findings);
 }
 
-// ---- shapes of the same ----
+// ---- different forms of the same ----
 
 static void test_comments_marks_and_other_encodings_change_nothing(void **state) {
 	struct buffer wide = {0};
@@ -378,9 +378,9 @@ static void test_comments_marks_and_other_encodings_change_nothing(void **state)
 	buffer_free(&wide);
 }
 
-// ---- what is refused ----
+// ---- what is rejected ----
 
-static void test_malformed_xml_is_told_with_line_and_column(void **state) {
+static void test_malformed_xml_is_reported_with_line_and_column(void **state) {
 	static const char text[] = "<WindowsPerformanceRecorder>\n  <Profiles>\n  </Profile>\n";
 	assert_refused(text, strlen(text), 3, 5, "mismatched tag");
 	assert_refused("", 0, 1, 1, "no element");
@@ -406,10 +406,10 @@ static void test_depth_is_limited(void **state) {
 static void test_a_circle_of_bases_ends(void **state) {
 	static const char text[] = FILE_OF(PROFILE("A", "Verbose", "File", "B.Verbose.File", "")
 						   PROFILE("B", "Verbose", "File", "A.Verbose.File", ""));
-	assert_refused(text, strlen(text), 3, 1, "circle");
+	assert_refused(text, strlen(text), 3, 1, "circular");
 }
 
-static void test_what_is_not_there_is_told(void **state) {
+static void test_missing_references_are_reported(void **state) {
 	static const char collector[] = FILE_OF(PROFILE("A", "Verbose", "File", "", WITH_SYSTEM("S")));
 	static const char base[] = FILE_OF(PROFILE("A", "Verbose", "File", "B", ""));
 	struct findings findings;
@@ -421,7 +421,7 @@ static void test_what_is_not_there_is_told(void **state) {
 	assert_refused(base, strlen(base), 3, 1, "Base 'B'");
 }
 
-// Each of many profiles has each of many providers: the file is small, what it comes to is not.
+// Each of many profiles has each of many providers: the file is small, the resolved plans are not.
 static void test_a_file_that_means_too_much_is_given_up(void **state) {
 	struct buffer text = {0};
 	buffer_printf(&text, "<WindowsPerformanceRecorder><Profiles>" COLLECTORS);
@@ -468,7 +468,7 @@ static void test_ten_megabytes_are_read(void **state) {
 static void test_check_finds_what_wpr_would_not_take(void **state) {
 	assert_checked(FILE_OF(SYSTEM("S", "", TWO_KEYWORDS) "<SystemCollector Id=\"SC\"/>" PROFILE(
 			       "A", "Verbose", "File", "", "")),
-		       4, 1, "<SystemCollector> must stand before <SystemProvider>");
+		       4, 1, "<SystemCollector> must come before <SystemProvider>");
 	assert_checked(FILE_OF("<Strange/>" PROFILE("A", "Verbose", "File", "", "")), 3, 1,
 		       "<Strange> does not belong");
 	assert_checked(FILE_OF("<Profile Id=\"B\" Name=\"A\" DetailLevel=\"Light\" LoggingMode=\"File\"/>"),
@@ -477,18 +477,18 @@ static void test_check_finds_what_wpr_would_not_take(void **state) {
 		FILE_OF("<Profile Id=\"A.Full.File\" Name=\"A\" DetailLevel=\"Full\" LoggingMode=\"File\"/>"),
 		3, 1, "DetailLevel (Light, Verbose)");
 	assert_checked(FILE_OF(PROFILE("A", "Light", "File", "", "") PROFILE("A", "Light", "File", "", "")),
-		       4, 1, "is taken, in line 3");
+		       4, 1, "is already used in line 3");
 	assert_checked(
 		FILE_OF(COLLECTORS SYSTEM("S", "", "<Keywords><Keyword Value=\"VirtualAlloc\"/></Keywords>")
 				PROFILE("A", "Verbose", "File", "", WITH_SYSTEM("S"))),
-		6, 42, "WPR knows no Keyword 'VirtualAlloc'");
+		6, 42, "WPR has no Keyword 'VirtualAlloc'");
 	assert_checked(
 		FILE_OF("<SystemCollector Id=\"SC\"><BufferSize Value=\"big\"/></SystemCollector>\n" SYSTEM(
 			"S", "", TWO_KEYWORDS) PROFILE("A", "Verbose", "File", "", WITH_SYSTEM("S"))),
 		3, 26, "'big' is not a number");
 }
 
-// ---- built-in ones ----
+// ---- built-in profiles ----
 
 static char *as_json(const struct plan *plan) {
 	struct buffer text = {0};
@@ -519,7 +519,7 @@ static void test_exported_profiles_are_valid_and_read_back_equal(void **state) {
 		}
 }
 
-// Elements that hold nothing, and a system provider that nobody collects, are not in the schema.
+// The schema does not allow empty elements, nor a system provider without a collector.
 static void test_a_profile_without_the_kernel_is_exported_without_it(void **state) {
 	static const char source[] =
 		"<WindowsPerformanceRecorder Version='1.0'><Profiles>"
@@ -565,7 +565,7 @@ static void test_builtin_profiles_say_what_their_table_says(void **state) {
 	struct plan plan;
 	builtin_plan(builtin_find("Light"), MODE_FILE, &plan);
 	assert_keywords(&plan, "CSwitch ProcessThread ReadyThread");
-	assert_false(plan_wants(&plan, RECORD_SOURCE_IRQ));
+	assert_false(plan_wants(&plan, SOURCE_IRQ));
 	plan_free(&plan);
 	assert_null(builtin_find("nothing"));
 }
@@ -585,17 +585,17 @@ int main(void) {
 		cmocka_unit_test(test_event_providers_have_keywords_level_and_guid),
 		cmocka_unit_test(test_collectors_have_sizes),
 		cmocka_unit_test(test_sizes_are_obeyed_within_bounds),
-		cmocka_unit_test(test_who_asks_for_a_file_or_a_ring_gets_it),
+		cmocka_unit_test(test_a_requested_file_or_ring_is_used),
 		cmocka_unit_test(test_samples_are_sparse_beside_page_faults),
 		cmocka_unit_test(test_several_want_what_any_of_them_wants),
 		cmocka_unit_test(test_a_plus_stands_between_profiles),
 		cmocka_unit_test(test_a_selection_is_name_detail_and_mode),
 		cmocka_unit_test(test_comments_marks_and_other_encodings_change_nothing),
-		cmocka_unit_test(test_malformed_xml_is_told_with_line_and_column),
+		cmocka_unit_test(test_malformed_xml_is_reported_with_line_and_column),
 		cmocka_unit_test(test_entities_are_refused),
 		cmocka_unit_test(test_depth_is_limited),
 		cmocka_unit_test(test_a_circle_of_bases_ends),
-		cmocka_unit_test(test_what_is_not_there_is_told),
+		cmocka_unit_test(test_missing_references_are_reported),
 		cmocka_unit_test(test_a_file_that_means_too_much_is_given_up),
 		cmocka_unit_test(test_ten_megabytes_are_read),
 		cmocka_unit_test(test_check_finds_what_wpr_would_not_take),

@@ -1,56 +1,10 @@
-// The reader of Perfetto traces: what our writer wrote comes back, and what others
-// wrote is taken as far as it has a place.
-#include "trace_keeper.h"
-#include "trace_run.h"
+// The reader of Perfetto traces: what our writer wrote is read back, and other traces are read as
+// far as our events cover them.
+#include "trace_back.h"
 
 #include <errno.h>
 
-// What has been pushed, written and read.
-static void back(struct keeper *keeper) {
-	struct buffer trace = {0};
-	trace_finish(&trace);
-	assert_true(perfetto_reader.probe(trace.data, MIN(trace.size, 4096)));
-	read_trace(keeper, &trace);
-	assert_int_equal(keeper->error, 0);
-	assert_string_equal(keeper->said, "");
-	buffer_free(&trace);
-}
-
-// ---- events, shortly ----
-
-static void a_task(uint32_t tid, uint32_t pid, const char *name, const char *line, size_t size) {
-	push((struct event){.kind = EVENT_TASK,
-			    .cpu = CPU_NONE,
-			    .time = START,
-			    .tid = tid,
-			    .pid = pid,
-			    .task = {.parent_pid = 1,
-				     .name = text(name),
-				     .command_line = strings_add_bytes(run.tables.strings, line, size)}});
-}
-
-static void a_switch(uint32_t cpu, uint64_t time, uint32_t tid, uint32_t next, const char *name,
-		     int16_t priority) {
-	push((struct event){.kind = EVENT_SWITCH,
-			    .cpu = cpu,
-			    .time = time,
-			    .tid = tid,
-			    .switched = {.next_tid = next,
-					 .next_name = text(name),
-					 .state = STATE_SLEEPING,
-					 .next_priority = priority}});
-}
-
-static void a_mark(uint64_t time, uint32_t tid, enum mark_type type, const char *name, double value) {
-	push((struct event){.kind = EVENT_MARK,
-			    .cpu = CPU_NONE,
-			    .time = time,
-			    .tid = tid,
-			    .pid = 10,
-			    .mark = {.name = text(name), .type = type, .value = value}});
-}
-
-// ---- the whole ----
+// ---- the whole trace ----
 
 static void test_facts_clocks_and_the_beginning_come_first(void **state) {
 	struct keeper keeper;
@@ -73,157 +27,6 @@ static void test_facts_clocks_and_the_beginning_come_first(void **state) {
 	assert_int_equal(nth(&keeper, EVENT_CLOCK, 0)->clock.wall, 5000);
 	assert_int_equal(nth(&keeper, EVENT_CLOCK, 0)->clock.monotonic, 900);
 	assert_int_equal(keeper.events.items[keeper.events.count - 1].kind, EVENT_SWITCH);
-	keeper_free(&keeper);
-}
-
-// ---- scheduling ----
-
-static void test_a_switch_knows_who_left(void **state) {
-	struct keeper keeper;
-	trace_begin("system");
-	a_switch(1, 1100, 0, 10, "test", 110);
-	a_switch(1, 1200, 10, 11, "worker", 130);
-	push((struct event){
-		.kind = EVENT_WAKING,
-		.cpu = 1,
-		.time = 1250,
-		.tid = 11,
-		.waking = {.wakee_tid = 10, .target_cpu = 3, .priority = 110, .context = CONTEXT_SOFTIRQ}});
-	a_switch(1, 1300, 11, 0, "swapper/1", 120);
-	back(&keeper);
-	assert_int_equal(count_kind(&keeper, EVENT_SWITCH), 3);
-	const struct event *second = nth(&keeper, EVENT_SWITCH, 1);
-	assert_int_equal(second->cpu, 1);
-	assert_int_equal(second->time, 1200);
-	assert_int_equal(second->tid, 10);
-	assert_int_equal(second->switched.next_tid, 11);
-	assert_int_equal(second->switched.priority, 110);
-	assert_int_equal(second->switched.next_priority, 130);
-	assert_int_equal(second->switched.state, STATE_SLEEPING);
-	assert_string_equal(TEXT(&keeper, second->switched.next_name), "worker");
-	assert_int_equal(nth(&keeper, EVENT_SWITCH, 0)->tid, 0);
-	const struct event *waking = nth(&keeper, EVENT_WAKING, 0);
-	assert_int_equal(waking->tid, 11);
-	assert_int_equal(waking->waking.wakee_tid, 10);
-	assert_int_equal(waking->waking.target_cpu, 3);
-	assert_int_equal(waking->waking.priority, 110);
-	assert_int_equal(waking->waking.context, CONTEXT_SOFTIRQ);
-	keeper_free(&keeper);
-}
-
-static void cross(uint64_t time, uint32_t tid, uint32_t next, const char *name, bool out, bool next_out) {
-	push((struct event){.kind = EVENT_SWITCH,
-			    .time = time,
-			    .tid = tid,
-			    .switched = {.next_tid = next,
-					 .next_name = text(name),
-					 .outside = out,
-					 .next_outside = next_out}});
-}
-
-static void test_time_outside_the_test_is_told_as_such(void **state) {
-	struct keeper keeper;
-	trace_begin("tree");
-	a_task(10, 10, "test", "", 0);
-	cross(1100, 77, 10, "test", true, false);
-	cross(1200, 10, 99, "intruder", false, true);
-	cross(1300, 99, 98, "another", true, true);
-	push((struct event){
-		.kind = EVENT_WAKING,
-		.time = 1350,
-		.tid = 77,
-		.waking = {.wakee_tid = 10, .waker_name = text("helper"), .waker_outside = true}});
-	cross(1400, 98, 10, "test", true, false);
-	back(&keeper);
-	assert_int_equal(count_kind(&keeper, EVENT_SWITCH), 4); // and none for how the CPU began
-	assert_int_equal(count_kind(&keeper, EVENT_RENAME), 0); // nor for the waker's name
-	const struct event *in = nth(&keeper, EVENT_SWITCH, 0), *out = nth(&keeper, EVENT_SWITCH, 1),
-			   *other = nth(&keeper, EVENT_SWITCH, 2);
-	assert_int_equal(in->tid, TID_OUTSIDE);
-	assert_true(in->switched.outside && !in->switched.next_outside);
-	assert_int_equal(out->switched.next_tid, 99);
-	assert_true(!out->switched.outside && out->switched.next_outside);
-	assert_int_equal(other->tid, 99);
-	assert_int_equal(other->switched.next_tid, TID_OUTSIDE);
-	assert_true(other->switched.outside && other->switched.next_outside);
-	const struct event *waking = nth(&keeper, EVENT_WAKING, 0);
-	assert_int_equal(waking->tid, 77);
-	assert_true(waking->waking.waker_outside);
-	assert_string_equal(TEXT(&keeper, waking->waking.waker_name), "helper");
-	keeper_free(&keeper);
-}
-
-static void test_losses_come_back_and_the_time_without_records(void **state) {
-	struct keeper keeper;
-	trace_begin("system");
-	a_switch(1, 1100, 0, 10, "test", 120);
-	push((struct event){
-		.kind = EVENT_LOST, .cpu = 1, .time = 1200, .lost = {.count = 7, .source = SOURCE_SCHED}});
-	push((struct event){.kind = EVENT_LOST,
-			    .cpu = CPU_NONE,
-			    .time = 1250,
-			    .lost = {.count = 2, .source = SOURCE_MARKER}});
-	a_switch(1, 1300, 12, 10, "test", 120);
-	back(&keeper);
-	assert_int_equal(count_kind(&keeper, EVENT_LOST), 2);
-	assert_int_equal(nth(&keeper, EVENT_LOST, 0)->cpu, 1);
-	assert_int_equal(nth(&keeper, EVENT_LOST, 0)->lost.count, 7);
-	assert_int_equal(nth(&keeper, EVENT_LOST, 0)->lost.source, SOURCE_SCHED);
-	assert_int_equal(nth(&keeper, EVENT_LOST, 1)->cpu, CPU_NONE);
-	assert_int_equal(nth(&keeper, EVENT_LOST, 1)->lost.source, SOURCE_MARKER);
-	assert_int_equal(nth(&keeper, EVENT_SWITCH, 1)->switched.next_tid, TID_OUTSIDE + (1 << 20) + 1);
-	assert_string_equal(TEXT(&keeper, nth(&keeper, EVENT_SWITCH, 1)->switched.next_name),
-			    "(events lost)");
-	keeper_free(&keeper);
-}
-
-// That its switch is missing is found when the next one comes: until then a task seemed to be there.
-static void test_whoever_woke_before_a_gap_is_known(void **state) {
-	struct keeper keeper;
-	trace_begin("system");
-	a_switch(0, 1100, 0, 10, "test", 120);
-	push((struct event){.kind = EVENT_WAKING, .time = 1150, .tid = 10, .waking = {.wakee_tid = 11}});
-	a_switch(0, 1200, 12, 13, "other", 120);
-	back(&keeper);
-	assert_int_equal(nth(&keeper, EVENT_WAKING, 0)->tid, 10);
-	assert_int_equal(nth(&keeper, EVENT_WAKING, 0)->time, 1150);
-	assert_int_equal(count_kind(&keeper, EVENT_SWITCH), 3);
-	keeper_free(&keeper);
-}
-
-static void test_whoever_comes_when_the_test_leaves_is_named_after_a_gap(void **state) {
-	struct keeper keeper;
-	trace_begin("tree");
-	a_task(10, 10, "test", "", 0);
-	cross(1100, 10, 99, "intruder", false, true); // when it had come nobody has seen
-	back(&keeper);
-	const struct event *out = nth(&keeper, EVENT_SWITCH, 0);
-	assert_int_equal(out->switched.next_tid, 99);
-	assert_true(!out->switched.outside && out->switched.next_outside); // so it is written as it was
-	keeper_free(&keeper);
-}
-
-static void test_interrupts_come_back(void **state) {
-	struct keeper keeper;
-	trace_begin("system");
-	static const enum event_kind kinds[] = {EVENT_IRQ_ENTRY, EVENT_IRQ_EXIT, EVENT_SOFTIRQ_ENTRY,
-						EVENT_SOFTIRQ_EXIT};
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		push((struct event){.kind = kinds[i],
-				    .cpu = 2,
-				    .time = 1100 + i,
-				    .tid = 10,
-				    .irq = {.number = 24, .name = i ? 0 : text("eth0"), .result = i == 1}});
-	back(&keeper);
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		const struct event *event = nth(&keeper, kinds[i], 0);
-		assert_int_equal(event->cpu, 2);
-		assert_int_equal(event->time, 1100 + i);
-		assert_int_equal(event->tid, 10);
-		assert_int_equal(event->irq.number, 24);
-	}
-	assert_string_equal(TEXT(&keeper, nth(&keeper, EVENT_IRQ_ENTRY, 0)->irq.name), "eth0");
-	assert_int_equal(nth(&keeper, EVENT_IRQ_EXIT, 0)->irq.result, 1);
 	keeper_free(&keeper);
 }
 
@@ -261,7 +64,7 @@ static void a_fork(uint64_t time, uint32_t child, uint32_t child_pid, uint32_t p
 				     .name = text("child")}});
 }
 
-static void test_a_fork_tells_process_and_thread_apart(void **state) {
+static void test_a_fork_distinguishes_process_and_thread(void **state) {
 	struct keeper keeper;
 	trace_begin("tree");
 	a_task(10, 10, "test", "", 0);
@@ -338,7 +141,7 @@ static void test_a_thread_that_calls_exec_makes_no_switch(void **state) {
 	keeper_free(&keeper);
 }
 
-static void test_an_exit_tells_all_it_did(void **state) {
+static void test_an_exit_keeps_all_its_fields(void **state) {
 	static const struct {
 		int32_t code;
 		bool last, unknown;
@@ -397,8 +200,8 @@ static void test_a_crash_has_its_stack(void **state) {
 	keeper_free(&keeper);
 }
 
-// Recordings that have no scheduling know no CPUs either.
-static void test_tasks_are_told_without_their_cpu(void **state) {
+// Recordings without scheduling do not know CPUs either.
+static void test_tasks_are_reported_without_their_cpu(void **state) {
 	struct keeper keeper;
 	trace_begin("system");
 	a_task(10, 10, "perf-exec", "", 0);
@@ -426,7 +229,7 @@ static void test_tasks_are_told_without_their_cpu(void **state) {
 	assert_int_equal(nth(&keeper, EVENT_RENAME, 0)->time, 1100);
 	assert_string_equal(TEXT(&keeper, nth(&keeper, EVENT_EXEC, 0)->exec.name), "sleep");
 	assert_int_equal(nth(&keeper, EVENT_EXEC, 0)->cpu, CPU_NONE);
-	assert_int_equal(nth(&keeper, EVENT_TASK, 1)->tid, 11); // who made it is not told
+	assert_int_equal(nth(&keeper, EVENT_TASK, 1)->tid, 11); // its creator is not recorded
 	assert_string_equal(TEXT(&keeper, nth(&keeper, EVENT_TASK, 1)->task.name), "thread");
 	assert_int_equal(nth(&keeper, EVENT_EXIT, 0)->time, 1400);
 	keeper_free(&keeper);
@@ -540,7 +343,7 @@ static void named_sample(uint64_t time, uint32_t tid, uint32_t pid, const char *
 			    .sample = {.weight = 1, .comm = text(comm), .flags = flags}});
 }
 
-static void test_names_that_only_samples_tell_come_back(void **state) {
+static void test_names_known_only_from_samples_are_restored(void **state) {
 	struct keeper keeper;
 	trace_begin("system");
 	named_sample(1100, 10, 10, "known", 0);
@@ -630,8 +433,8 @@ static uint32_t dice(uint32_t sides) {
 	return (uint32_t)(random_state >> 33) % sides;
 }
 
-// Bundles of busy CPUs are many and short, that of one that sleeps is as long as the trace and
-// stands at its end.
+// Busy CPUs have many short bundles; a sleeping CPU has one that is as long as the trace and comes
+// at its end.
 static void test_a_long_trace_of_many_cpus_comes_back_in_order(void **state) {
 	enum { CPUS = 5, COUNT = 200000 };
 	ARRAY(struct event) pushed = {0};
@@ -719,7 +522,7 @@ static void test_a_trace_that_is_cut_off_is_read_as_far_as_it_goes(void **state)
 		read_trace(&keeper, &trace);
 		assert_true(keeper.error == 0 || keeper.error == -EINVAL);
 		assert_true(keeper.error == 0 || keeper.events.count == 0);
-		said += strstr(keeper.said, "ends in the middle of a packet") != NULL;
+		said += strstr(keeper.said, "truncated inside a packet") != NULL;
 		keeper_free(&keeper);
 	}
 	assert_true(said > whole / 2);
@@ -744,22 +547,16 @@ static void test_any_byte_may_be_wrong(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_facts_clocks_and_the_beginning_come_first),
-		cmocka_unit_test(test_a_switch_knows_who_left),
-		cmocka_unit_test(test_time_outside_the_test_is_told_as_such),
-		cmocka_unit_test(test_losses_come_back_and_the_time_without_records),
-		cmocka_unit_test(test_whoever_woke_before_a_gap_is_known),
-		cmocka_unit_test(test_whoever_comes_when_the_test_leaves_is_named_after_a_gap),
-		cmocka_unit_test(test_interrupts_come_back),
 		cmocka_unit_test(test_tasks_have_their_names_and_command_lines),
-		cmocka_unit_test(test_a_fork_tells_process_and_thread_apart),
+		cmocka_unit_test(test_a_fork_distinguishes_process_and_thread),
 		cmocka_unit_test(test_an_exec_is_one_event_again),
 		cmocka_unit_test(test_a_thread_that_calls_exec_makes_no_switch),
-		cmocka_unit_test(test_an_exit_tells_all_it_did),
+		cmocka_unit_test(test_an_exit_keeps_all_its_fields),
 		cmocka_unit_test(test_a_crash_has_its_stack),
-		cmocka_unit_test(test_tasks_are_told_without_their_cpu),
+		cmocka_unit_test(test_tasks_are_reported_without_their_cpu),
 		cmocka_unit_test(test_marks_come_back),
 		cmocka_unit_test(test_samples_have_their_stacks),
-		cmocka_unit_test(test_names_that_only_samples_tell_come_back),
+		cmocka_unit_test(test_names_known_only_from_samples_are_restored),
 		cmocka_unit_test(test_generic_events_have_their_fields),
 		cmocka_unit_test(test_counters_know_their_cpu),
 		cmocka_unit_test(test_a_long_trace_of_many_cpus_comes_back_in_order),

@@ -1,4 +1,4 @@
-// The reader of Perfetto traces: traces that others made.
+// The reader of Perfetto traces: traces from other tools.
 #include "trace_keeper.h"
 
 #include "sample_trace.h"
@@ -12,7 +12,7 @@ static void read_and_free(struct keeper *keeper, struct buffer *trace) {
 	buffer_free(trace);
 }
 
-// The sample has two CPUs, each with three switches, of which the first has nobody before it.
+// The sample has two CPUs, each with three switches; the first of each has no previous task.
 static void test_switches_of_columns_only(void **state) {
 	struct buffer trace = {0};
 	struct keeper keeper;
@@ -58,7 +58,7 @@ static void test_tasks_of_a_process_tree_without_time(void **state) {
 	keeper_free(&keeper);
 }
 
-// The sequence has a clock of its own, which is 1000 at 1000 and told in differences.
+// The sequence has its own clock, which is 1000 at 1000 and written as differences.
 static void test_slices_of_a_thread_are_marks_in_the_clock_of_the_trace(void **state) {
 	struct buffer trace = {0};
 	struct keeper keeper;
@@ -101,8 +101,8 @@ static void test_what_is_not_known_is_counted_and_said(void **state) {
 	struct keeper keeper;
 	sample_trace(&trace); // has a stack sample, a heap profile, and interrupts of an unknown number
 	read_and_free(&keeper, &trace);
-	assert_non_null(strstr(keeper.said, "2 packets of kinds that tracelet does not know"));
-	assert_non_null(strstr(keeper.said, "2 events of kinds that tracelet does not know"));
+	assert_non_null(strstr(keeper.said, "skipped 2 packets of unknown kinds"));
+	assert_non_null(strstr(keeper.said, "skipped 2 events of unknown kinds"));
 	keeper_free(&keeper);
 }
 
@@ -118,7 +118,7 @@ static void test_packets_that_need_what_is_lost_are_left_out(void **state) {
 	proto_end(&trace, packet);
 	read_and_free(&keeper, &trace);
 	assert_int_equal(count_kind(&keeper, EVENT_GENERIC), 0);
-	assert_non_null(strstr(keeper.said, "1 packets refer to what is not in the trace"));
+	assert_non_null(strstr(keeper.said, "1 packet refers to data that is no longer in the trace"));
 	keeper_free(&keeper);
 }
 
@@ -138,11 +138,11 @@ static void test_times_of_other_clocks_are_those_of_the_trace(void **state) {
 	struct keeper keeper;
 	sample_system(&trace); // the wall clock is 1700000000000000000 at 1000
 	clocked_instant(&trace, 1, 1700000000000000500);
-	clocked_instant(&trace, 5, 77); // has never been read
+	clocked_instant(&trace, 5, 77); // has never been read in a snapshot
 	read_and_free(&keeper, &trace);
 	assert_int_equal(count_kind(&keeper, EVENT_GENERIC), 1);
 	assert_int_equal(nth(&keeper, EVENT_GENERIC, 0)->time, 1500);
-	assert_non_null(strstr(keeper.said, "1 packets refer"));
+	assert_non_null(strstr(keeper.said, "1 packet refers"));
 	keeper_free(&keeper);
 }
 
@@ -158,13 +158,39 @@ static void test_slices_of_no_thread_are_events_with_a_duration(void **state) {
 	assert_int_equal(count_kind(&keeper, EVENT_GENERIC), 2);
 	assert_int_equal(nth(&keeper, EVENT_GENERIC, 0)->time, 2300);
 	assert_int_equal(nth(&keeper, EVENT_GENERIC, 0)->generic.duration, 200);
-	assert_int_equal(nth(&keeper, EVENT_GENERIC, 1)->generic.duration, 300); // never ended: the trace did
+	assert_int_equal(nth(&keeper, EVENT_GENERIC, 1)->generic.duration,
+			 300); // never ended: it ends with the trace
+	keeper_free(&keeper);
+}
+
+// As in a merged trace: a guest's test begins far behind the events that have been read, and ends in time.
+static void test_a_slice_that_begins_late_has_its_end(void **state) {
+	struct buffer trace = {0};
+	struct keeper keeper;
+	sample_system(&trace);
+	describe_track(&trace, 55, 0, false);
+	track_event(&trace, 1500, 56, INSTANT);
+	track_event(&trace, 9000000, 56, INSTANT);
+	track_event(&trace, 2000, 55, SLICE_BEGIN);
+	track_event(&trace, 3000, 55, SLICE_BEGIN);
+	track_event(&trace, 4000, 55, SLICE_END);
+	track_event(&trace, 9000100, 55, SLICE_END);
+	track_event(&trace, 9000200, 55, SLICE_BEGIN); // not late
+	track_event(&trace, 9000300, 55, SLICE_END);
+	track_event(&trace, 9000900, 56, INSTANT);
+	read_and_free(&keeper, &trace);
+	assert_null(strstr(keeper.said, "could not be decoded"));
+	assert_int_equal(count_kind(&keeper, EVENT_GENERIC), 6);
+	assert_int_equal(nth(&keeper, EVENT_GENERIC, 1)->generic.duration, 1000);
+	assert_int_equal(nth(&keeper, EVENT_GENERIC, 3)->time, 9000100);
+	assert_int_equal(nth(&keeper, EVENT_GENERIC, 3)->generic.duration, 8998100);
+	assert_int_equal(nth(&keeper, EVENT_GENERIC, 4)->generic.duration, 100);
 	keeper_free(&keeper);
 }
 
 // ---- packed ----
 
-// A packet that holds those of `trace`.
+// A packet that contains those of `trace`, compressed.
 static void pack(struct buffer *packed, const struct buffer *trace) {
 	uLongf size = compressBound((uLong)trace->size);
 	uint8_t *bytes = memory_alloc(size);
@@ -203,19 +229,19 @@ static void test_a_compressed_packet_that_is_damaged_is_left_out(void **state) {
 	pack(&packed, &trace);
 	packed.data[packed.size - 10] ^= 0xff;
 	read_and_free(&keeper, &packed);
-	assert_non_null(strstr(keeper.said, "a compressed part is damaged"));
+	assert_non_null(strstr(keeper.said, "a compressed part that is damaged"));
 	assert_int_equal(count_kind(&keeper, EVENT_TASK), 2);
 	keeper_free(&keeper);
 	buffer_free(&trace);
 }
 
-// ---- what it is ----
+// ---- recognizing the format ----
 
 static bool probe(const void *bytes, size_t size) {
 	return perfetto_reader.probe(bytes, size);
 }
 
-static void test_a_trace_is_told_by_its_first_packet(void **state) {
+static void test_a_trace_is_recognised_by_its_first_packet(void **state) {
 	struct buffer trace = {0};
 	sample_trace(&trace);
 	assert_true(probe(trace.data, MIN(trace.size, 4096)));
@@ -256,9 +282,10 @@ int main(void) {
 		cmocka_unit_test(test_packets_that_need_what_is_lost_are_left_out),
 		cmocka_unit_test(test_times_of_other_clocks_are_those_of_the_trace),
 		cmocka_unit_test(test_slices_of_no_thread_are_events_with_a_duration),
+		cmocka_unit_test(test_a_slice_that_begins_late_has_its_end),
 		cmocka_unit_test(test_compressed_packets_are_unpacked),
 		cmocka_unit_test(test_a_compressed_packet_that_is_damaged_is_left_out),
-		cmocka_unit_test(test_a_trace_is_told_by_its_first_packet),
+		cmocka_unit_test(test_a_trace_is_recognised_by_its_first_packet),
 		cmocka_unit_test(test_what_is_no_trace_is_refused_in_one_line),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

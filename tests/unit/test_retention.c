@@ -1,14 +1,16 @@
-// What the limits of an output folder cost, and what they never do.
+// What the limits of an output folder delete, and what they never do.
 #include "aside.h"
 
-#include "session/manifest.h"
-#include "session/retention.h"
+#include "artifact/manifest.h"
+#include "artifact/retention.h"
 
 #include <errno.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 enum { NOW = 1800000000, DAY = 86400 };
+
+#define SUM "84d89877f0d4041efb6bf91a16f0248f2fd573e6af05c19f96bedb9f882f7882" // SHA-256 of 0123456789
 
 static void put_text(const char *name, const char *text) {
 	put_file(in_folder(name), text, strlen(text));
@@ -21,7 +23,7 @@ static void note_line(const char *text) {
 	buffer_free(&line);
 }
 
-// A session that ended so many days ago and left one file of ten bytes.
+// A session that ended this many days ago and left one file of ten bytes.
 static void add_session(const char *name, int days, bool passed) {
 	char started[32];
 	time_t time = NOW - days * DAY;
@@ -32,7 +34,7 @@ static void add_session(const char *name, int days, bool passed) {
 		"{\"test\":\"t\",\"result\":\"%s\",\"started\":\"%s.000Z\",\"artifacts\":[{\"kind\":"
 		"\"perfetto\","
 		"\"path\":\"elsewhere/%s\",\"size\":10,"
-		"\"sha256\":\"84d89877f0d4041efb6bf91a16f0248f2fd573e6af05c19f96bedb9f882f7882\"}]}",
+		"\"sha256\":\"" SUM "\"}]}",
 		passed ? "passed" : "failed: exit status 1", started, name);
 	note_line(line);
 }
@@ -100,7 +102,8 @@ static void test_all_files_of_a_session_go_together(void **state) {
 	put_text("a.stacks.txt", "0123456789");
 	note_line("{\"test\":\"a\",\"result\":\"timed out: limit 3 "
 		  "s\",\"timed_out_after\":3,\"started\":\"2020-01-01T00:00:00Z\","
-		  "\"artifacts\":[{\"path\":\"a.pb\",\"size\":10},{\"path\":\"a.stacks.txt\",\"size\":10}]}");
+		  "\"artifacts\":[{\"path\":\"a.pb\",\"size\":10,\"sha256\":\"" SUM
+		  "\"},{\"path\":\"a.stacks.txt\",\"size\":10,\"sha256\":\"" SUM "\"}]}");
 	add_session("good", 1, true);
 	assert_int_equal(keep_size(20), 1);
 	assert_true(there("a.pb") && there("a.stacks.txt") && !there("good"));
@@ -111,7 +114,7 @@ static void test_all_files_of_a_session_go_together(void **state) {
 static void test_a_deletion_is_noted_and_the_name_may_come_back(void **state) {
 	add_session("again", 5, true);
 	assert_int_equal(keep_size(1), 1);
-	put_text("again", "0123456789"); // somebody else's now
+	put_text("again", "0123456789"); // someone else's file now
 	assert_int_equal(keep_size(1), 0);
 	assert_true(there("again"));
 	add_session("again", 1, true); // ours again
@@ -135,6 +138,16 @@ static void test_what_has_changed_stays(void **state) {
 	assert_int_equal(mkdir(in_folder("folder"), 0777), 0);
 	assert_int_equal(keep_size(1), 0);
 	assert_true(there("longer") && there("other") && there("link") && there("target") && there("folder"));
+}
+
+// A line without a sum does not prove that we wrote the file.
+static void test_a_file_without_a_sum_stays(void **state) {
+	put_text("source.c", "0123456789");
+	note_line("{\"test\":\"a\",\"result\":\"passed\",\"started\":\"2020-01-01T00:00:00Z\","
+		  "\"artifacts\":[{\"kind\":\"perfetto\",\"path\":\"source.c\",\"size\":10}]}");
+	assert_int_equal(keep_age(1), 0);
+	assert_int_equal(keep_size(1), 0);
+	assert_true(there("source.c"));
 }
 
 static void test_lines_that_are_not_ours_are_passed_over(void **state) {
@@ -171,7 +184,7 @@ static void test_a_folder_that_is_not_there_is_an_error(void **state) {
 			 -ENOTDIR);
 }
 
-// ---- together with others ----
+// ---- with other processes ----
 
 static void test_two_at_once_delete_each_file_once(void **state) {
 	enum { FILES = 200, PROCESSES = 4 };
@@ -192,7 +205,7 @@ static void test_two_at_once_delete_each_file_once(void **state) {
 		deleted += WEXITSTATUS(status);
 	}
 	assert_int_equal(deleted, FILES - 50);
-	assert_int_equal(folder_entries(), 50 + 1);
+	assert_int_equal(folder_entries(), 50 + 2); // and the manifest, and when it was read
 	assert_int_equal(manifest_lines(), FILES + 1);
 }
 
@@ -204,6 +217,7 @@ int main(void) {
 		IN_FOLDER(test_all_files_of_a_session_go_together),
 		IN_FOLDER(test_a_deletion_is_noted_and_the_name_may_come_back),
 		IN_FOLDER(test_what_has_changed_stays),
+		IN_FOLDER(test_a_file_without_a_sum_stays),
 		IN_FOLDER(test_lines_that_are_not_ours_are_passed_over),
 		IN_FOLDER(test_a_folder_that_is_not_there_is_an_error),
 		IN_FOLDER(test_two_at_once_delete_each_file_once),

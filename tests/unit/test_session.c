@@ -1,11 +1,13 @@
-// What a session leaves: names, the manifest, the summary, the artifact.
+// What a session leaves behind: names, the manifest, the summary, the artifact.
 #include "aside.h"
 
+#include "artifact/artifact.h"
+#include "artifact/manifest.h"
+#include "flow/convert.h"
 #include "sample_spool.h"
-#include "session/artifact.h"
-#include "session/convert.h"
-#include "session/manifest.h"
+#include "session/recording_facts.h"
 #include "session/summary.h"
+#include "session/waiting.h"
 #include "tracelet/tracelet.h"
 
 #include <errno.h>
@@ -74,7 +76,7 @@ static void test_a_reserved_name_is_free_of_both_files(void **state) {
 	CLEANUP_FREE char *spool = memory_format("%s.spool", first), *trace = memory_format("%s.pb", first);
 	assert_int_equal(access(spool, F_OK), 0);
 	assert_non_null(strstr(first, "/unit_2"));
-	unlink(spool); // as a run that has ended: only its trace is left
+	unlink(spool); // like a run that has ended: only its trace is left
 	put_file(trace, "", 0);
 	fd = artifact_reserve(aside_folder, "unit", &second);
 	assert_true(fd >= 0);
@@ -98,7 +100,7 @@ static void test_a_planted_link_is_not_followed(void **state) {
 	free(second);
 }
 
-// Many at once, in the same second: each has a name of its own.
+// Many at once, in the same second: each gets its own name.
 static void test_parallel_runs_get_different_names(void **state) {
 	enum { RUNS = 8, EACH = 25 };
 	for (int i = 0; i < RUNS; i++) {
@@ -182,7 +184,7 @@ static void test_a_manifest_that_cannot_be_written_says_why(void **state) {
 	buffer_free(&line);
 }
 
-// A line that does not fit on the disk leaves the lines before as they were.
+// A line that does not fit on the disk leaves the previous lines unchanged.
 static void test_a_full_disk_leaves_no_half_line(void **state) {
 	struct rlimit before, limit;
 	struct buffer line = {0};
@@ -210,24 +212,49 @@ static char word[] = "./unit", argument[] = "--name=\"x\"";
 static char *command[] = {word, argument, NULL};
 static const struct settings settings = {.command = command};
 
-static struct summary passed(void) {
-	return (struct summary){.settings = &settings,
-				.test = "unit",
-				.backend = "bpf",
-				.trace = "out/unit.pb",
-				.trace_size = 12345,
-				.sha256 = "00ff",
-				.wall_seconds = 1.234567,
-				.test_cpu_seconds = 0.5,
-				.tracer_cpu_seconds = 0.025,
-				.events = 1234567,
-				.started = {.tv_sec = 86400, .tv_nsec = 5000000},
-				.totals = {.program_ns = 5000000, .program_runs = 10, .program_stats = true}};
+static struct finish begun(const struct settings *chosen) {
+	struct finish finish;
+	finish_open(&finish, chosen, "unit");
+	finish.recorded = true;
+	MANIFEST_PUT(&finish.record, backend, "bpf");
+	return finish;
 }
 
-static char *printed(const struct summary *summary) {
+static void end_with(struct finish *finish, int status) {
+	finish_end(finish, &(struct test_end){.status = status,
+					      .started = {.tv_sec = 86400, .tv_nsec = 5000000},
+					      .wall_seconds = 1.234567,
+					      .cpu_seconds = 0.5});
+}
+
+static const struct capture_totals totals = {
+	.program_ns = 5000000, .program_runs = 10, .program_stats = true};
+
+static struct finish passed(void) {
+	struct finish finish = begun(&settings);
+	end_with(&finish, 0);
+	finish_add_trace(&finish, "perfetto", "out/unit.pb", 12345, "00ff");
+	facts_put_counts(&finish.record, &(struct tally){.events = 1234567}, &totals);
+	facts_put_cost(&finish.record, &totals, 0.025);
+	return finish;
+}
+
+// The same, but the recording could not be converted.
+static struct finish without_trace(int status) {
+	struct finish finish = begun(&settings);
+	end_with(&finish, status);
+	facts_put_no_counts(&finish.record);
+	facts_put_cost(&finish.record, &totals, 0.025);
+	return finish;
+}
+
+static void lose(struct finish *finish, int source, uint64_t count) {
+	array_push(&finish->record.lost, (struct manifest_count){event_source_names[source], count});
+}
+
+static char *printed(const struct finish *finish) {
 	struct captured captured = capture_begin();
-	summary_print(summary);
+	summary_print(finish);
 	return capture_end(captured);
 }
 
@@ -241,65 +268,103 @@ static void test_the_end_of_a_test_in_words(void **state) {
 		     {6 | 0x80, "killed by signal 6 (Aborted), core dumped"}};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		char words[128];
-		summary_result_words(cases[i].status, words, sizeof(words));
+		finish_words(&settings, &(struct test_end){.status = cases[i].status}, words, sizeof(words));
 		assert_string_equal(words, cases[i].words);
 	}
 	char small[8];
-	summary_result_words(11, small, sizeof(small));
+	finish_words(&settings, &(struct test_end){.status = 11}, small, sizeof(small));
 	assert_string_equal(small, "killed ");
 }
 
 static void test_a_summary_says_what_there_is_and_what_to_do(void **state) {
-	struct summary summary = passed();
-	CLEANUP_FREE char *text = printed(&summary);
+	struct finish finish = passed();
+	CLEANUP_FREE char *text = printed(&finish);
+	assert_string_equal(text,
+			    "tracelet: unit passed in 1.23 s\n"
+			    "  trace   out/unit.pb (12.3 kB)\n"
+			    "  events  1,234,567, none lost\n"
+			    "  cost    BPF 5.0 ms (1.0 % of the test's CPU time), tracer 25 ms of CPU time\n"
+			    "  next    open it in ui.perfetto.dev, or: tracelet report out/unit.pb\n");
+	finish_free(&finish);
+}
+
+static void test_one_of_a_kind_is_not_many(void **state) {
+	struct finish finish = passed();
+	MANIFEST_PUT(&finish.record, samples, 1);
+	MANIFEST_PUT(&finish.record, waits, 2);
+	MANIFEST_PUT(&finish.record, event_stacks, 1);
+	CLEANUP_FREE char *text = printed(&finish);
+	assert_non_null(strstr(text, "1,234,567, including 1 sample, 2 waits and 1 stack at events, none"));
+	finish_free(&finish);
+}
+
+static void test_only_one_line_is_called_events(void **state) {
+	struct finish finish = passed();
+	manifest_put_artifact(&finish.record, "events", "out/unit.events.svg", 1000, NULL);
+	CLEANUP_FREE char *text = printed(&finish);
+	assert_non_null(strstr(text, "  flame   out/unit.events.svg (1.00 kB)\n"));
+	const char *first = strstr(text, "\n  events ");
+	assert_non_null(first);
+	assert_null(strstr(first + 1, "\n  events "));
+	finish_free(&finish);
+}
+
+static void test_a_recording_of_windows_has_no_counts(void **state) {
+	struct finish finish = begun(&settings);
+	end_with(&finish, 0);
+	manifest_put_artifact(&finish.record, "dump", "out/unit.dmp", 1000, NULL);
+	finish_add_trace(&finish, "etl", "out/unit.etl", 12345, "00ff");
+	CLEANUP_FREE char *text = printed(&finish);
 	assert_string_equal(text, "tracelet: unit passed in 1.23 s\n"
-				  "  trace   out/unit.pb (12.3 kB)\n"
-				  "  events  1,234,567, none lost\n"
-				  "  cost    BPF 5.0 ms (1.0 % of the test's CPU time), tracer 25 ms of CPU\n"
-				  "  next    open it in ui.perfetto.dev, or: tracelet check out/unit.pb\n");
+				  "  trace   out/unit.etl (12.3 kB)\n"
+				  "  dump    out/unit.dmp (1.00 kB)\n"
+				  "  next    open it in Windows Performance Analyzer, or: tracelet report "
+				  "out/unit.etl\n");
+	finish_free(&finish);
 }
 
 static void test_losses_are_in_the_summary(void **state) {
-	struct summary summary = passed();
-	summary.lost[SOURCE_SCHED] = 1000;
-	summary.lost[SOURCE_IRQ] = 7;
-	summary.missing = "interrupts";
-	summary.wait_status = 1 << 8;
-	CLEANUP_FREE char *text = printed(&summary);
+	struct finish finish = passed();
+	lose(&finish, SOURCE_SCHED, 1000);
+	lose(&finish, SOURCE_IRQ, 7);
+	finish.missing = "interrupts";
+	end_with(&finish, 1 << 8);
+	CLEANUP_FREE char *text = printed(&finish);
 	assert_non_null(strstr(text, "unit failed: exit status 1 in"));
 	assert_non_null(strstr(
-		text,
-		"LOST 1,000 sched 7 irq; a larger --buffer-size keeps more; not recorded: interrupts\n"));
+		text, "LOST 1,000 sched 7 irq; try a larger --buffer-size; not recorded: interrupts\n"));
+	finish_free(&finish);
 }
 
 static void test_what_is_missing_without_being_lost_is_in_the_summary_too(void **state) {
-	struct summary summary = passed();
-	summary.gaps = 1200;
-	summary.late = 3;
-	CLEANUP_FREE char *text = printed(&summary);
+	struct finish finish = passed();
+	MANIFEST_PUT(&finish.record, gaps, 1200);
+	MANIFEST_PUT(&finish.record, late, 3);
+	CLEANUP_FREE char *text = printed(&finish);
 	assert_non_null(
-		strstr(text, "none lost; 1,200 switches that this kernel did not report; 3 too late"));
-	summary.lost[SOURCE_SCHED] = 5; // explains the gaps
-	CLEANUP_FREE char *lossy = printed(&summary);
-	assert_null(strstr(lossy, "did not report"));
+		strstr(text, "none lost; 1,200 context switches not reported by the kernel; 3 too late"));
+	lose(&finish, SOURCE_SCHED, 5); // explains the gaps
+	CLEANUP_FREE char *lossy = printed(&finish);
+	assert_null(strstr(lossy, "not reported"));
+	finish_free(&finish);
 }
 
 static void test_a_trace_that_was_not_kept_says_why(void **state) {
-	struct summary summary = passed();
-	summary.trace = NULL;
-	summary.not_kept = "a flight recorder is saved when a test fails";
-	CLEANUP_FREE char *text = printed(&summary);
+	struct finish finish = without_trace(0);
+	MANIFEST_PUT(&finish.record, not_kept, "a flight recorder is saved when a test fails");
+	CLEANUP_FREE char *text = printed(&finish);
 	assert_non_null(strstr(text, "not kept: a flight recorder is saved when a test fails\n"));
 	assert_null(strstr(text, "events"));
+	finish_free(&finish);
 }
 
 static void test_without_a_trace_the_spool_is_what_to_go_on_with(void **state) {
-	struct summary summary = passed();
-	summary.trace = NULL;
-	summary.spool = "out/unit.spool";
-	CLEANUP_FREE char *text = printed(&summary);
+	struct finish finish = without_trace(0);
+	manifest_put_artifact(&finish.record, "spool", "out/unit.spool", 5, NULL);
+	CLEANUP_FREE char *text = printed(&finish);
 	assert_null(strstr(text, "ui.perfetto.dev"));
 	assert_non_null(strstr(text, "  next    tracelet convert out/unit.spool out.pb\n"));
+	finish_free(&finish);
 }
 
 static void test_times_have_no_exponent(void **state) {
@@ -312,101 +377,200 @@ static void test_times_have_no_exponent(void **state) {
 		     {999.7, "in 1000 s\n"},
 		     {86400, "in 86400 s\n"}};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct summary summary = passed();
-		summary.wall_seconds = cases[i].seconds;
-		CLEANUP_FREE char *text = printed(&summary);
+		struct finish finish = passed();
+		MANIFEST_PUT(&finish.record, wall_seconds, cases[i].seconds);
+		CLEANUP_FREE char *text = printed(&finish);
 		if (!strstr(text, cases[i].words))
 			fail_msg("%s", text);
+		finish_free(&finish);
 	}
 }
 
-static char *json_of(const struct summary *summary) {
+static char *json_of(const struct finish *finish) {
 	struct buffer line = {0};
-	summary_json(summary, &line);
+	manifest_write(&finish->record, &line);
 	buffer_append(&line, "", 1);
 	return (char *)line.data;
 }
 
-static void test_samples_that_did_not_come_are_told(void **state) {
+static struct finish with_delivery(struct sample_delivery delivery) {
+	struct finish finish = begun(&settings);
+	struct capture_totals counted = totals;
+	counted.delivery = delivery;
+	end_with(&finish, 0);
+	finish_add_trace(&finish, "perfetto", "out/unit.pb", 12345, "00ff");
+	facts_put_counts(&finish.record, &(struct tally){.events = 1234567}, &counted);
+	facts_put_cost(&finish.record, &counted, 0.025);
+	return finish;
+}
+
+static void test_missing_samples_are_reported(void **state) {
 	static const struct {
 		struct sample_delivery delivery;
 		bool told;
 	} cases[] = {{{0}, false},
-		     {{.delivered = 50}, false}, // of a frequency: nothing is expected
+		     {{.delivered = 50}, false}, // sampling by frequency: no number is expected
 		     {{.expected = 100, .delivered = 100}, false},
 		     {{.expected = 100, .delivered = 90}, false},
-		     {{.expected = 11, .delivered = 1}, false}, // few are no proof
+		     {{.expected = 11, .delivered = 1}, false}, // few samples prove nothing
 		     {{.expected = 12, .delivered = 1}, true},
 		     {{.expected = 100000, .delivered = 90000}, false},
 		     {{.expected = 100000, .delivered = 89999}, true}};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		assert_int_equal(sample_delivery_falls_short(&cases[i].delivery), cases[i].told);
-	struct summary summary = passed();
-	summary.totals.delivery = (struct sample_delivery){.expected = 1000, .delivered = 270};
-	CLEANUP_FREE char *text = printed(&summary), *line = json_of(&summary);
+	struct finish few = with_delivery((struct sample_delivery){.expected = 1000, .delivered = 270});
+	CLEANUP_FREE char *text = printed(&few), *line = json_of(&few);
 	assert_non_null(strstr(text,
-			       "\n  samples 270 of about 1,000 on all CPUs: the counter's overflows were "
-			       "not all delivered\n  cost "));
+			       "\n  samples 270 of about 1,000 on all CPUs: some counter overflows were "
+			       "not delivered\n  cost "));
 	assert_null(strstr(text, "throttled"));
 	assert_non_null(strstr(line, "\"samples_short\":{\"delivered\":270,\"expected\":1000}"));
-	summary.totals.delivery = (struct sample_delivery){.expected = 99, .delivered = 9, .throttled = 4};
-	CLEANUP_FREE char *held = printed(&summary), *held_line = json_of(&summary);
-	assert_null(strstr(held, "delivered"));
-	assert_non_null(strstr(held, "\n  samples throttled 4 times by the kernel: "));
+	struct finish held = with_delivery(
+		(struct sample_delivery){.expected = 99, .delivered = 9, .throttled = 4});
+	CLEANUP_FREE char *held_text = printed(&held), *held_line = json_of(&held);
+	assert_null(strstr(held_text, "delivered"));
+	assert_non_null(strstr(held_text, "\n  samples throttled 4 times by the kernel: "));
 	assert_non_null(strstr(held_line, "\"samples_throttled\":4,"));
 	assert_null(strstr(held_line, "samples_short"));
+	finish_free(&few);
+	finish_free(&held);
 }
 
 static void test_the_summary_is_one_line_of_json(void **state) {
-	struct summary summary = passed();
-	CLEANUP_FREE char *line = json_of(&summary);
+	struct finish finish = passed();
+	CLEANUP_FREE char *line = json_of(&finish);
 	assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
 	static const char *const parts[] = {
-		"{\"test\":\"unit\",\"command\":[\"./"
-		"unit\",\"--name=\\\"x\\\"\"],\"kind\":\"test\",\"result\":\"passed\",\"exit\":0,",
+		"\"test\":\"unit\",\"name\":\"unit\",\"command\":[\"./"
+		"unit\",\"--name=\\\"x\\\"\"],\"kind\":\"test\",\"status\":\"passed\",\"result\":\"passed\","
+		"\"exit\":0,",
 		"\"started\":\"1970-01-02T00:00:00.005Z\",\"wall_seconds\":1.234567,\"cpu_seconds\":0.5,",
 		"\"scope\":\"tree\",\"backend\":\"bpf\",",
 		"\"artifacts\":[{\"kind\":\"perfetto\",\"path\":\"out/"
 		"unit.pb\",\"size\":12345,\"sha256\":\"00ff\"}],",
-		"\"events\":1234567,\"lost\":{\"sched\":0,\"process\":0,\"irq\":0,\"marker\":0,\"sample\":0",
+		"\"events\":1234567,\"lost\":{},",
 		"\"cost\":{\"bpf_seconds\":0.005,\"bpf_runs_measured\":10,\"bpf_estimated\":false,\"tracer_"
 		"cpu_seconds\":0.025}}\n",
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		if (!strstr(line, parts[i]))
 			fail_msg("%s is not in %s", parts[i], line);
+	finish_free(&finish);
 }
 
 static void test_json_of_a_run_without_trace_has_no_artifacts(void **state) {
-	struct summary summary = passed();
-	summary.backend = summary.trace = NULL;
-	summary.wait_status = 9;
-	CLEANUP_FREE char *line = json_of(&summary);
+	struct finish finish = without_trace(9);
+	MANIFEST_PUT(&finish.record, backend, NULL);
+	CLEANUP_FREE char *line = json_of(&finish);
 	assert_non_null(strstr(line, "\"signal\":9,"));
 	assert_null(strstr(line, "\"exit\":"));
 	assert_non_null(strstr(line, "\"backend\":null,\"artifacts\":[],"));
+	finish_free(&finish);
 }
 
 static void test_json_goes_to_a_file_or_a_descriptor(void **state) {
-	struct settings mine = settings;
-	struct summary summary = passed();
-	summary.settings = &mine;
-	CLEANUP_FREE char *line = json_of(&summary);
-	mine.json = in_folder("out.json");
-	summary_write_json(&summary);
+	struct finish finish = passed();
+	CLEANUP_FREE char *line = json_of(&finish);
+	manifest_write_json(in_folder("out.json"), &finish.record);
 	assert_file(in_folder("out.json"), line);
 	int fd = open(in_folder("descriptor"), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
 	char number[16];
 	snprintf(number, sizeof(number), "%d", fd);
-	mine.json = number;
-	summary_write_json(&summary);
+	manifest_write_json(number, &finish.record);
 	close(fd);
 	assert_file(in_folder("descriptor"), line);
-	mine.json = in_folder("no/such/folder");
 	struct captured captured = capture_begin();
-	summary_write_json(&summary);
+	manifest_write_json(in_folder("no/such/folder"), &finish.record);
 	CLEANUP_FREE char *said = capture_end(captured);
 	assert_non_null(strstr(said, "cannot be written: No such file or directory\n"));
+	finish_free(&finish);
+}
+
+// ---- policy ----
+
+static void test_what_is_kept(void **state) {
+	static const struct {
+		int keep, type;
+		struct test_end end;
+		const char *why; // part of the reason; NULL if it is kept
+	} cases[] = {
+		{KEEP_ALWAYS, RECORD_TO_FILE, {.status = 0}, NULL},
+		{KEEP_NEVER, RECORD_TO_FILE, {.status = 1 << 8}, "--keep never"},
+		{KEEP_FAILED, RECORD_TO_FILE, {.status = 0}, "--keep failed"},
+		{KEEP_FAILED, RECORD_TO_FILE, {.status = 1 << 8}, NULL},
+		{KEEP_FAILED, RECORD_TO_FILE, {.timed_out = true}, NULL},
+		{KEEP_FAILED, RECORD_TO_FILE, {.leaked = true}, NULL},
+		{KEEP_FAILED, RECORD_TO_FILE, {.operation = true}, NULL},
+		{KEEP_ALWAYS, RECORD_TO_MEMORY, {.status = 0}, "flight recorder"},
+		{KEEP_ALWAYS, RECORD_TO_MEMORY, {.operation = true}, NULL},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct settings chosen = {.keep = cases[i].keep, .type = cases[i].type};
+		const char *why = finish_not_kept(&chosen, &cases[i].end);
+		assert_int_equal(!why, !cases[i].why);
+		if (why)
+			assert_non_null(strstr(why, cases[i].why));
+	}
+}
+
+// A test that takes `test` seconds and leaves processes that take `tree` more.
+struct clockwork {
+	double now, test, tree;
+};
+
+static bool wait_until(struct clockwork *clockwork, double end, double seconds) {
+	bool ended = seconds <= 0 || end <= clockwork->now + seconds;
+	clockwork->now = ended ? MAX(end, clockwork->now) : clockwork->now + seconds;
+	return ended;
+}
+
+static bool wait_for_test(void *context, double seconds) {
+	struct clockwork *clockwork = context;
+	return wait_until(clockwork, clockwork->test, seconds);
+}
+
+static bool wait_for_tree(void *context, double seconds) {
+	struct clockwork *clockwork = context;
+	return wait_until(clockwork, clockwork->test + clockwork->tree, seconds);
+}
+
+static double elapsed(void *context) {
+	return ((struct clockwork *)context)->now;
+}
+
+static void test_how_long_a_test_is_waited_for(void **state) {
+	static const struct {
+		double timeout, wait_tree, test, tree;
+		bool in_time, test_ended;
+		double wall_seconds;
+	} cases[] = {
+		{0, -1, 5, 100, true, true, 5}, // waits for nothing else
+		{3, -1, 5, 0, false, false, 3}, // the time limit
+		{0, 0, 5, 7, true, true, 5},    // everything that it started
+		{0, 2, 5, 7, true, true, 5},    // but not forever: a warning
+		{10, 0, 5, 7, false, true, 5},  // and the time limit applies to all of them
+		{10, 2, 5, 7, true, true, 5},   // the shorter of the two
+		{10, 20, 5, 7, false, true, 5},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct settings chosen = {.timeout = cases[i].timeout, .wait_tree = cases[i].wait_tree};
+		struct clockwork clockwork = {.test = cases[i].test, .tree = cases[i].tree};
+		struct waiting waiting = {.context = &clockwork,
+					  .test = wait_for_test,
+					  .tree = wait_for_tree,
+					  .elapsed = elapsed};
+		struct test_end end = {0};
+		bool test_ended;
+		struct captured captured = capture_begin();
+		bool in_time = waiting_for_end(&chosen, &waiting, &end, &test_ended);
+		CLEANUP_FREE char *said = capture_end(captured);
+		bool warned = strstr(said, "(--wait-tree)");
+		assert_int_equal(in_time, cases[i].in_time);
+		assert_int_equal(test_ended, cases[i].test_ended);
+		assert_true(end.wall_seconds == cases[i].wall_seconds);
+		bool given_up = in_time && cases[i].wait_tree > 0 && cases[i].tree > cases[i].wait_tree;
+		assert_int_equal(warned, given_up);
+	}
 }
 
 // ---- conversion ----
@@ -440,7 +604,7 @@ static void test_a_spool_becomes_a_trace(void **state) {
 	assert_int_equal(status.st_size, result.size);
 	assert_int_equal(result.tally.kinds[EVENT_SWITCH], 6);
 	assert_int_equal(result.tally.lost[SOURCE_IRQ], 3);
-	assert_int_equal(result.late, 0);
+	assert_int_equal(result.tally.late, 0);
 	struct tl_check_result check = TL_INIT(check);
 	assert_int_equal(tl_check_trace(in_folder("a.pb"), NULL, &check), 0);
 	assert_int_equal(check.defects, 0);
@@ -453,7 +617,7 @@ static void test_a_spool_that_is_cut_becomes_a_good_trace_with_a_warning(void **
 	put_spool(in_folder("a.spool"), 500);
 	assert_int_equal(convert_file(in_folder("a.spool"), in_folder("a.pb"), OUTPUT_CREATE, &result, &said),
 			 0);
-	assert_non_null(strstr(said, "ends in the middle of a block"));
+	assert_non_null(strstr(said, "truncated inside a block"));
 	struct tl_check_result check = TL_INIT(check);
 	assert_int_equal(tl_check_trace(in_folder("a.pb"), NULL, &check), 0);
 	assert_int_equal(check.defects, 0);
@@ -466,9 +630,9 @@ static void test_what_cannot_be_converted_leaves_nothing_and_says_one_line(void 
 	} cases[] = {
 		{"missing", "out.pb", "missing: cannot be read: No such file or directory\n", -ENOENT},
 		{"folder", "out.pb", "folder: cannot be read: Is a directory\n", -EISDIR},
-		{"empty", "out.pb", "empty: is empty\n", -EINVAL},
-		{"text", "out.pb", "text: of no format that tracelet reads\n", -EINVAL},
-		{"header", "out.pb", "header: a spool of version 9; this tracelet reads version 4\n",
+		{"empty", "out.pb", "empty: the file is empty\n", -EINVAL},
+		{"text", "out.pb", "text: not in a format that tracelet reads\n", -EINVAL},
+		{"header", "out.pb", "header: a spool of version 9; this tracelet reads version 5\n",
 		 -EINVAL},
 		{"good", "no/out.pb", "no/out.pb: cannot be written: No such file or directory\n", -ENOENT},
 		{"good", "folder", "folder: cannot be written: Is a directory\n", -EISDIR},
@@ -506,7 +670,7 @@ static void test_an_artifact_never_replaces_a_file(void **state) {
 	assert_int_equal(folder_entries(), 2);
 }
 
-static void test_a_full_disk_is_told_once(void **state) {
+static void test_a_full_disk_is_reported_once(void **state) {
 	if (access("/dev/full", W_OK))
 		skip();
 	struct conversion_result result;
@@ -532,8 +696,13 @@ int main(void) {
 		IN_FOLDER(test_a_manifest_that_cannot_be_written_says_why),
 		cmocka_unit_test(test_the_end_of_a_test_in_words),
 		cmocka_unit_test(test_a_summary_says_what_there_is_and_what_to_do),
+		cmocka_unit_test(test_one_of_a_kind_is_not_many),
+		cmocka_unit_test(test_only_one_line_is_called_events),
+		cmocka_unit_test(test_a_recording_of_windows_has_no_counts),
+		cmocka_unit_test(test_what_is_kept),
+		cmocka_unit_test(test_how_long_a_test_is_waited_for),
 		cmocka_unit_test(test_losses_are_in_the_summary),
-		cmocka_unit_test(test_samples_that_did_not_come_are_told),
+		cmocka_unit_test(test_missing_samples_are_reported),
 		cmocka_unit_test(test_what_is_missing_without_being_lost_is_in_the_summary_too),
 		cmocka_unit_test(test_a_trace_that_was_not_kept_says_why),
 		cmocka_unit_test(test_without_a_trace_the_spool_is_what_to_go_on_with),
@@ -545,7 +714,7 @@ int main(void) {
 		IN_FOLDER(test_a_spool_that_is_cut_becomes_a_good_trace_with_a_warning),
 		IN_FOLDER(test_what_cannot_be_converted_leaves_nothing_and_says_one_line),
 		IN_FOLDER(test_an_artifact_never_replaces_a_file),
-		IN_FOLDER(test_a_full_disk_is_told_once),
+		IN_FOLDER(test_a_full_disk_is_reported_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
-// The spool: what capture writes is what the reader pushes, wherever it ends.
+// The spool: the reader pushes what capture wrote, wherever the spool ends.
 #include "spool_keeper.h"
 
-#include "capture/bpf/copies.h"
-#include "event/order.h"
+#include "capture/copies.h"
+#include "read/spool/spool.h"
 #include "sample_spool.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ static void test_switches_and_wakeups_are_read(void **state) {
 	assert_true(event->switched.outside && !event->switched.next_outside);
 	assert_int_equal(event->switched.next_tid, 10);
 	assert_int_equal(event->switched.next_priority, 120);
-	event = nth(&keeper, EVENT_SWITCH, 1);
+	event = nth(&keeper, EVENT_SWITCH, 2); // in between CPU 1 has one
 	assert_int_equal(event->tid, 10);
 	assert_int_equal(event->switched.state, STATE_PREEMPTED);
 	assert_true(event->switched.next_outside);
@@ -58,8 +58,31 @@ static void test_switches_and_wakeups_are_read(void **state) {
 	assert_int_equal(event->waking.context, 0);
 	event = nth(&keeper, EVENT_WAKING, 1);
 	assert_int_equal(event->waking.context, CONTEXT_HARDIRQ);
-	assert_true(event->waking.waker_outside);
-	assert_string_equal(TEXT(&keeper, event->waking.waker_name), "helper");
+	assert_int_equal(event->tid, 0); // an interrupt, not the task that it met
+	assert_int_equal(event->waking.waker_name, 0);
+	keeper_free(&keeper);
+	buffer_free(&spool);
+}
+
+static void test_what_a_switch_says_about_waiting_is_read(void **state) {
+	struct buffer spool = {0};
+	struct keeper keeper;
+	spool_begin(&spool, SAMPLE_START);
+	size_t batch = batch_begin(&spool, 0, SAMPLE_START + 1000);
+	RECORD(&spool, record_switch, RECORD_SWITCH, SWITCH_IO_WAIT, 0, .prev_tid = 10, .prev_state = 2);
+	RECORD(&spool, record_switch, RECORD_SWITCH, SWITCH_NO_IO_WAIT, 10, .prev_tid = 10, .prev_state = 2);
+	RECORD(&spool, record_switch, RECORD_SWITCH, 0, 20, .prev_tid = 10, .prev_state = 2); // an old one
+	RECORD(&spool, record_switch_named, RECORD_SWITCH,
+	       SWITCH_PREV_OUTSIDE | SWITCH_NEXT_OUTSIDE | SWITCH_FOLLOWED, 30,
+	       .base = {.prev_tid = RECORD_TID_OUTSIDE, .next_tid = 99}, .next_name = "intruder");
+	batch_end(&spool, batch);
+	read_bytes(&keeper, &spool);
+	assert_int_equal(nth(&keeper, EVENT_SWITCH, 0)->switched.io_wait, IO_WAIT_YES);
+	assert_int_equal(nth(&keeper, EVENT_SWITCH, 1)->switched.io_wait, IO_WAIT_NO);
+	assert_int_equal(nth(&keeper, EVENT_SWITCH, 2)->switched.io_wait, IO_WAIT_UNKNOWN);
+	assert_false(nth(&keeper, EVENT_SWITCH, 2)->switched.followed);
+	assert_true(nth(&keeper, EVENT_SWITCH, 3)->switched.followed);
+	assert_int_equal(nth(&keeper, EVENT_SWITCH, 3)->tid, TID_OUTSIDE);
 	keeper_free(&keeper);
 	buffer_free(&spool);
 }
@@ -90,8 +113,8 @@ static void test_lives_and_interrupts_are_read(void **state) {
 	buffer_free(&spool);
 }
 
-// Three were told by a batch; the totals tell the two others, and the task not followed.
-static void test_each_loss_is_told_once(void **state) {
+// A batch reported three; the totals report the two others, and the task that was not followed.
+static void test_each_loss_is_reported_once(void **state) {
 	struct buffer spool = {0};
 	struct keeper keeper;
 	sample_spool(&spool);
@@ -107,6 +130,39 @@ static void test_each_loss_is_told_once(void **state) {
 	assert_int_equal(nth(&keeper, EVENT_LOST, 0)->time, SAMPLE_START + 2000);
 	keeper_free(&keeper);
 	buffer_free(&spool);
+}
+
+// Reads the totals in a spool whose version has `sources` sources: the losses of interrupts, and
+// all of them.
+static void lost_with_sources(size_t sources, uint64_t *irq, uint64_t *all) {
+	struct buffer spool = {0};
+	struct keeper keeper;
+	uint64_t totals[64] = {SAMPLE_START + 10, [1 + SOURCE_IRQ] = 3};
+	totals[sources] = 100; // the last source
+	totals[sources + 1] = 5;
+	spool_begin(&spool, SAMPLE_START);
+	add_block(&spool, SPOOL_LOST, totals, (2 + sources) * sizeof(*totals));
+	read_bytes(&keeper, &spool);
+	assert_int_equal(keeper.error, 0);
+	assert_string_equal(keeper.said, "");
+	*irq = *all = 0;
+	for (size_t i = 0; i < keeper.events.count; i++) {
+		const struct event *event = &keeper.events.items[i];
+		*all += event->kind == EVENT_LOST ? event->lost.count : 0;
+		*irq += event->kind == EVENT_LOST && event->lost.source == SOURCE_IRQ ? event->lost.count : 0;
+	}
+	keeper_free(&keeper);
+	buffer_free(&spool);
+}
+
+static void test_totals_of_versions_with_other_sources_are_read(void **state) {
+	uint64_t irq, all;
+	lost_with_sources(24, &irq, &all); // as in the first spools of this version
+	assert_int_equal(irq, 3);
+	assert_int_equal(all, 3 + 100 + 5);
+	lost_with_sources(RECORD_SOURCE_COUNT + 2, &irq, &all); // its last source is unknown here
+	assert_int_equal(irq, 3);
+	assert_int_equal(all, 3 + 5);
 }
 
 static void test_states_are_as_the_tracepoint_prints_them(void **state) {
@@ -129,8 +185,8 @@ static void test_states_are_as_the_tracepoint_prints_them(void **state) {
 	buffer_free(&spool);
 }
 
-// A flight recorder keeps the last part of a test: of what was before, only who lives.
-static void test_before_the_start_only_lives_are_told(void **state) {
+// A flight recorder keeps the last part of a test: of what came before, only which tasks are alive.
+static void test_before_the_start_only_task_lives_are_passed_on(void **state) {
 	struct buffer spool = {0};
 	struct keeper keeper;
 	spool_begin(&spool, 1000);
@@ -152,7 +208,19 @@ static void test_before_the_start_only_lives_are_told(void **state) {
 
 // ---- spools that end anywhere ----
 
-// What is pushed of a spool that is cut is what was pushed of the whole one, up to there.
+// In the same order, too.
+static void assert_among(const struct keeper *part, const struct keeper *whole) {
+	size_t at = 0;
+	for (size_t i = 0; i < part->events.count; i++, at++) {
+		const struct event *event = &part->events.items[i];
+		while (at < whole->events.count && (whole->events.items[at].kind != event->kind ||
+						    whole->events.items[at].time != event->time))
+			at++;
+		assert_true(at < whole->events.count);
+	}
+}
+
+// What is pushed from a truncated spool is among what is pushed from the whole one.
 static void test_cut_anywhere_all_whole_blocks_before_count(void **state) {
 	struct buffer spool = {0}, part = {0};
 	struct keeper whole, keeper;
@@ -172,10 +240,7 @@ static void test_cut_anywhere_all_whole_blocks_before_count(void **state) {
 		}
 		assert_int_equal(keeper.error, 0);
 		assert_true(keeper.events.count >= pushed_before);
-		for (size_t i = 0; i < keeper.events.count; i++) {
-			assert_int_equal(keeper.events.items[i].kind, whole.events.items[i].kind);
-			assert_int_equal(keeper.events.items[i].time, whole.events.items[i].time);
-		}
+		assert_among(&keeper, &whole);
 		if (size == block_end) {
 			struct spool_block block = {0};
 			assert_string_equal(keeper.said, "");
@@ -183,7 +248,7 @@ static void test_cut_anywhere_all_whole_blocks_before_count(void **state) {
 				memcpy(&block, spool.data + size, sizeof(block));
 			block_end += sizeof(block) + ((block.size + 7) & ~7u);
 		} else {
-			assert_non_null(strstr(keeper.said, "ends in the middle of a block"));
+			assert_non_null(strstr(keeper.said, "truncated inside a block"));
 			assert_int_equal(keeper.events.count, pushed_before);
 		}
 		pushed_before = keeper.events.count;
@@ -206,7 +271,7 @@ static void test_any_changed_byte_is_survived(void **state) {
 			read_bytes(&keeper, &spool);
 			spool.data[at] ^= (uint8_t)(1u << bit);
 			assert_true(keeper.error == 0 || keeper.error == -EINVAL);
-			assert_true(keeper.events.count <= whole.events.count + 3); // a count of losses more
+			assert_true(keeper.events.count <= whole.events.count + 3); // plus a count of losses
 			assert_true(keeper.error == 0 || *keeper.said);
 			keeper_free(&keeper);
 		}
@@ -217,34 +282,20 @@ static void test_any_changed_byte_is_survived(void **state) {
 
 // ---- runs ----
 
-static void ignore(struct sink *sink) {
-}
-
-static int finish_nothing(struct sink *sink) {
-	return 0;
-}
-
-// In order of time; with `runs` batches wait as they are.
-static void read_in_order(struct keeper *keeper, const struct buffer *spool, bool runs) {
+// With `runs`, batches wait undecoded.
+static void read_as(struct keeper *keeper, const struct buffer *spool, bool runs) {
+	struct reader reader = spool_reader;
 	struct stream input;
-	stream_of_memory(&input, spool->data, spool->size);
-	*keeper = (struct keeper){.sink = {.push = keep_all, .finish = finish_nothing, .destroy = ignore},
-				  .tables = tables_new()};
-	struct sink *order = order_new(&keeper->sink);
 	if (!runs)
-		order->push_run = NULL;
-	struct captured captured = capture_begin();
-	keeper->error = spool_reader.read(&input, "a.spool", &keeper->tables, order);
-	sink_finish(order);
-	keeper->said = capture_end(captured);
-	sink_destroy(order);
-	stream_close(&input);
+		reader.read = spool_read_one_by_one;
+	stream_of_memory(&input, spool->data, spool->size);
+	keeper_read(keeper, &input, &reader, keep_all);
 }
 
 static void assert_same(const struct buffer *spool) {
 	struct keeper runs, events;
-	read_in_order(&runs, spool, true);
-	read_in_order(&events, spool, false);
+	read_as(&runs, spool, true);
+	read_as(&events, spool, false);
 	assert_int_equal(runs.error, events.error);
 	assert_string_equal(runs.said, events.said);
 	assert_int_equal(runs.events.count, events.events.count);
@@ -262,7 +313,7 @@ static void test_batches_that_wait_as_they_are_make_the_same_events(void **state
 	struct keeper keeper;
 	sample_spool(&spool);
 	assert_same(&spool);
-	read_in_order(&keeper, &spool, true);
+	read_as(&keeper, &spool, true);
 	assert_true(nth(&keeper, EVENT_SWITCH, 0)->switched.outside);
 	assert_string_equal(TEXT(&keeper, nth(&keeper, EVENT_RENAME, 0)->rename.name), "renamed");
 	keeper_free(&keeper);
@@ -293,9 +344,9 @@ static void test_what_is_no_spool_is_refused(void **state) {
 	assert_bad(&spool, "a.spool: not a tracelet spool\n", 0);
 	spool_begin(&spool, 1);
 	spool.data[offsetof(struct spool_header, version)] = 7;
-	assert_bad(&spool, "a spool of version 7; this tracelet reads version 4", 0);
+	assert_bad(&spool, "a spool of version 7; this tracelet reads version 5", 0);
 	spool_begin(&spool, UINT64_MAX);
-	assert_bad(&spool, "header is damaged", 0);
+	assert_bad(&spool, "damaged header", 0);
 }
 
 static void test_a_block_of_four_gigabytes_ends_the_spool(void **state) {
@@ -304,7 +355,7 @@ static void test_a_block_of_four_gigabytes_ends_the_spool(void **state) {
 	buffer_append(&spool, &(struct spool_block){.type = SPOOL_BATCH, .size = UINT32_MAX},
 		      sizeof(struct spool_block));
 	spool_fact(&spool, "behind", "it");
-	assert_bad(&spool, "not a block at offset 32; the rest is left out", 1);
+	assert_bad(&spool, "not a block at offset 32; ignoring the rest", 1);
 }
 
 static void test_an_unknown_block_is_skipped(void **state) {
@@ -313,7 +364,7 @@ static void test_an_unknown_block_is_skipped(void **state) {
 	add_block(&spool, 4711, "something", 9);
 	add_block(&spool, 0, NULL, 0);
 	spool_fact(&spool, "behind", "it");
-	assert_bad(&spool, "2 records could not be understood", 2);
+	assert_bad(&spool, "2 records could not be decoded", 2);
 }
 
 static void test_blocks_shorter_than_their_content_are_counted(void **state) {
@@ -323,7 +374,7 @@ static void test_blocks_shorter_than_their_content_are_counted(void **state) {
 		struct buffer spool = {0};
 		spool_begin(&spool, 1);
 		add_block(&spool, types[i], "abc", 3);
-		assert_bad(&spool, "1 records could not be understood", 1);
+		assert_bad(&spool, "1 record could not be decoded", 1);
 	}
 }
 
@@ -339,7 +390,7 @@ static void test_a_record_size_that_cannot_be_ends_its_batch(void **state) {
 		record_a_switch(&spool, 5, 0, 0, 10);
 		batch_end(&spool, batch);
 		spool_fact(&spool, "behind", "it");
-		assert_bad(&spool, "1 records could not be understood", 3);
+		assert_bad(&spool, "1 record could not be decoded", 3);
 	}
 }
 
@@ -390,9 +441,9 @@ static void test_numbers_about_a_process_are_marks_of_it(void **state) {
 	assert_string_equal(TEXT(&keeper, mark->mark.name), "live");
 	keeper_free(&keeper);
 	spool.size = sizeof(struct spool_header);
-	add_reading(&spool, SAMPLE_START + 7, UINT32_MAX); // nobody's
+	add_reading(&spool, SAMPLE_START + 7, UINT32_MAX); // belongs to no task
 	add_reading(&spool, UINT64_MAX, 10);
-	assert_bad(&spool, "2 records could not be understood", 1);
+	assert_bad(&spool, "2 records could not be decoded", 1);
 }
 
 static void test_marks_that_make_no_sense_are_counted(void **state) {
@@ -406,10 +457,10 @@ static void test_marks_that_make_no_sense_are_counted(void **state) {
 	size_t at = spool.size;
 	record_a_mark(&spool, 4, 10, 10, 1, "short", 0);
 	spool.data[at + offsetof(struct record_mark, text_size) + 1] = 1; // 261 bytes
-	record_a_switch(&spool, 5, 10, 1, 0);                             // of no CPU
+	record_a_switch(&spool, 5, 10, 1, 0);                             // without a CPU
 	record_a_mark(&spool, 6, 10, 10, 1, "good", 0);
 	batch_end(&spool, batch);
-	assert_bad(&spool, "6 records could not be understood", 2);
+	assert_bad(&spool, "6 records could not be decoded", 2);
 }
 
 static void test_a_batch_is_as_long_as_it_says_and_not_longer(void **state) {
@@ -417,10 +468,10 @@ static void test_a_batch_is_as_long_as_it_says_and_not_longer(void **state) {
 	spool_begin(&spool, 1);
 	struct batch batch = {.base = 100, .size = 1000};
 	add_block(&spool, SPOOL_BATCH, &batch, sizeof(batch));
-	assert_bad(&spool, "1 records could not be understood", 1);
+	assert_bad(&spool, "1 record could not be decoded", 1);
 }
 
-// Each is one record that no kernel writes, between two good ones.
+// Each is one record that no kernel writes, between two valid ones.
 static void test_ids_times_and_cpus_that_cannot_be_are_left_out(void **state) {
 	for (int i = 0; i < 10; i++) {
 		struct buffer spool = {0};
@@ -433,7 +484,7 @@ static void test_ids_times_and_cpus_that_cannot_be_are_left_out(void **state) {
 		else if (i == 2)
 			record_a_switch(&spool, 0, 1, 1, UINT32_MAX);
 		else if (i == 3)
-			record_a_switch(&spool, 0, TID_OUTSIDE, 1, 2); // outside, and does not say so
+			record_a_switch(&spool, 0, TID_OUTSIDE, 1, 2); // outside, without saying so
 		else if (i < 7)
 			RECORD(&spool, record_exit, RECORD_EXIT, 0, 0, .tid = tids[i - 4], .pid = 5);
 		else
@@ -441,7 +492,7 @@ static void test_ids_times_and_cpus_that_cannot_be_are_left_out(void **state) {
 			       .child_pid = tids[i - 7]);
 		batch_end(&spool, batch);
 		spool_fact(&spool, "behind", "it");
-		assert_bad(&spool, "1 records could not be understood", 2);
+		assert_bad(&spool, "1 record could not be decoded", 2);
 	}
 }
 
@@ -452,7 +503,7 @@ static void test_an_exec_longer_than_its_record_is_left_out(void **state) {
 	RECORD(&spool, record_exec, RECORD_EXEC, 0, 0, .tid = 5, .pid = 5, .file_size = 60000,
 	       .arguments_size = 60000);
 	batch_end(&spool, batch);
-	assert_bad(&spool, "1 records could not be understood", 1);
+	assert_bad(&spool, "1 record could not be decoded", 1);
 }
 
 static void test_a_read_that_fails_is_an_error(void **state) {
@@ -469,7 +520,7 @@ static void test_a_read_that_fails_is_an_error(void **state) {
 	buffer_free(&spool);
 }
 
-static void test_formats_are_told_apart_by_their_first_bytes(void **state) {
+static void test_formats_are_distinguished_by_their_first_bytes(void **state) {
 	struct stream input;
 	struct buffer spool = {0};
 	sample_spool(&spool);
@@ -525,7 +576,7 @@ static void test_what_was_flushed_is_there_without_a_close(void **state) {
 	spool_close(&spool);
 }
 
-static void test_much_is_written_without_being_told(void **state) {
+static void test_large_content_is_written_without_a_flush(void **state) {
 	struct spool spool = open_spool(in_folder("spool"));
 	char *value = memory_alloc(100001);
 	memset(value, 'x', 100000);
@@ -557,7 +608,7 @@ static void test_a_value_of_megabytes_is_cut_to_fit_a_block(void **state) {
 	free(value);
 }
 
-// Events stop at the limit, also smaller ones behind; what is said of the whole does not.
+// Events stop at the limit, even smaller ones after it; facts about the whole recording do not.
 static void test_a_limit_is_for_events(void **state) {
 	static const char batch[1000];
 	struct stat status;
@@ -578,7 +629,7 @@ static void test_a_limit_is_for_events(void **state) {
 	assert_true((uint64_t)status.st_size > written);
 }
 
-// A disk that is full: the first failure stays, and what was written can be read.
+// A full disk: the first failure is kept, and what was written can be read.
 static void test_a_full_disk_leaves_what_was_written(void **state) {
 	struct rlimit before, limit;
 	struct spool spool = open_spool(in_folder("spool"));
@@ -611,7 +662,7 @@ static void test_a_full_disk_leaves_what_was_written(void **state) {
 
 // ---- copied stacks ----
 
-// What the kernel hands over: one kernel address, one of the user's, and a stack of `size` bytes.
+// What the kernel delivers: one kernel address, one user address, and a stack of `size` bytes.
 static void copied_sample(struct buffer *batch, uint32_t size) {
 	uint64_t addresses[SAMPLE_ADDRESSES] = {0xffffffff81000010, 0x1234};
 	struct sample_copied copied = {.pc = 0x1000, .stack = 0x7000, .frame = 0x7100, .size = size};
@@ -631,7 +682,7 @@ static void copied_sample(struct buffer *batch, uint32_t size) {
 		buffer_append(batch, &(uint8_t){(uint8_t)(i % 7 ? 0 : i)}, 1);
 }
 
-// The bytes of the copy live as long as the push.
+// The bytes of the copy are valid only during the push.
 struct copy_keeper {
 	struct sink sink;
 	struct event sample;
@@ -715,10 +766,12 @@ int main(void) {
 		cmocka_unit_test(test_what_has_no_copy_is_left_as_it_is),
 		cmocka_unit_test(test_what_is_about_the_whole_is_read),
 		cmocka_unit_test(test_switches_and_wakeups_are_read),
+		cmocka_unit_test(test_what_a_switch_says_about_waiting_is_read),
 		cmocka_unit_test(test_lives_and_interrupts_are_read),
-		cmocka_unit_test(test_each_loss_is_told_once),
+		cmocka_unit_test(test_each_loss_is_reported_once),
+		cmocka_unit_test(test_totals_of_versions_with_other_sources_are_read),
 		cmocka_unit_test(test_states_are_as_the_tracepoint_prints_them),
-		cmocka_unit_test(test_before_the_start_only_lives_are_told),
+		cmocka_unit_test(test_before_the_start_only_task_lives_are_passed_on),
 		cmocka_unit_test(test_cut_anywhere_all_whole_blocks_before_count),
 		cmocka_unit_test(test_any_changed_byte_is_survived),
 		cmocka_unit_test(test_batches_that_wait_as_they_are_make_the_same_events),
@@ -734,10 +787,10 @@ int main(void) {
 		cmocka_unit_test(test_ids_times_and_cpus_that_cannot_be_are_left_out),
 		cmocka_unit_test(test_an_exec_longer_than_its_record_is_left_out),
 		cmocka_unit_test(test_a_read_that_fails_is_an_error),
-		cmocka_unit_test(test_formats_are_told_apart_by_their_first_bytes),
+		cmocka_unit_test(test_formats_are_distinguished_by_their_first_bytes),
 		IN_FOLDER(test_what_is_written_is_read),
 		IN_FOLDER(test_what_was_flushed_is_there_without_a_close),
-		IN_FOLDER(test_much_is_written_without_being_told),
+		IN_FOLDER(test_large_content_is_written_without_a_flush),
 		IN_FOLDER(test_a_value_of_megabytes_is_cut_to_fit_a_block),
 		IN_FOLDER(test_a_full_disk_leaves_what_was_written),
 		IN_FOLDER(test_a_limit_is_for_events),

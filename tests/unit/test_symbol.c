@@ -33,7 +33,7 @@ static void test_names_of_each_language(void **state) {
 		{"_ZN3FooD0Ev", "Foo::~Foo"},
 		{"_ZN12_GLOBAL__N_13fooEv", "(anonymous namespace)::foo"},
 		{"_ZThn16_N3Foo3barEv", "non-virtual thunk to Foo::bar()"},
-		{"__Z3foov", "foo"}, // of a Mac
+		{"__Z3foov", "foo"}, // from a Mac
 		{"_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write"},
 		{"_ZN4core3fmt5write17h0123456789abcdefE.llvm.987", "core::fmt::write"},
 		{"_ZN3std2rt10lang_start28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE",
@@ -90,7 +90,7 @@ static void test_a_name_without_end_is_refused(void **state) {
 	free(name);
 }
 
-// Each part stands for two of the part before: 2^40 of them.
+// Each part expands to two of the previous one: 2^40 of them.
 static void test_a_name_that_grows_without_end_is_refused(void **state) {
 	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	struct {
@@ -108,7 +108,7 @@ static void test_a_name_that_grows_without_end_is_refused(void **state) {
 		d.size += (size_t)snprintf(d.text + d.size, sizeof(d.text) - d.size, "B2QiQk");
 	snprintf(d.text + d.size, sizeof(d.text) - d.size, "Zv");
 	assert_null(demangle(d.text));
-	// Rust, from where each one begins to base 62.
+	// Rust: each reference is an offset in base 62.
 	assert_null(demangle(
 		"_RINvC1a1fTjjETB7_B7_ETBb_Bb_ETBj_Bj_ETBr_Br_ETBz_Bz_ETBH_BH_ETBP_BP_ETBX_BX_ETB15_B15_"
 		"ETB1d_B1d_ETB1n_B1n_ETB1x_B1x_ETB1H_B1H_ETB1R_B1R_ETB21_B21_ETB2b_B2b_ETB2l_B2l_ETB2v_B2v_"
@@ -121,7 +121,7 @@ int function_with_a_name(int value) {
 	return other + 1;
 }
 
-// The address as the file has it: without where it was loaded to.
+// The address in the file: without the load address.
 static uint64_t address_in_file(void *function) {
 	struct link_map *map;
 	Dl_info info;
@@ -175,7 +175,7 @@ static void test_this_program_s_own_unwind_table(void **state) {
 	assert_int_equal(-1, row.return_offset);
 #endif
 	assert_false(unwind_row_at(table, UINT64_MAX, &row));
-	// The whole of it says the same, and is in order.
+	// The whole table agrees, and is sorted.
 	struct whole_table whole = {.address = address - unwind_table_base(table)};
 	unwind_table_each_row(table, take_row, &whole);
 	assert_true(whole.count > unwind_table_functions(table));
@@ -240,7 +240,7 @@ static void test_debug_frame_in_its_forms(void **state) {
 			assert_int_equal(-1, row.return_offset);
 			assert_false(unwind_row_at(table, 0x1120, &row));
 			unwind_table_free(table);
-			// Cut off anywhere it has no such function.
+			// Truncated anywhere, it has no such function.
 			for (size_t size = 0; size + 1 < section.size; size += 3)
 				assert_null(unwind_table_of_both(NULL, 0, 0, section.data, size));
 		}
@@ -250,7 +250,7 @@ static void test_debug_frame_in_its_forms(void **state) {
 	assert_null(unwind_table_of_both(NULL, 0, 0, section.data, section.size));
 }
 
-// A function at 0x1110 in .eh_frame: .debug_frame's, which overlaps it, is not taken.
+// A function at 0x1110 in .eh_frame: the overlapping one in .debug_frame is ignored.
 static void test_eh_frame_goes_first(void **state) {
 	struct bytes debug = debug_frame(false, 3, 8), section = {0};
 	static const uint8_t cie[] = {20, 0,    0,  0, 0,    0,  0, 0, 1,    'z', 'R', 0,
@@ -315,7 +315,7 @@ static void test_a_row_without_a_table(void **state) {
 	elf_close(object);
 }
 
-// Two frames by hand: the inner one has pushed the frame pointer, the outer one is the last.
+// Two frames by hand: the inner one has pushed the frame pointer, the outer one is the outermost.
 static const struct unwind_row *two_rows(void *context, uint64_t pc, bool *stop) {
 	static const struct unwind_row inner = {.cfa = CFA_REGISTER,
 						.cfa_register = 7,
@@ -346,10 +346,38 @@ static void test_a_stack_is_walked_to_its_end(void **state) {
 	assert_true(unwind_stack(&user, two_rows, seen));
 	assert_int_equal(2, seen[0]);
 	assert_int_equal(0x1003, seen[1]);
-	assert_int_equal(0x2004, seen[2]); // the call, not where it returns to
+	assert_int_equal(0x2004, seen[2]); // the call, not its return address
 	user.stack_size = 8;               // the return address was not copied
 	seen[0] = 0;
 	assert_false(unwind_stack(&user, two_rows, seen));
+	assert_int_equal(1, seen[0]);
+}
+
+// As in vfork(), which takes its return address from the stack before its child writes over it.
+static const struct unwind_row *return_in_first(void *context, uint64_t pc, bool *stop) {
+	static const struct unwind_row vfork = {
+		.cfa = CFA_REGISTER, .cfa_register = 7, .registers = UNWIND_RETURN_IN_FIRST};
+	const struct unwind_row *row = two_rows(context, pc, stop);
+	return pc < 0x1000 ? &vfork : row;
+}
+
+static void test_the_return_address_of_vfork_is_in_a_register(void **state) {
+	uint64_t stack[] = {0x7000, 0x2005, 0, 0}, seen[8] = {0};
+	struct user_state user = {.machine = MACHINE_X86_64,
+				  .valid = ~UINT64_C(0),
+				  .stack = (uint8_t *)stack,
+				  .stack_size = sizeof(stack),
+				  .find = found};
+	user.registers[5] = 0x1003; // di
+	user.registers[7] = 0x6ff0; // sp
+	user.registers[8] = 0x0100; // ip
+	assert_true(unwind_stack(&user, return_in_first, seen));
+	assert_int_equal(3, seen[0]);
+	assert_int_equal(0x1002, seen[2]); // the call
+	assert_int_equal(0x2004, seen[3]);
+	user.valid &= ~(UINT64_C(1) << 5);
+	seen[0] = 0;
+	assert_false(unwind_stack(&user, return_in_first, seen));
 	assert_int_equal(1, seen[0]);
 }
 
@@ -394,7 +422,7 @@ static const char *kernel_name(const struct kernel_symbols *kernel, uint64_t add
 	return symbol ? symbol->name : "";
 }
 
-// The kernel's own are in order; modules are not, and may be below or between them.
+// The kernel's own symbols are sorted; those of modules are not, and may be below or between them.
 static void test_symbols_of_a_kernel(void **state) {
 	static const char lines[] = "0000000000000000 D per_cpu\n"
 				    "ffffffff81000000 T _text\n"
@@ -407,7 +435,7 @@ static void test_symbols_of_a_kernel(void **state) {
 				    "ffffffffc0002000 t later\t[module]\n"
 				    "ffffffffc0001000 t earlier\t[module]\n"
 				    "FFFFFFFF81000180 t between\t[bpf]\n"
-				    "ffffffff80000000 t below\t[bpf]"; // cut short
+				    "ffffffff80000000 t below\t[bpf]"; // truncated
 	struct buffer text = {0};
 	buffer_append(&text, lines, sizeof(lines) - 1);
 	struct kernel_symbols *kernel = kernel_symbols_parse(&text);
@@ -430,7 +458,7 @@ static void test_hidden_addresses_are_no_symbols(void **state) {
 	struct buffer text = {0};
 	buffer_append(&text, lines, sizeof(lines) - 1);
 	assert_null(kernel_symbols_parse(&text));
-	assert_null(kernel_symbols_parse(&text)); // and nothing is none
+	assert_null(kernel_symbols_parse(&text)); // no text gives no symbols
 }
 
 int main(void) {
@@ -449,6 +477,7 @@ int main(void) {
 #ifdef __x86_64__
 		cmocka_unit_test(test_a_row_without_a_table),
 		cmocka_unit_test(test_a_stack_is_walked_to_its_end),
+		cmocka_unit_test(test_the_return_address_of_vfork_is_in_a_register),
 		cmocka_unit_test(test_a_program_s_entry_is_outermost),
 #endif
 	};

@@ -1,4 +1,4 @@
-// The tables of names and stacks, and the tally that counts what passes by.
+// The tables of names and stacks, and the tally that counts events.
 #include "unit.h"
 
 #include "event/tally.h"
@@ -42,7 +42,7 @@ static void test_an_unknown_id_is_the_empty_text(void **state) {
 	strings_free(strings);
 }
 
-static void test_ten_thousand_texts_are_told_apart(void **state) {
+static void test_ten_thousand_texts_are_distinguished(void **state) {
 	struct strings *strings = strings_new();
 	char text[32];
 	for (uint32_t round = 0; round < 2; round++)
@@ -53,8 +53,8 @@ static void test_ten_thousand_texts_are_told_apart(void **state) {
 	strings_free(strings);
 }
 
-// Who knows the seed can give sixteen bytes any hash: the second word undoes the first.
-static void test_texts_of_one_hash_are_told_apart(void **state) {
+// An attacker who knows the seed can give sixteen bytes any hash: the second word undoes the first.
+static void test_texts_with_the_same_hash_are_distinguished(void **state) {
 	struct strings *strings = strings_new();
 	uint64_t start = 16 * 0x9e3779b97f4a7c15u ^ hash_seed, words[3][2];
 	for (uint64_t i = 0; i < 3; i++) {
@@ -139,7 +139,7 @@ static void test_the_tally_counts_and_passes_on(void **state) {
 		{.kind = EVENT_START, .time = 1},
 		{.kind = EVENT_TASK, .time = 1},
 		{.kind = EVENT_SWITCH, .time = 20},
-		{.kind = EVENT_SWITCH, .time = 10}, // of another CPU
+		{.kind = EVENT_SWITCH, .time = 10}, // on another CPU
 		{.kind = EVENT_WAKING, .time = 15},
 		{.kind = EVENT_LOST, .time = 30, .lost = {.count = 5, .source = SOURCE_IRQ}},
 		{.kind = EVENT_LOST, .time = 31, .lost = {.count = 2, .source = SOURCE_IRQ}},
@@ -184,10 +184,12 @@ static void test_a_switch_that_is_missing_is_a_gap(void **state) {
 	assert_int_equal(GAPS(SWITCH(0, 0, 10), SWITCH(0, 10, 11), SWITCH(0, 11, 0)), 0);
 	assert_int_equal(GAPS(SWITCH(0, 0, 10), SWITCH(0, 11, 12)), 1);
 	assert_int_equal(GAPS(SWITCH(0, 0, 10), SWITCH(1, 11, 12)), 0); // another CPU
-	// Counted as lost already, or nobody followed whoever came.
+	// Already counted as lost.
 	assert_int_equal(GAPS(SWITCH(0, 0, 10), {.kind = EVENT_LOST}, SWITCH(0, 11, 12)), 0);
-	assert_int_equal(GAPS(SWITCH(0, 10, TID_OUTSIDE), SWITCH(0, 11, 12)), 0);
-	// A thread that called exec goes on as its process.
+	// A task outside the test may arrive unnoticed, a task of the test may not.
+	assert_int_equal(GAPS(SWITCH(0, 10, TID_OUTSIDE), SWITCH(0, TID_OUTSIDE + 1, 12)), 0);
+	assert_int_equal(GAPS(SWITCH(0, 10, TID_OUTSIDE), SWITCH(0, 11, 12)), 1);
+	// A thread that called exec continues as its process.
 	assert_int_equal(GAPS(SWITCH(0, 0, 12), {.kind = EVENT_EXEC, .tid = 10, .exec = {.old_tid = 12}},
 			      SWITCH(0, 10, 0)),
 			 0);
@@ -204,8 +206,8 @@ int main(void) {
 		cmocka_unit_test(test_the_empty_text_is_id_zero),
 		cmocka_unit_test(test_texts_may_hold_nuls),
 		cmocka_unit_test(test_an_unknown_id_is_the_empty_text),
-		cmocka_unit_test(test_ten_thousand_texts_are_told_apart),
-		cmocka_unit_test(test_texts_of_one_hash_are_told_apart),
+		cmocka_unit_test(test_ten_thousand_texts_are_distinguished),
+		cmocka_unit_test(test_texts_with_the_same_hash_are_distinguished),
 		cmocka_unit_test(test_a_frame_has_one_id),
 		cmocka_unit_test(test_a_stack_has_one_id_and_shares_its_callers),
 		cmocka_unit_test(test_a_stack_with_itself_above_is_deeper_by_one),

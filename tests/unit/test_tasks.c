@@ -1,4 +1,4 @@
-// The tasks that are there already when a recording begins.
+// The tasks that already exist when a recording begins.
 #include "spool_keeper.h"
 
 #include "capture/tasks.h"

@@ -1,4 +1,4 @@
-// Stacks of arm64, which may have signed return addresses in them, walked on any machine.
+// Stacks of arm64, possibly with signed return addresses, walked on any machine.
 #include "aside.h"
 
 #include "base/memory.h"
@@ -15,15 +15,15 @@ enum { FP = 29, LR = 30, SP = 31, PC = 32 };
 struct seen {
 	uint64_t pcs[8];
 	size_t count;
-	struct unwind_table *table; // NULL: the rows below
+	struct unwind_table *table; // NULL for the rows below
 };
 
 static bool found(void *context, uint64_t address, struct frame *frame) {
 	return address < 0x4000;
 }
 
-// 0x1000: a leaf, its caller still in the link register. 0x2000: has a frame of 32 bytes. 0x3000: the
-// outermost.
+// 0x1000: a leaf, its return address still in the link register. 0x2000: has a frame of 32 bytes.
+// 0x3000: the outermost.
 static const struct unwind_row *take(void *context, uint64_t pc, bool *stop) {
 	static const struct unwind_row leaf = {.cfa = CFA_REGISTER, .cfa_register = SP, .cfa_offset = 16};
 	static const struct unwind_row framed = {.cfa = CFA_REGISTER,
@@ -79,7 +79,8 @@ static void test_frame_pointers_lead_to_signed_addresses_too(void **state) {
 static void test_a_caller_s_caller_is_not_in_the_link_register(void **state) {
 	uint64_t stack[] = {1, 2, 0x7030, 0x1004, 3, 4};
 	struct seen seen = {0};
-	// From a function with a frame to one that has not saved its return address: it cannot have called.
+	// From a function with a frame to one that has not saved its return address: that one
+	// cannot have made a call.
 	struct user_state user = state_of(stack, sizeof(stack), 0x2008, 0x3004);
 	user.registers[SP] = 0x7010;
 	user.stack = (const uint8_t *)(stack + 2);
@@ -98,7 +99,7 @@ static uint64_t symbol_address(const struct elf_object *object, const char *name
 	return 0;
 }
 
-// Where the row's rules change in a function: addresses after its beginning.
+// Where a function's rules change: addresses after its start.
 static size_t places(struct unwind_table *table, uint64_t begin, int32_t offset, uint64_t *first) {
 	size_t count = 0;
 	struct unwind_row row;
@@ -108,7 +109,7 @@ static size_t places(struct unwind_table *table, uint64_t begin, int32_t offset,
 	return count;
 }
 
-// paciasp says DW_CFA_AARCH64_negate_ra_state, which a row needs not know.
+// paciasp emits DW_CFA_AARCH64_negate_ra_state, which a row does not need.
 static void assert_walked(const char *options) {
 	CLEANUP_FREE char *command = memory_format(
 		"cd %s && aarch64-linux-gnu-gcc -O1 -nostdlib -static -ffreestanding -fno-inline "

@@ -1,7 +1,7 @@
 // Variants of a test: one canonical text, one hash.
 #include "base/memory.h"
 #include "base/siphash.h"
-#include "session/variant.h"
+#include "settings/variant.h"
 #include "unit.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ static void test_hash_of_every_length_of_the_last_word_differs(void **state) {
 			assert_int_not_equal(siphash13(text, i), siphash13(text, k));
 }
 
-// Adds each addition to the variant; the text is the caller's.
+// Adds each addition to the variant; the caller frees the text.
 static char *variant_of(const char *const *additions) {
 	char *variant = NULL;
 	for (; *additions; additions++) {

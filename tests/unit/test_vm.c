@@ -1,4 +1,4 @@
-// What a throw-away guest is made of, and what its console tells.
+// The parts of a throw-away guest, and its console output.
 #include "aside.h"
 
 #include "vm/cpio.h"
@@ -14,7 +14,7 @@
 
 // ---- archives ----
 
-// What `cpio -tv` makes of it would do, if it were here on every machine: so the headers are read again.
+// `cpio -tv` would do, but not every machine has it: so this parses the headers.
 struct listed {
 	char name[256];
 	unsigned mode, size;
@@ -249,7 +249,7 @@ static size_t make_elf(uint8_t *elf, unsigned note_type) {
 	return segment.p_offset + sizeof(note);
 }
 
-// A bzImage with this kernel in it, packed by gzip.
+// A bzImage that contains this kernel, compressed with gzip.
 static void put_boot_image(const char *path, const uint8_t *elf, uint32_t elf_size) {
 	uint8_t image[4096] = {0};
 	uint32_t offset = 0, length;
@@ -282,7 +282,7 @@ static void test_a_kernel_is_taken_out_once_and_kept(void **state) {
 	assert_int_equal(unpacked.size, size);
 	assert_memory_equal(unpacked.data, elf, size);
 	input_close(&unpacked);
-	// Where nothing can be unpacked any more the one from before is taken.
+	// If nothing can be unpacked any more, the earlier result is used.
 	assert_int_equal(vm_kernel_prepare(&again, in_folder("bzImage"), VM_X86_64, "/no/such/folder"), 0);
 	assert_string_equal(again.file, kernel.file);
 	vm_kernel_free(&kernel);
@@ -343,7 +343,7 @@ static void test_stack_of_the_fault_comes_before_that_of_the_panic(void **state)
 }
 
 static void test_console_of_a_hostile_guest_is_made_plain(void **state) {
-	check_panic("Kernel panic - not syncing: \033[2J\001x\n", "?[2J?x", "");
+	check_panic("Kernel panic - not syncing: \033[2J\001x\n", "\\x1b[2J\\x01x", "");
 	check_panic("Kernel panic - not syncing: ", "", "");
 }
 

@@ -1,9 +1,9 @@
-// The parts of the Windows side that are plain C: they read what may be anything, so
-// they are tested here, where sanitizers look.
+// The parts of the Windows side that are plain C: they parse untrusted input, so they are tested
+// here, with sanitizers.
 #include "unit.h"
 
 #include "capture/wpr/wpr.h"
-#include "session/ini_file.h"
+#include "settings/ini_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,8 @@ static int read_text(const char *text, char lines[256]) {
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	close(fd);
 	*lines = 0;
-	int result = ini_file_read(path, add_line, lines);
+	char why[INI_FILE_WHY] = "";
+	int result = ini_file_read(path, INI_FILE_OF_PROJECT, add_line, lines, why);
 	unlink(path);
 	return result;
 }
@@ -45,10 +46,11 @@ static void test_a_line_that_is_neither_has_its_number(void **state) {
 	assert_int_equal(read_text("a = 1\n\nbad = 2\nc = 3\n", lines), 3);
 	assert_string_equal(lines, "/a=1\n/bad=2\n");
 	assert_int_equal(read_text("[open\n", lines), 1);
-	assert_int_equal(ini_file_read("/no/such/file", add_line, lines), -1);
+	char why[INI_FILE_WHY] = "";
+	assert_int_equal(ini_file_read("/no/such/file", INI_FILE_OF_PROJECT, add_line, lines, why), -1);
 }
 
-// ---- codes of wpr.exe ----
+// ---- wpr.exe's exit codes ----
 
 static void test_codes_become_words(void **state) {
 	char words[256];

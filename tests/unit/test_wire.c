@@ -1,17 +1,17 @@
 #include "aside.h"
 
 #include "base/crc32c.h"
-#include "guest/channel.h"
-#include "guest/clock.h"
-#include "guest/message.h"
+#include "format/clock.h"
+#include "guest/wire/channel.h"
+#include "guest/wire/message.h"
 
-// ---- frames ----
+// ---- packets ----
 
-static void feed(struct frame_decoder *decoder, const void *bytes, size_t size) {
+static void feed(struct packet_decoder *decoder, const void *bytes, size_t size) {
 	size_t room;
-	memcpy(frame_decoder_room(decoder, size, &room), bytes, size);
+	memcpy(packet_decoder_room(decoder, size, &room), bytes, size);
 	assert_true(room >= size);
-	frame_decoder_added(decoder, size);
+	packet_decoder_added(decoder, size);
 }
 
 static void test_crc_is_castagnolis(void **state) {
@@ -23,7 +23,7 @@ static void test_crc_is_castagnolis(void **state) {
 	assert_int_equal(crc32c(crc32c(0, "1234", 4), "56789", 5), 0xe3069283);
 }
 
-// Much at once is reckoned in another way than little.
+// Long data is computed differently from short data.
 static void test_crc_of_much_is_that_of_its_pieces(void **state) {
 	static const size_t sizes[] = {239, 240, 241, 247,  248,    319,   320,
 				       321, 399, 400, 1000, 262144, 300001};
@@ -43,116 +43,138 @@ static void test_crc_of_much_is_that_of_its_pieces(void **state) {
 	}
 }
 
-static void test_a_frame_comes_back_whatever_pieces_it_comes_in(void **state) {
+static void test_a_packet_comes_back_whatever_pieces_it_comes_in(void **state) {
 	struct buffer out = {0};
-	struct frame_decoder decoder = {0};
-	struct frame frame;
-	frame_append(&out, FRAME_DATA, STREAM_STDERR, 77, "payload", 7);
+	struct packet_decoder decoder = {0};
+	struct guest_packet packet;
+	guest_packet_append(&out, GUEST_PACKET_DATA, STREAM_STDERR, 77, "payload", 7);
 	for (size_t i = 0; i < out.size; i++) {
-		assert_false(frame_decoder_next(&decoder, &frame));
+		assert_false(packet_decoder_next(&decoder, &packet));
 		feed(&decoder, out.data + i, 1);
 	}
-	assert_true(frame_decoder_next(&decoder, &frame));
-	assert_int_equal(frame.type, FRAME_DATA);
-	assert_int_equal(frame.stream, STREAM_STDERR);
-	assert_int_equal(frame.sequence, 77);
-	assert_int_equal(frame.size, 7);
-	assert_memory_equal(frame.payload, "payload", 7);
-	assert_false(frame_decoder_next(&decoder, &frame));
+	assert_true(packet_decoder_next(&decoder, &packet));
+	assert_int_equal(packet.type, GUEST_PACKET_DATA);
+	assert_int_equal(packet.stream, STREAM_STDERR);
+	assert_int_equal(packet.sequence, 77);
+	assert_int_equal(packet.size, 7);
+	assert_memory_equal(packet.payload, "payload", 7);
+	assert_false(packet_decoder_next(&decoder, &packet));
 	assert_int_equal(decoder.skipped, 0);
 	buffer_free(&out);
-	frame_decoder_free(&decoder);
+	packet_decoder_free(&decoder);
 }
 
-static void test_noise_between_frames_is_passed_over(void **state) {
+static void test_noise_between_packets_is_passed_over(void **state) {
 	struct buffer out = {0};
-	struct frame_decoder decoder = {0};
-	struct frame frame;
+	struct packet_decoder decoder = {0};
+	struct guest_packet packet;
 	buffer_append(&out, "TLFTTLF1 console output\n", 24);
-	frame_append(&out, FRAME_PING, 0, 0, NULL, 0);
+	guest_packet_append(&out, GUEST_PACKET_PING, 0, 0, NULL, 0);
 	buffer_append(&out, "TLF", 3);
-	frame_append(&out, FRAME_PONG, 0, 0, "x", 1);
+	guest_packet_append(&out, GUEST_PACKET_PONG, 0, 0, "x", 1);
 	feed(&decoder, out.data, out.size);
-	assert_true(frame_decoder_next(&decoder, &frame));
-	assert_int_equal(frame.type, FRAME_PING);
-	assert_true(frame_decoder_next(&decoder, &frame));
-	assert_int_equal(frame.type, FRAME_PONG);
+	assert_true(packet_decoder_next(&decoder, &packet));
+	assert_int_equal(packet.type, GUEST_PACKET_PING);
+	assert_true(packet_decoder_next(&decoder, &packet));
+	assert_int_equal(packet.type, GUEST_PACKET_PONG);
 	assert_int_equal(decoder.skipped, 27);
 	buffer_free(&out);
-	frame_decoder_free(&decoder);
+	packet_decoder_free(&decoder);
 }
 
 static void test_each_changed_bit_is_noticed(void **state) {
 	struct buffer out = {0};
-	struct frame frame;
-	frame_append(&out, FRAME_DATA, 1, 2, "0123456789", 10);
+	struct guest_packet packet;
+	guest_packet_append(&out, GUEST_PACKET_DATA, 1, 2, "0123456789", 10);
 	for (size_t bit = 0; bit < out.size * 8; bit++) {
-		struct frame_decoder decoder = {0};
+		struct packet_decoder decoder = {0};
 		out.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
 		feed(&decoder, out.data, out.size);
-		assert_false(frame_decoder_next(&decoder, &frame));
+		assert_false(packet_decoder_next(&decoder, &packet));
 		out.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
-		frame_decoder_free(&decoder);
+		packet_decoder_free(&decoder);
 	}
 	buffer_free(&out);
 }
 
-static void test_a_frame_inside_a_cut_one_is_found(void **state) {
+static void test_a_packet_inside_a_cut_one_is_found(void **state) {
 	struct buffer out = {0};
-	struct frame_decoder decoder = {0};
-	struct frame frame;
+	struct packet_decoder decoder = {0};
+	struct guest_packet packet;
 	uint8_t payload[200] = {0};
-	frame_append(&out, FRAME_DATA, 1, 0, payload, sizeof(payload));
-	out.size -= 150; // lost, with a connection
-	frame_append(&out, FRAME_HELLO, 0, 0, "hello", 5);
+	guest_packet_append(&out, GUEST_PACKET_DATA, 1, 0, payload, sizeof(payload));
+	out.size -= 150; // lost with a connection
+	guest_packet_append(&out, GUEST_PACKET_HELLO, 0, 0, "hello", 5);
 	buffer_append(&out, payload, 150); // padding
 	feed(&decoder, out.data, out.size);
-	assert_true(frame_decoder_next(&decoder, &frame));
-	assert_int_equal(frame.type, FRAME_HELLO);
+	assert_true(packet_decoder_next(&decoder, &packet));
+	assert_int_equal(packet.type, GUEST_PACKET_HELLO);
 	assert_int_equal(decoder.damaged, 1);
 	buffer_free(&out);
-	frame_decoder_free(&decoder);
+	packet_decoder_free(&decoder);
 }
 
-static void test_a_frame_of_another_version_is_known_as_that(void **state) {
-	uint8_t header[FRAME_HEADER];
-	struct frame_decoder decoder = {0};
-	struct frame frame;
-	frame_header(header, FRAME_HELLO, 0, 0, 0, NULL, 0);
+// A link that flips bits is not taken for something that sends no packets.
+static void test_a_damaged_payload_is_no_noise(void **state) {
+	struct buffer out = {0};
+	struct packet_decoder decoder = {0};
+	struct guest_packet packet;
+	uint8_t payload[200] = {0};
+	for (unsigned i = 0; i < 3; i++)
+		guest_packet_append(&out, GUEST_PACKET_DATA, 1, i, payload, sizeof(payload));
+	out.data[GUEST_PACKET_HEADER + 100] ^= 1;
+	out.data[2 * GUEST_PACKET_HEADER + 300] ^= 1;
+	feed(&decoder, out.data, out.size);
+	assert_true(packet_decoder_next(&decoder, &packet));
+	assert_int_equal(packet.sequence, 2);
+	assert_int_equal(decoder.damaged, 2);
+	assert_int_equal(decoder.skipped, 0);
+	feed(&decoder, payload, sizeof(payload)); // noise
+	assert_false(packet_decoder_next(&decoder, &packet));
+	assert_int_equal(decoder.skipped, sizeof(payload));
+	buffer_free(&out);
+	packet_decoder_free(&decoder);
+}
+
+static void test_a_packet_of_another_version_is_known_as_that(void **state) {
+	uint8_t header[GUEST_PACKET_HEADER];
+	struct packet_decoder decoder = {0};
+	struct guest_packet packet;
+	guest_packet_header(header, GUEST_PACKET_HELLO, 0, 0, 0, NULL, 0);
 	header[4] = 2;
 	feed(&decoder, header, sizeof(header));
-	assert_false(frame_decoder_next(&decoder, &frame));
-	assert_int_equal(decoder.other_version, 0); // whoever has no good checksum has no version
+	assert_false(packet_decoder_next(&decoder, &packet));
+	assert_int_equal(decoder.other_version, 0); // without a valid checksum there is no version
 	uint32_t crc = crc32c(0, header, 28);
 	memcpy(header + 28, &crc, 4);
 	feed(&decoder, header, sizeof(header));
-	assert_false(frame_decoder_next(&decoder, &frame));
+	assert_false(packet_decoder_next(&decoder, &packet));
 	assert_int_equal(decoder.other_version, 2);
-	frame_decoder_free(&decoder);
+	packet_decoder_free(&decoder);
 }
 
-static void test_a_length_beyond_the_limit_is_no_frame(void **state) {
-	uint8_t header[FRAME_HEADER];
-	struct frame_decoder decoder = {0};
-	struct frame frame;
-	uint32_t huge = FRAME_PAYLOAD_MOST + 1;
-	frame_header(header, FRAME_DATA, 0, 0, 0, NULL, 0);
+static void test_a_length_beyond_the_limit_is_no_packet(void **state) {
+	uint8_t header[GUEST_PACKET_HEADER];
+	struct packet_decoder decoder = {0};
+	struct guest_packet packet;
+	uint32_t huge = GUEST_PACKET_PAYLOAD_MOST + 1;
+	guest_packet_header(header, GUEST_PACKET_DATA, 0, 0, 0, NULL, 0);
 	memcpy(header + 12, &huge, 4);
 	uint32_t crc = crc32c(0, header, 28);
 	memcpy(header + 28, &crc, 4);
 	feed(&decoder, header, sizeof(header));
-	assert_false(frame_decoder_next(&decoder, &frame));
+	assert_false(packet_decoder_next(&decoder, &packet));
 	assert_true(decoder.skipped > 0);
 	assert_true(decoder.capacity < 4096);
-	frame_decoder_free(&decoder);
+	packet_decoder_free(&decoder);
 }
 
 // ---- channels ----
 
 struct pair {
 	struct channel one, two;
-	struct frame_decoder to_one, to_two;
-	struct buffer got; // of streams, by two
+	struct packet_decoder to_one, to_two;
+	struct buffer got; // received on streams by two
 };
 
 static void pair_begin(struct pair *pair) {
@@ -166,13 +188,13 @@ static void pair_begin(struct pair *pair) {
 static void pair_end(struct pair *pair) {
 	channel_free(&pair->one);
 	channel_free(&pair->two);
-	frame_decoder_free(&pair->to_one);
-	frame_decoder_free(&pair->to_two);
+	packet_decoder_free(&pair->to_one);
+	packet_decoder_free(&pair->to_two);
 	buffer_free(&pair->got);
 }
 
-// At most `limit` bytes from one to the other.
-static void move(struct channel *from, struct frame_decoder *to, size_t limit) {
+// Moves at most `limit` bytes from one to the other.
+static void move(struct channel *from, struct packet_decoder *to, size_t limit) {
 	size_t size;
 	const uint8_t *bytes;
 	while (limit && (bytes = channel_output(from, &size))) {
@@ -184,11 +206,11 @@ static void move(struct channel *from, struct frame_decoder *to, size_t limit) {
 }
 
 static void take(struct pair *pair) {
-	struct frame frame;
-	while (channel_next(&pair->two, &frame)) {
-		assert_int_equal(frame.type, FRAME_DATA);
-		buffer_append(&pair->got, frame.payload, frame.size);
-		channel_consumed(&pair->two, frame.stream, frame.size);
+	struct guest_packet packet;
+	while (channel_next(&pair->two, &packet)) {
+		assert_int_equal(packet.type, GUEST_PACKET_DATA);
+		buffer_append(&pair->got, packet.payload, packet.size);
+		channel_consumed(&pair->two, packet.stream, packet.size);
 	}
 }
 
@@ -206,7 +228,7 @@ static size_t put(struct channel *channel, enum channel_stream stream, const voi
 
 static void test_chunks_arrive_in_order_and_are_acknowledged(void **state) {
 	struct pair pair;
-	struct frame frame;
+	struct guest_packet packet;
 	pair_begin(&pair);
 	assert_int_equal(put(&pair.one, STREAM_STDOUT, "one ", 4), 4);
 	assert_int_equal(put(&pair.one, STREAM_STDERR, "two ", 4), 4);
@@ -218,13 +240,13 @@ static void test_chunks_arrive_in_order_and_are_acknowledged(void **state) {
 	assert_false(channel_all_acked(&pair.one));
 	channel_acknowledge(&pair.two);
 	move(&pair.two, &pair.to_one, SIZE_MAX);
-	assert_false(channel_next(&pair.one, &frame));
+	assert_false(channel_next(&pair.one, &packet));
 	assert_true(channel_all_acked(&pair.one));
 	assert_int_equal(pair.one.unacked, 0);
 	pair_end(&pair);
 }
 
-// However much of what was sent got through, the next connection brings the rest and nothing twice.
+// However much got through, the next connection delivers the rest and nothing twice.
 static void test_a_cut_connection_loses_nothing(void **state) {
 	char text[5000];
 	for (size_t i = 0; i < sizeof(text); i++)
@@ -237,8 +259,8 @@ static void test_a_cut_connection_loses_nothing(void **state) {
 		take(&pair);
 		if (cut % 2)
 			channel_acknowledge(&pair.two); // which is lost as well
-		frame_decoder_forget(&pair.to_one);
-		frame_decoder_forget(&pair.to_two);
+		packet_decoder_forget(&pair.to_one);
+		packet_decoder_forget(&pair.to_two);
 		assert_true(channel_resume(&pair.two, pair.one.expected, NULL));
 		assert_true(channel_resume(&pair.one, pair.two.expected, NULL));
 		move(&pair.one, &pair.to_two, SIZE_MAX);
@@ -249,24 +271,24 @@ static void test_a_cut_connection_loses_nothing(void **state) {
 	}
 }
 
-// ---- chance ----
+// ---- random tests ----
 
 static uint32_t dice_state;
 
-// Numbers below `limit`, the same in every run.
+// Random numbers below `limit`, the same in every run.
 static size_t dice(size_t limit) {
 	dice_state = dice_state * 1664525 + 1013904223;
 	return (size_t)(dice_state >> 8) % limit;
 }
 
-// One end of a connection that is cut wherever chance wants it: what it sends, and what it got.
+// One end of a connection that is cut at random: what it sends, and what it received.
 struct end {
 	struct channel channel;
-	struct frame_decoder decoder;
+	struct packet_decoder decoder;
 	struct buffer got[STREAM_COUNT];
 };
 
-// What is sent on a stream, byte by byte: some of it compresses well.
+// The bytes sent on a stream: some of them compress well.
 static uint8_t sent_byte(enum channel_stream stream, size_t at) {
 	return (uint8_t)(at / 2000 % 2 ? 'x' + stream : at * 2654435761u >> 13);
 }
@@ -288,12 +310,12 @@ static void end_put(struct end *end, size_t total) {
 }
 
 static void end_take(struct end *end) {
-	struct frame frame;
-	while (channel_next(&end->channel, &frame)) {
-		assert_int_equal(frame.type, FRAME_DATA);
-		buffer_append(&end->got[frame.stream], frame.payload, frame.size);
+	struct guest_packet packet;
+	while (channel_next(&end->channel, &packet)) {
+		assert_int_equal(packet.type, GUEST_PACKET_DATA);
+		buffer_append(&end->got[packet.stream], packet.payload, packet.size);
 		if (dice(3))
-			channel_consumed(&end->channel, frame.stream, frame.size);
+			channel_consumed(&end->channel, packet.stream, packet.size);
 	}
 	assert_null(end->channel.broken);
 	if (dice(2))
@@ -311,7 +333,7 @@ static void end_check(struct end *end, size_t total) {
 
 static void lose_connection(struct end ends[2]) {
 	for (int i = 0; i < 2; i++) {
-		frame_decoder_forget(&ends[i].decoder);
+		packet_decoder_forget(&ends[i].decoder);
 		channel_pause(&ends[i].channel);
 	}
 	for (int i = 0; i < 2; i++)
@@ -343,52 +365,52 @@ static void test_whatever_is_cut_both_sides_get_all_of_it_once(void **state) {
 		for (int i = 0; i < 2; i++) {
 			end_check(&ends[i], TOTAL);
 			channel_free(&ends[i].channel);
-			frame_decoder_free(&ends[i].decoder);
+			packet_decoder_free(&ends[i].decoder);
 			for (int stream = 0; stream < STREAM_COUNT; stream++)
 				buffer_free(&ends[i].got[stream]);
 		}
 	}
 }
 
-static void test_who_does_not_read_stops_his_stream_only(void **state) {
+static void test_a_reader_that_stops_blocks_only_its_own_stream(void **state) {
 	struct pair pair;
-	struct frame frame;
+	struct guest_packet packet;
 	char piece[1000] = "";
 	size_t sent = 0, more;
 	pair_begin(&pair);
 	while ((more = put(&pair.one, STREAM_STDOUT, piece, sizeof(piece)))) {
 		sent += more;
 		move(&pair.one, &pair.to_two, SIZE_MAX);
-		while (channel_next(&pair.two, &frame)) // and nothing is consumed
+		while (channel_next(&pair.two, &packet)) // and nothing is consumed
 			;
 		channel_acknowledge(&pair.two);
 		move(&pair.two, &pair.to_one, SIZE_MAX);
-		assert_false(channel_next(&pair.one, &frame));
+		assert_false(channel_next(&pair.one, &packet));
 	}
 	assert_int_equal(sent, CHANNEL_WINDOW);
 	assert_int_equal(put(&pair.one, STREAM_STDERR, piece, 10), 10);
 	channel_consumed(&pair.two, STREAM_STDOUT, CHANNEL_WINDOW / 2);
 	channel_acknowledge(&pair.two);
 	move(&pair.two, &pair.to_one, SIZE_MAX);
-	assert_false(channel_next(&pair.one, &frame));
+	assert_false(channel_next(&pair.one, &packet));
 	assert_true(channel_may_send(&pair.one, STREAM_STDOUT));
 	pair_end(&pair);
 }
 
 static void test_more_than_allowed_is_refused(void **state) {
 	struct pair pair;
-	struct frame frame;
+	struct guest_packet packet;
 	char piece[1000] = "";
 	pair_begin(&pair);
 	pair.one.streams[STREAM_STDOUT].sent_limit = UINT64_MAX;
 	while (!pair.two.broken) {
 		assert_int_equal(put(&pair.one, STREAM_STDOUT, piece, sizeof(piece)), sizeof(piece));
 		move(&pair.one, &pair.to_two, SIZE_MAX);
-		while (channel_next(&pair.two, &frame))
+		while (channel_next(&pair.two, &packet))
 			;
 		channel_acknowledge(&pair.two);
 		move(&pair.two, &pair.to_one, SIZE_MAX);
-		channel_next(&pair.one, &frame);
+		channel_next(&pair.one, &packet);
 		assert_true(pair.two.streams[STREAM_STDOUT].received <= CHANNEL_WINDOW + sizeof(piece));
 	}
 	pair_end(&pair);
@@ -396,31 +418,31 @@ static void test_more_than_allowed_is_refused(void **state) {
 
 static void test_a_missing_chunk_asks_for_a_resync(void **state) {
 	struct pair pair;
-	struct frame frame;
+	struct guest_packet packet;
 	pair_begin(&pair);
 	put(&pair.one, STREAM_STDOUT, "lost", 4);
-	struct frame_decoder nowhere = {0};
+	struct packet_decoder nowhere = {0};
 	move(&pair.one, &nowhere, SIZE_MAX);
 	put(&pair.one, STREAM_STDOUT, "seen", 4);
 	move(&pair.one, &pair.to_two, SIZE_MAX);
-	assert_true(channel_next(&pair.two, &frame));
-	assert_int_equal(frame.type, FRAME_RESYNC);
+	assert_true(channel_next(&pair.two, &packet));
+	assert_int_equal(packet.type, GUEST_PACKET_RESYNC);
 	assert_true(channel_resume(&pair.one, pair.two.expected, NULL));
 	move(&pair.one, &pair.to_two, SIZE_MAX);
 	take(&pair);
 	assert_memory_equal(pair.got.data, "lostseen", 8);
-	frame_decoder_free(&nowhere);
+	packet_decoder_free(&nowhere);
 	pair_end(&pair);
 }
 
 static void test_acknowledgements_that_cannot_be_are_refused(void **state) {
 	struct pair pair;
-	struct frame frame;
+	struct guest_packet packet;
 	struct buffer out = {0};
 	pair_begin(&pair);
-	frame_append(&out, FRAME_ACK, 0, 5, NULL, 0);
+	guest_packet_append(&out, GUEST_PACKET_ACK, 0, 5, NULL, 0);
 	feed(&pair.to_one, out.data, out.size);
-	assert_false(channel_next(&pair.one, &frame));
+	assert_false(channel_next(&pair.one, &packet));
 	assert_non_null(pair.one.broken);
 	assert_false(channel_resume(&pair.one, 9, NULL));
 	buffer_free(&out);
@@ -513,16 +535,17 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_crc_is_castagnolis),
 		cmocka_unit_test(test_crc_of_much_is_that_of_its_pieces),
-		cmocka_unit_test(test_a_frame_comes_back_whatever_pieces_it_comes_in),
-		cmocka_unit_test(test_noise_between_frames_is_passed_over),
+		cmocka_unit_test(test_a_packet_comes_back_whatever_pieces_it_comes_in),
+		cmocka_unit_test(test_noise_between_packets_is_passed_over),
 		cmocka_unit_test(test_each_changed_bit_is_noticed),
-		cmocka_unit_test(test_a_frame_inside_a_cut_one_is_found),
-		cmocka_unit_test(test_a_frame_of_another_version_is_known_as_that),
-		cmocka_unit_test(test_a_length_beyond_the_limit_is_no_frame),
+		cmocka_unit_test(test_a_packet_inside_a_cut_one_is_found),
+		cmocka_unit_test(test_a_damaged_payload_is_no_noise),
+		cmocka_unit_test(test_a_packet_of_another_version_is_known_as_that),
+		cmocka_unit_test(test_a_length_beyond_the_limit_is_no_packet),
 		cmocka_unit_test(test_chunks_arrive_in_order_and_are_acknowledged),
 		cmocka_unit_test(test_a_cut_connection_loses_nothing),
 		cmocka_unit_test(test_whatever_is_cut_both_sides_get_all_of_it_once),
-		cmocka_unit_test(test_who_does_not_read_stops_his_stream_only),
+		cmocka_unit_test(test_a_reader_that_stops_blocks_only_its_own_stream),
 		cmocka_unit_test(test_more_than_allowed_is_refused),
 		cmocka_unit_test(test_a_missing_chunk_asks_for_a_resync),
 		cmocka_unit_test(test_acknowledgements_that_cannot_be_are_refused),

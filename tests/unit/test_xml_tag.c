@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// The tags of a text, "name:begin-end" with a sign of their kind, from a copy behind which nothing may be
-// read.
+// The tags of a text, "name:begin-end" with a sign for their kind, from a copy after which nothing
+// may be read.
 static void assert_tags(const char *text, const char *expected) {
 	size_t size = strlen(text);
 	CLEANUP_FREE char *copy = memory_alloc(size + !size);

@@ -1,4 +1,4 @@
-// The Perfetto reader's events, which have to come in order.
+// Keeps the Perfetto reader's events, which must come in order.
 #pragma once
 
 #include "keeper.h"

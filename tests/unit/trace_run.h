@@ -1,11 +1,11 @@
-// One Perfetto trace made from events that a test pushes. Every trace made here
-// must be one in which `check` finds nothing.
+// One Perfetto trace from the events that a test pushes. `check` must find
+// nothing in any of them.
 #pragma once
 
 #include "trace_view.h"
 
+#include "check/check.h"
 #include "event/order.h"
-#include "read/check.h"
 #include "write/writer.h"
 
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
-// A Perfetto trace taken apart for tests: what was written, flat, in the order of
-// the file. A decoder of its own, so that the writer is not judged by its own
-// tables; field numbers are those of Perfetto's public .proto files.
+// Parses a Perfetto trace for tests: what was written, flat, in file order. A
+// separate decoder, so that the writer is not judged by its own tables; field
+// numbers are those of Perfetto's public .proto files.
 #pragma once
 
 #include "unit.h"
@@ -36,7 +36,7 @@ static inline bool next_field(struct cursor *message, struct field *field) {
 	return true;
 }
 
-// The first field of this number; zeros if there is none.
+// The first field with this number; zeros if there is none.
 static inline struct field find_field(struct cursor message, uint32_t number) {
 	struct field field;
 	while (next_field(&message, &field))
@@ -54,7 +54,7 @@ static inline void copy_text(struct cursor bytes, char *text, size_t room) {
 enum { VIEW_TEXT = 64 };
 
 struct view_switch {
-	uint32_t cpu, next_tid, prev_tid; // prev_tid of full ones only
+	uint32_t cpu, next_tid, prev_tid; // prev_tid only for full events
 	uint64_t time, state;
 	int64_t priority;
 	char name[VIEW_TEXT];
@@ -62,7 +62,7 @@ struct view_switch {
 };
 
 struct view_waking {
-	uint32_t cpu, tid, target, waker; // waker of full ones only
+	uint32_t cpu, tid, target, waker; // waker only for full events
 	uint64_t time, flags;
 	char name[VIEW_TEXT];
 	bool full;
@@ -92,7 +92,7 @@ struct view_track {
 	char name[VIEW_TEXT];
 };
 
-struct view_name { // that events are called by its number
+struct view_name { // events refer to it by its number
 	uint64_t id;
 	char text[VIEW_TEXT];
 };
@@ -113,7 +113,7 @@ struct view {
 	ARRAY(struct view_track) tracks;
 	ARRAY(struct view_name) names;
 	ARRAY(struct view_track_event) track_events;
-	uint64_t clocks[16]; // by id: of the last snapshot
+	uint64_t clocks[16]; // by id, from the last snapshot
 	uint64_t primary_clock, snapshots;
 	char release[VIEW_TEXT], attributes[512]; // "key=value;" each
 	uint64_t lost_bundles, dropped;           // dropped: the sum of the stats at the end

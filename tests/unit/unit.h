@@ -1,4 +1,4 @@
-// What every unit test includes: cmocka wants these four before itself.
+// Included by every unit test: cmocka needs these four headers before its own.
 #pragma once
 
 #include <setjmp.h>

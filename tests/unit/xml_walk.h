@@ -1,4 +1,4 @@
-// Whether the tags that xml_tag_next() finds are those that expat finds, at the same bytes.
+// Whether xml_tag_next() finds the same tags as expat, at the same bytes.
 #pragma once
 
 #include "base/xml_parser.h"
@@ -34,7 +34,7 @@ static void xml_walk_end(void *context, const char *name) {
 		xml_walk_tag(walk);
 }
 
-// How many tags there are; SIZE_MAX: one is elsewhere. The text must be one that expat takes.
+// The number of tags; SIZE_MAX if one is elsewhere. expat must accept the text.
 static inline size_t xml_walk(const char *text, size_t size) {
 	struct xml_walk walk = {.parser = XML_ParserCreate(NULL), .text = text, .size = size};
 	XML_SetUserData(walk.parser, &walk);

@@ -1,13 +1,13 @@
-// A test program with cases, as `tracelet each` meets them: it takes GoogleTest's options and prints what
+// A test program with cases, for `tracelet each`: it takes GoogleTest's options and prints what
 // GoogleTest does.
 //
-//   --gtest_list_tests      the cases
+//   --gtest_list_tests      lists the cases
 //   --gtest_filter=NAME     runs one
-//   --only NAME             the same; without any of these all that are quick are run, in TAP
-//   test ...                is meson: lists its tests, or runs one with the words of --wrapper before it
-//   introspect ...          is meson: tells of its tests
+//   --only NAME             the same; without any of these runs all quick ones, in TAP
+//   test ...                acts as meson: lists its tests, or runs one with the words of --wrapper before it
+//   introspect ...          acts as meson: describes its tests
 //
-// Whoever begins or ends appends a line to the file of the variable CASES_LOG.
+// Every case appends a line to the file in the variable CASES_LOG when it begins and when it ends.
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static bool exists(const char *path) {
 	return GetFileAttributesA(path) != INVALID_FILE_ATTRIBUTES;
 }
 
-// Ends well if another one is there at the same time.
+// Passes if another case runs at the same time.
 static int meet(const char *own, const char *other) {
 	fclose(fopen(own, "w"));
 	for (int i = 0; i < 300 && !exists(other); i++)
@@ -98,7 +98,15 @@ static void note(const char *what, int i) {
 	fclose(log);
 }
 
-static int run_one(const char *wanted) {
+// As GoogleTest, or as TAP.
+static void report(int status, const char *name, bool tap) {
+	if (tap)
+		printf("%sok 1 - %s\n", status ? "not " : "", name);
+	else if (!status)
+		puts("[  PASSED  ] 1 test.");
+}
+
+static int run_one(const char *wanted, bool tap) {
 	char name[64];
 	for (int i = 0; i < COUNT; i++) {
 		snprintf(name, sizeof(name), "%s%s", cases[i].suite, cases[i].name);
@@ -107,6 +115,7 @@ static int run_one(const char *wanted) {
 		note("begin", i);
 		int status = cases[i].run();
 		note("end", i);
+		report(status, name, tap);
 		return status;
 	}
 	puts("[==========] Running 0 tests from 0 test suites.");
@@ -140,6 +149,7 @@ static int run_wrapped(const char *wrapper, const char *name) {
 		return 98;
 	WaitForSingleObject(process.hProcess, INFINITE);
 	GetExitCodeProcess(process.hProcess, &status);
+	printf("\nOk:                 %d\nFail:               %d\n", !status, !!status);
 	return (int)status;
 }
 
@@ -169,9 +179,9 @@ int main(int argc, char **argv) {
 	if (strcmp(last, "--gtest_list_tests") == 0)
 		print_list();
 	else if (strncmp(last, "--gtest_filter=", 15) == 0)
-		return run_one(last + 15);
+		return run_one(last + 15, false);
 	else if (argc > 2 && strcmp(argv[argc - 2], "--only") == 0)
-		return run_one(last);
+		return run_one(last, true);
 	else
 		return run_all();
 	return 0;

@@ -1,13 +1,13 @@
 // Tests to be traced, one for each word:
 //
-//   exit CODE           ends so, in any notation of C
+//   exit CODE           exits with this code, in any notation of C
 //   words ...           prints each of its arguments on a line, in brackets
-//   copy                standard input to standard output, and a line to standard error
-//   crash               of an access violation
+//   copy                copies standard input to standard output, and writes a line to standard error
+//   crash               crashes with an access violation
 //   hang FILE           starts another that starts another; each appends a line to FILE, then waits
-//   leave FILE          the same, and ends itself
-//   late FILE           starts one that writes FILE a little later, and ends
-//   break               counts Ctrl-C: ends with 7 when it gets one
+//   leave FILE          the same, but exits itself
+//   late FILE           starts one that writes FILE a little later, and exits
+//   break               counts Ctrl-C: exits with 7 when it gets one
 #include <fcntl.h>
 #include <io.h>
 #include <stdio.h>

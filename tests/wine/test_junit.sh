@@ -1,4 +1,4 @@
-# tracelet junit: traces into a JUnit file, and nothing else changed in it.
+# tracelet junit: adds traces to a JUnit file, and changes nothing else in it.
 begin
 native=$source/build
 tracelet run --quiet --name Parser.Deep -- "$child" exit 0
@@ -20,14 +20,14 @@ cat >results.xml <<'END'
 </testsuites>
 <!-- the end -->
 END
-sed -i 's/$/\r/' results.xml # as programs of Windows write them
+sed -i 's/$/\r/' results.xml # as Windows programs write them
 cp results.xml before.xml
 check_run "a file" 0 tracelet junit --output out.xml results.xml
-check_equal "how many" "out.xml: 1 of 5 cases have artifacts; 0 tests of the manifest belong to none" "$(tr -d '\r' <"$stdout")"
+check_equal "how many" "out.xml: 1 of 5 cases have artifacts; 0 tests of the manifest match no case" "$(tr -d '\r' <"$stdout")"
 check "the file itself stays" cmp before.xml results.xml
 line="[[ATTACHMENT|$(win "$work/$(trace)")]]"
 check "the case has its line" grep -qxF "$line" out.xml
-# The same as on Linux, but for how the path is written.
+# The same as on Linux, except for the form of the path.
 "$native/tracelet" junit --quiet --output expected.xml results.xml
 python3 -c 'import sys; open("as_linux.xml", "wb").write(open("out.xml", "rb").read().replace(sys.argv[1].encode(), sys.argv[2].encode()))' \
 	"$line" "[[ATTACHMENT|$work/$(trace)]]"
@@ -49,7 +49,7 @@ check_match "has its files beside the manifest" "ATTACHMENT\|Z:.*\\\\elsewhere\\
 check_run "on Linux, too" 0 "$native/tracelet" junit --manifest elsewhere/tracelet-out/manifest.jsonl --output - before.xml
 check_match "though its paths are of Windows" "ATTACHMENT\|/.*/elsewhere/tracelet-out/Parser.Deep_" "$stdout"
 
-# refused DESCRIPTION REASON: bad.xml, which stays as it is.
+# refused DESCRIPTION REASON: bad.xml, which stays unchanged.
 refused() {
 	cp bad.xml kept.xml
 	check_run "$1" 2 tracelet junit --manifest elsewhere/tracelet-out/manifest.jsonl bad.xml
@@ -68,6 +68,6 @@ refused "UTF-16" 'neither UTF-8 nor'
 : >bad.xml
 refused "an empty file" 'no element found'
 check_run "a file that is not there" 2 tracelet junit --manifest elsewhere/tracelet-out/manifest.jsonl missing.xml
-check_match "is told" 'cannot read missing.xml: No such file' "$stderr"
+check_match "is reported" 'cannot read missing.xml: No such file' "$stderr"
 check_run "no manifest" 2 tracelet junit before.xml
-check_match "is told, too" 'cannot read .*manifest.jsonl: No such file' "$stderr"
+check_match "is reported, too" 'cannot read .*manifest.jsonl: No such file' "$stderr"

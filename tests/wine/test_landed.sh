@@ -1,11 +1,11 @@
-# artifact and check --landed: what a folder's manifest has, and whether it is there.
+# artifact and check --landed: what a folder's manifest lists, and whether it exists.
 begin
 native=$source/build
 landed() {
 	tracelet check --landed tracelet-out --name "$@"
 }
 
-# check_says DESCRIPTION REGEX: one line with all that it should have.
+# check_says DESCRIPTION REGEX: one line that has everything it should.
 check_says() {
 	check_lines "$1: one line" 1 "$stderr"
 	check_match "$1: what was expected, found, and where to look" "expected.*found.*look at" "$stderr"
@@ -13,7 +13,7 @@ check_says() {
 }
 
 check_run "artifact of a folder that is not there" 1 tracelet artifact some
-check_match "says what it looked for" "there is no artifact 'etl' of some" "$stderr"
+check_match "says what it looked for" "no artifact 'etl' for some" "$stderr"
 check_lines "in one line" 1 "$stderr"
 check_run "what landed in it" 1 landed some
 check_says "no folder" "no manifest"
@@ -27,11 +27,11 @@ if "$native/tests/etl/make_etl" sample.etl 2>/dev/null; then
 	check_run "by its kind" 0 tracelet artifact 'Prüfung ü' etl
 	check_equal "too" "$path" "$(tr -d '\r' <"$stdout")"
 	check_run "of another kind" 1 tracelet artifact 'Prüfung ü' dump
-	check_match "there is none" "no artifact 'dump' of" "$stderr"
+	check_match "there is none" "no artifact 'dump' for" "$stderr"
 	check_run "in another folder" 0 tracelet artifact --output-dir "$(win "$work/tracelet-out")" 'Prüfung ü'
 	check_match "as it is called" '^Z:.*tracelet-out/Prüfung_ü_[0-9_]*\.etl' "$stdout"
 	check_run "it has landed" 0 landed 'Prüfung ü'
-	check_match "as is said" 'tracelet-out/Prüfung_ü_[0-9_]*\.etl: ok, the trace of Prüfung_ü \(passed\)' "$stdout"
+	check_match "as reported" 'tracelet-out/Prüfung_ü_[0-9_]*\.etl: ok, the trace of Prüfung_ü \(passed\)' "$stdout"
 	check_run "another one has not" 1 landed other
 	check_says "another test" "session of other"
 	check_run "it may be too small" 1 landed 'Prüfung ü' --min-size 100000000
@@ -58,19 +58,19 @@ tracelet run --quiet --name text -- "$child" exit 0 2>/dev/null
 check_run "a file that is no recording" 1 landed text --min-size 1
 check_says "no recording" "begins with a session header"
 tracelet run --quiet --keep never --name kept -- "$child" exit 0 2>/dev/null
-check_run "a trace that nobody wanted" 1 landed kept
+check_run "a trace that was not kept" 1 landed kept
 check_says "not kept" "look at --keep"
 WPR_START_CODE=c5585011 tracelet run --quiet --name denied -- "$child" exit 0 2>/dev/null
 check_run "a test without a trace" 1 landed denied
-check_says "nothing was recorded" "that nothing was recorded; look at the rights of the tracer"
-check_equal "as its line in the manifest tells" 'passed 0 null 0' \
+check_says "nothing was recorded" "that nothing was recorded; look at the tracer's permissions"
+check_equal "as its line in the manifest says" 'passed 0 null 0' \
 	"$(jq -r 'select(.test == "denied") | "\(.result) \(.exit) \(.backend) \(.artifacts | length)"' tracelet-out/manifest.jsonl)"
 tracelet start running 2>/dev/null
 check_run "artifact of what is recording" 0 tracelet artifact running
 check_match "is where it will be" '^Z:.*\\running_[0-9_]*\.etl' "$stdout"
 tracelet cancel running 2>/dev/null
 
-# A manifest of Linux, of a folder that was copied; and lines of anything.
+# A manifest from Linux, from a folder that was copied; and arbitrary lines.
 mkdir copied
 printf 'x' >copied/left_20260102_030405.spool
 cat >copied/manifest.jsonl <<-'END'
@@ -83,24 +83,24 @@ cat >copied/manifest.jsonl <<-'END'
 	{"test":"one","result":
 END
 check_run "a machine that failed" 3 tracelet check --landed copied --name vm
-check_match "is told as that" "virtual machine of vm failed: panic: ü" "$stderr"
+check_match "is reported as such" "virtual machine of vm failed: panic: ü" "$stderr"
 check_run "a trace of Linux" 0 tracelet artifact --output-dir copied one
 check_equal "is found beside the manifest" copied/one.pb "$(tr -d '\r' <"$stdout")"
 check_run "the run after a failed one" 0 tracelet artifact --output-dir copied --repro one
 check_equal "is another" copied/again.pb "$(tr -d '\r' <"$stdout")"
 check_run "no path leads out of the folder" 1 tracelet artifact --output-dir copied out
 check_run "what a dead tracer has left" 1 tracelet check --landed copied --name left
-check_says "left over" "but copied/left_20260102_030405.spool; look at the tracer"
+check_says "left over" "but copied/left_20260102_030405.spool; look at why the tracer died"
 check_run "a variant of Linux" 0 tracelet artifact --output-dir copied --variant '{"topology":"1n1l1c1t","work_type":"","sysctls":[],"scheduler":"eevdf","payload":null,"kargs":[]}' one
 check_equal "has the same hash here" copied/variant.pb "$(tr -d '\r' <"$stdout")"
 check_run "another one" 1 tracelet check --landed copied --name one --variant a=b
-check_says "another variant" "2 of other variants; look at the --variant of both"
+check_says "another variant" "only 2 of other variants; look at --variant here"
 check_run "what is no variant" 2 tracelet check --landed copied --name one --variant nothing
-check_match "is told" "^tracelet: --variant: 'nothing' is not KEY=VALUE or a JSON object" "$stderr"
+check_match "is reported" "^tracelet: --variant: 'nothing' is not KEY=VALUE or a JSON object" "$stderr"
 check_lines "in one line" 1 "$stderr"
 check_run "a test of a variant" 0 tracelet run --quiet --name sibling --variant 'scheduler=größer "1"' --variant cpus=2 -- "$child" exit 0
 line=$(jq -c 'select(.test == "sibling")' tracelet-out/manifest.jsonl)
-check_equal "is told by the manifest" '{"cpus":"2","scheduler":"größer \"1\""}' "$(jq -c .variant <<<"$line")"
+check_equal "is in the manifest" '{"cpus":"2","scheduler":"größer \"1\""}' "$(jq -c .variant <<<"$line")"
 check_match "its hash is in the name of its trace" "^sibling-$(jq -r .variant_hash <<<"$line")_[0-9_]*\.etl$" <(ls tracelet-out)
 check_run "it is found by it" 0 tracelet artifact --variant cpus=2 --variant 'scheduler=größer "1"' sibling
 check_run "and by nothing else" 1 tracelet artifact sibling
@@ -123,9 +123,9 @@ if [ -e sample.etl ]; then
 fi
 check_run "a name is needed" 2 tracelet check --landed copied
 
-# Verbs that are only there on Linux.
+# Verbs that exist only on Linux.
 for verb in stat heap vm guest agent; do
-	check_run "$verb is told" 2 tracelet "$verb" --help
-	check_match "$verb: as not there" "there is no verb '$verb' on Windows; .*(tracelet|Linux)" "$stderr"
+	check_run "$verb is rejected with a reason" 2 tracelet "$verb" --help
+	check_match "$verb: as not there" "no verb '$verb' on Windows; .*(tracelet|Linux)" "$stderr"
 	check_lines "$verb: in one line" 1 "$stderr"
 done

@@ -2,12 +2,12 @@
 begin
 check_run "nothing is recording" 1 tracelet status
 check_run "start" 0 tracelet start setup
-check_match "says what stop will make" "recording setup; 'tracelet stop setup' makes .*setup_[0-9_]*\.etl" "$stderr"
+check_match "says what stop will make" "recording setup; 'tracelet stop setup' writes .*setup_[0-9_]*\.etl" "$stderr"
 check_equal "wpr.exe records" 1 "$(recording)"
 check_run "status lists it" 0 tracelet status
 check_match "with its file" '^setup +operation .*setup_[0-9_]*\.etl' "$stdout"
 check_run "another of that name" 0 tracelet start setup
-check_match "saves the first" 'warning: setup was being recorded; saved: .*setup_' "$stderr"
+check_match "saves the first" 'warning: an earlier recording of setup was stopped and saved: .*setup_' "$stderr"
 check_run "a second one" 0 tracelet start 'bau ü'
 check_run "a mark without a name" 2 tracelet mark 'at "half"'
 check_run "with one" 0 tracelet mark --session setup 'at "half"' 'of\'
@@ -33,12 +33,12 @@ check_run "cancel --all" 0 tracelet cancel --all
 check_equal "leaves no recording" 0 "$(recording)"
 tracelet start gone 2>/dev/null
 rm wpr/*.recording
-check_run "one that somebody ended behind our back" 1 tracelet status
-check_match "is told" 'warning: gone is not being recorded any more: somebody has told WPR' "$stderr"
+check_run "one that was stopped behind our back" 1 tracelet status
+check_match "is reported" 'warning: gone is no longer being recorded: WPR was stopped' "$stderr"
 check_lines "and forgotten" 0 "$stdout"
 tracelet start unsure 2>/dev/null
 WPR_STATUS_CODE=80070005 run tracelet status
-check_match "a wpr.exe that cannot tell is no reason to forget" '^unsure ' "$stdout"
+check_match "a wpr.exe that gives no status is no reason to forget" '^unsure ' "$stdout"
 tracelet cancel unsure
 WPR_START_CODE=c5585011 run tracelet start denied
 check_equal "start without rights" 1 "$status"
@@ -50,7 +50,7 @@ check_equal "Ctrl-C while a recording is saved" 0 "$status"
 check "does not hurt it" test -s "$(ls tracelet-out/saved_*.etl)"
 check_equal "nor leave a part of it" "" "$(find tracelet-out -name '*.part.etl' -o -name '*.spool')"
 
-# A tracelet.exe that was killed: its collectors do not record for ever.
+# A tracelet.exe that was killed: its collectors do not record forever.
 timeout 60 wine "$build/tracelet.exe" run --name killed -- "$child" hang "$(win "$work/family")" 2>/dev/null &
 for ((i = 0; i < 300; i++)); do
 	[ -s family ] && [ "$(wc -l <family)" = 3 ] && break
@@ -62,7 +62,7 @@ number=$(awk '$1 == "killed" { print $3 }' "$stdout")
 timeout 60 wine taskkill /f /pid "$number" >/dev/null 2>&1
 wait
 check_run "when its tracelet.exe was killed" 1 tracelet status
-check_match "it is cleaned up" 'killed is not being recorded any more' "$stderr"
+check_match "it is cleaned up" 'killed is no longer being recorded' "$stderr"
 check_equal "and does not record any more" 0 "$(recording)"
 while read -r number; do timeout 60 wine taskkill /f /pid "$number" >/dev/null 2>&1; done <family
 
@@ -70,7 +70,7 @@ while read -r number; do timeout 60 wine taskkill /f /pid "$number" >/dev/null 2
 
 begin
 check_run "nothing to take a snapshot of" 1 tracelet snapshot
-check_match "is told" 'no session is recording' "$stderr"
+check_match "is reported" 'no session is recording' "$stderr"
 tracelet start --quiet --type memory --variant a=b --profile light flight
 old=$(tracelet current flight | tr -d '\r')
 mkdir elsewhere
@@ -89,15 +89,15 @@ check_run "a mark" 0 tracelet mark half
 check_equal "is the new one's" "$(grep '^\[-start\]' wpr/log | tail -n 1 | sed 's/.*-instancename\] //')" "$(grep '^\[-marker\]' wpr/log | sed 's/.*-instancename\] //')"
 WPR_START_CODE=800705aa TRACELET_WPR_WAIT_SECONDS=0 run tracelet snapshot
 check_equal "one for which there is no collector" 1 "$status"
-check_match "is told" 'flight: no snapshot, it is recorded as before: another recording cannot take over: all event collectors' "$stderr"
+check_match "is reported" 'flight: no snapshot: cannot start the recording that would follow: all event collectors' "$stderr"
 check_equal "and nothing has changed" "1 1" "$(recording) $(find tracelet-out -name '*.etl' | wc -l)"
 WPR_STOP_CODE=80071069 run tracelet snapshot
 check_equal "one that cannot be saved" 1 "$status"
-check_match "is told, too" 'flight: .*80071069' "$stderr"
+check_match "is reported, too" 'flight: .*80071069' "$stderr"
 check_equal "it goes on" 1 "$(recording)"
 check_run "stop" 0 tracelet stop
 check_equal "the manifest has both" '{"a":"b"} {"a":"b"}' "$(jq -c .variant tracelet-out/manifest.jsonl | sed 's/"/\\"/g' | xargs)"
 check_equal "nothing else is left" "2 0" "$(find tracelet-out -name 'flight*' | wc -l) $(recording)"
 printf '@"%s" snapshot\r\n' "$(win "$build/tracelet.exe")" >look.bat
 check_run "a snapshot of a test" 1 tracelet run --quiet --name waiting -- ./look
-check_match "is none" 'waiting: no snapshot of a test, whose recording is saved when it ends' "$stderr"
+check_match "is none" 'waiting: no snapshots of a test: its recording is saved when it ends' "$stderr"

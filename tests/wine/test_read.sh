@@ -1,4 +1,4 @@
-# What was recorded elsewhere, read by tracelet.exe.
+# Recordings from elsewhere, read by tracelet.exe.
 begin
 native=$source/build
 "$native/tests/etl/make_etl" sample.etl 2>/dev/null || skip "a native build is there" "no $native"
@@ -46,7 +46,7 @@ check_run "the built-in profile is exported" 0 tracelet profile export
 check "the same as on Linux" cmp expected "$stdout"
 check_run "each verb has a help" 0 tracelet help run
 check_not "that offers nothing that is not there" grep -q -- '--heap\|Perfetto' "$stdout"
-check_run "a verb that is nowhere is told" 2 tracelet nosuch
+check_run "an unknown verb is reported" 2 tracelet nosuch
 check_match "with where to look" "no verb 'nosuch' on Windows; 'tracelet --help' lists them" "$stderr"
 check_run "an option that is not there, too" 2 tracelet run --nosuch
 check_match "in the name of the program" '^tracelet: unknown option -- nosuch' "$stderr"

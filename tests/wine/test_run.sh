@@ -1,4 +1,4 @@
-# tracelet run: the test is as it would be without, and WPR has recorded.
+# tracelet run: the test runs as it would without it, and WPR has recorded.
 begin
 check_run "the exit code is the test's" 3 tracelet run -- "$child" exit 3
 etl=$(trace)
@@ -40,7 +40,7 @@ check_run "exit codes have 32 bits" 0 bash -c \
 check_run "a name of one's own, made safe" 1 tracelet run --name 'suite::case/ü' -- "$child" exit 1
 check "names the trace" grep -Eq 'suite__case_ü_[0-9_]*\.etl$' <<<"$(ls tracelet-out/suite*)"
 check_run "a test that is not there" 127 tracelet run -- no_such_test
-check_match "is said" 'no_such_test: cannot be run: not found' "$stderr"
+check_match "is reported" 'no_such_test: cannot be run: not found' "$stderr"
 echo 'not a program' >text.exe
 check_run "a file that is no program" 126 tracelet run -- ./text.exe
 cp "$child" a.test.exe
@@ -70,7 +70,7 @@ export CI=true TF_BUILD=True JENKINS_URL=x NEXTEST_EXECUTION_MODE=process-per-te
 check_run "in a CI" 1 tracelet run --output-dir 'aus gabe (ü) & mehr' -- "$child" exit 1
 unset CI TF_BUILD JENKINS_URL NEXTEST_EXECUTION_MODE
 check_match "a folder of any name reaches wpr.exe" '^\[-stop\] \[Z:[^]]*\\aus gabe \(ü\) & mehr\\child_[0-9_]*\.part\.etl\] ' wpr/log
-check_match "the trace is told as an attachment" '^\[\[ATTACHMENT\|Z:.*child_.*\.etl\]\]$' "$stdout"
+check_match "the trace is announced as an attachment" '^\[\[ATTACHMENT\|Z:.*child_.*\.etl\]\]$' "$stdout"
 check_match "and to Azure" '^##vso\[artifact.upload .*\]Z:.*child_.*\.etl$' "$stderr"
 
 begin
@@ -85,19 +85,19 @@ check_run "one that is two built-in ones" 0 tracelet run --profile light --profi
 check_equal "records what both do, in one profile" "light_io.Verbose.File: CSwitch DiskIO DiskIOInit FileIO FileIOInit Filename ProcessThread ReadyThread, 1 collector" \
 	"$(sed -n 's/.*<Profile Id="\([^"]*File\)".*/\1:/p' wpr/profile.wprp) $(sed -n 's/.*<Keyword Value="\(.*\)".*/\1/p' wpr/profile.wprp | xargs), $(grep -c '<SystemCollector ' wpr/profile.wprp) collector"
 check_run "two of one file, which WPR refuses" 0 tracelet run --profile mine.wprp --profile './MINE.wprp!embedded' -- "$child" exit 0
-check_match "is told, and one is recorded" 'warning: profile ./MINE.wprp!embedded: WPR takes one profile of a file at a time' "$stderr"
+check_match "is reported, and one is recorded" 'warning: profile ./MINE.wprp!embedded: WPR accepts only one profile from each file' "$stderr"
 check_run "and is an error with --strict" 125 tracelet run --strict --profile mine.wprp --profile './MINE.wprp!embedded' -- "$child" exit 0
 sed '/<Profile .*"Memory"/d; s/Verbose\.File/Verbose.Memory/; s/"File"/"Memory"/' mine.wprp >memory.wprp
 check_run "one for memory only" 0 tracelet run --profile memory.wprp -- "$child" exit 0
 check_match "is recorded there" '^\[-start\] \[Z:[^]]*\\memory\.wprp!embedded\.Verbose\] \[-instancename\]' wpr/log
 sed 's/<\/Profiles>//' mine.wprp >broken.wprp
 check_run "one that WPR would not take" 0 tracelet run --profile broken.wprp -- "$child" exit 0
-check_match "is told with its line" 'warning: profile broken.wprp:[0-9]+:[0-9]+: mismatched tag.*recording with embedded' "$stderr"
+check_match "is reported with its line" 'warning: profile broken.wprp:[0-9]+:[0-9]+: mismatched tag.*recording with embedded' "$stderr"
 check_run "one that is not there" 0 tracelet run --profile missing.wprp -- "$child" exit 0
 check_match "is a warning" 'warning: profile missing.wprp.*recording with embedded' "$stderr"
 check_run "and an error with --strict" 125 tracelet run --strict --profile missing.wprp -- "$child" exit 0
-check_run "what WPR cannot do is said" 0 tracelet run --heap --sample -- "$child" exit 0
-check_match "in one line" 'warning: not on Windows.*: --sample, --heap$' "$stderr"
+check_run "what WPR cannot do is reported" 0 tracelet run --heap --sample -- "$child" exit 0
+check_match "in one line" 'warning: ignored on Windows.*: --sample, --heap$' "$stderr"
 check_run "a profile that is named is the one" 0 tracelet run --profile default -- "$child" exit 0
 check_match "also where another is usual" '<Profile Id="default.Light.File"' wpr/profile.wprp
 printf '@"%s" mark half of it\r\n' "$(win "$build/tracelet.exe")" >marks.bat
@@ -119,7 +119,7 @@ check_match "and is noted" '"deleted":\[\{"test":"old1"' kept/manifest.jsonl
 begin
 part=$(printf 'x%.0s' {1..100})
 check_run "a folder of more than 260 characters" 0 tracelet run --name long --output-dir "$part/$part/$part" -- "$child" exit 0
-check_match "is none for wpr.exe" '^\[-stop\] \[C:[^]]*\\tracelet_long_[0-9_]*\.etl\] ' wpr/log
+check_match "is not valid for wpr.exe" '^\[-stop\] \[C:[^]]*\\tracelet_long_[0-9_]*\.etl\] ' wpr/log
 check "the trace comes there" test -s "$(ls $part/$part/$part/long_*.etl)"
 check_equal "and nothing is left elsewhere" "" "$(find "$WINEPREFIX/drive_c" -name 'tracelet_long*')"
 
@@ -131,9 +131,9 @@ check_match "what it printed stays as it is" ready "$stdout"
 
 begin
 tracelet start first 2>/dev/null
-WPR_MOST=1 run python3 "$source/tests/cli/helpers/terminal.py" expect='waiting for a collector' send='\x03' -- \
+WPR_MOST=1 run python3 "$source/tests/cli/helpers/terminal.py" expect='for a free collector' send='\x03' -- \
 	wine "$build/tracelet.exe" run -- "$child" words begun
 check_equal "Ctrl-C before the test has begun" 58 "$status" # the lower byte of c000013a
-check_match "ends the waiting" 'child: was not run: ended by Ctrl-C' "$stdout"
+check_match "ends the waiting" 'child: not run: ended by Ctrl-C' "$stdout"
 check_not "and nothing is run" grep -q '^\[begun' "$stdout"
 check_equal "nor left" "" "$(ls tracelet-out | grep -v '^first')"

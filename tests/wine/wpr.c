@@ -1,17 +1,16 @@
-// A stand-in for wpr.exe: takes the commands that the real one takes and no others,
-// logs them and keeps what is "recording" as files. The environment says what goes
-// wrong. Built once more as wpr_old.exe, with the version of one that does not know
-// -skipPdbGen.
+// A stand-in for wpr.exe: accepts the commands of the real one and no others, logs them and keeps
+// what is "recording" as files. The environment selects the failures. Also built as wpr_old.exe,
+// with the version of one that does not know -skipPdbGen.
 //
 //   WPR_FOLDER          log (one line for each call), INSTANCE.recording, profile.wprp (the last one)
 //   WPR_START_CODE      and WPR_STOP_CODE, WPR_CANCEL_CODE, WPR_STATUS_CODE: exit with this, in hexadecimal
-//   WPR_HANG            start, stop or cancel: never ends, and has a child that does not either
-//   WPR_MOST            so many recordings at the same time, then 800705aa
-//   WPR_REFUSES         a word: profiles with it are not valid
+//   WPR_HANG            start, stop or cancel: never ends, nor does its child
+//   WPR_MOST            largest number of simultaneous recordings, then 800705aa
+//   WPR_REFUSES         a word: profiles that contain it are invalid
 //   WPR_ETL             -stop makes a copy of this file
-//   WPR_NO_FILE         -stop makes none, and says that all is well
-//   WPR_UTF16           what it says is UTF-16
-//   WPR_SLOW            so many milliseconds pass before a recording is saved
+//   WPR_NO_FILE         -stop makes none, and reports success
+//   WPR_UTF16           write UTF-16
+//   WPR_SLOW            milliseconds before a recording is saved
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +52,7 @@ static void write_log(int argc, wchar_t **argv) {
 	append(in_folder(L"log", L""), line, size);
 }
 
-// ---- what it says ----
+// ---- output ----
 
 static void say(const wchar_t *text) {
 	char bytes[1024];
@@ -106,7 +105,7 @@ static void hang(const wchar_t *program) {
 	Sleep(INFINITE);
 }
 
-// The file of FILE!NAME.
+// The FILE in FILE!NAME.
 static void file_of(const wchar_t *profile, wchar_t file[1024]) {
 	wcsncpy(file, profile, 1023);
 	file[1023] = 0;
@@ -200,7 +199,8 @@ static const struct {
 } verbs[] = {
 	{L"start", start}, {L"stop", stop}, {L"cancel", cancel}, {L"status", status}, {L"marker", marker}};
 
-// What is planned for it, else what comes of it. The instance is the last word of every command.
+// The result that the environment plans, or else the command's own. The instance is the last word
+// of every command.
 static unsigned run(int argc, wchar_t **argv) {
 	wchar_t planned[64];
 	bool named = argc > 3 && wcscmp(argv[argc - 2], L"-instancename") == 0;

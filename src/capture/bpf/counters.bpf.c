@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-// Counters of events, which count on every CPU by themselves, are read here whenever a task of
-// the session comes or leaves, and at every tick. What was counted since the reading before
-// belongs to the task that ran meanwhile: so a slice of a thread has its own counts, exactly, and
-// nobody has to wake up for it. What others ran is told with the next tick.
+// Event counters run on every CPU by themselves; they are read here whenever a task of the session
+// is switched in or out, and at every tick. The difference to the previous reading belongs to the
+// task that ran in between. So each slice of a thread gets its exact counts, and no extra wakeup is
+// needed. Counts of other tasks are recorded with the next tick.
 #include "capture/bpf/emit.h"
 
 struct counter_events { // event * CPUs + CPU
@@ -14,12 +14,12 @@ struct counter_events { // event * CPUs + CPU
 struct counter_events counter_events SEC(".maps");
 
 struct cpu_counts {
-	uint64_t time; // of the last reading; 0: there was none
+	uint64_t time; // of the last reading; 0 before the first
 	uint64_t last[COUNTERS_MOST];
-	uint64_t now[COUNTS_MOST];    // since then: nanoseconds, and of each event
-	uint64_t others[COUNTS_MOST]; // of tasks that are not the session's, not told yet
-	uint64_t slice[COUNTS_MOST];  // told by ticks of the slice that goes on
-	bool ticked;                  // there are such
+	uint64_t now[COUNTS_MOST];    // since then: nanoseconds, then each event
+	uint64_t others[COUNTS_MOST]; // by tasks outside the session, not recorded yet
+	uint64_t slice[COUNTS_MOST];  // of the current slice, recorded by ticks
+	bool ticked;                  // `slice` holds something
 };
 
 struct cpu_counts_map {
@@ -32,10 +32,10 @@ struct cpu_counts_map cpu_counts SEC(".maps");
 
 const volatile uint32_t counter_count = 0;
 const volatile uint32_t counter_slot = NO_SLOT;
-const volatile bool counter_slices = false; // are wanted
+const volatile bool counter_slices = false; // record the counts of each slice
 
-// Where events take turns on the counters, a part of the time is known, and stands for all of it.
-// The share is that since the beginning: in a short slice an event may not have had its turn.
+// Where events take turns on the counters, only part of the time is measured, so scale it up. The
+// share is taken since the start: within a short slice an event may not have had its turn.
 static __always_inline uint64_t scaled(uint64_t count, const struct bpf_perf_event_value *value) {
 	enum { FRACTION = 16 };
 	if (value->running == value->enabled || !value->running)
@@ -43,7 +43,7 @@ static __always_inline uint64_t scaled(uint64_t count, const struct bpf_perf_eve
 	return count * ((value->enabled << FRACTION) / value->running) >> FRACTION;
 }
 
-// Into `now`. A function that the verifier looks at once.
+// Updates `now`. Not inlined, so that the verifier checks it once.
 __attribute__((noinline)) int counters_take(struct cpu_counts *counts, uint64_t time) {
 	if (!counts)
 		return 0;
@@ -65,7 +65,7 @@ __attribute__((noinline)) int counters_take(struct cpu_counts *counts, uint64_t 
 	return 0;
 }
 
-// A record holds a few of the values: as many records as they need, of one time.
+// A record holds only a few values: emit as many as needed, all with the same time.
 static __always_inline void emit_counts(const uint64_t *values, uint32_t tid, uint32_t flags, uint64_t time) {
 	for (uint32_t first = 0; first < COUNTS_MOST && first <= counter_count; first += COUNTS_IN_RECORD) {
 		union any_record record = {};
@@ -80,7 +80,7 @@ static __always_inline void emit_counts(const uint64_t *values, uint32_t tid, ui
 		for (uint32_t i = 0; i < COUNTS_IN_RECORD; i++)
 			if (first + i < COUNTS_MOST)
 				record.counts.values[i] = values[first + i];
-		emit(&record, counter_slot, time, sizeof(struct record_counts), RECORD_SOURCE_SAMPLE);
+		emit(&record, counter_slot, time, sizeof(struct record_counts), SOURCE_SAMPLE);
 	}
 }
 
@@ -103,7 +103,7 @@ static __always_inline struct cpu_counts *counts_of_cpu(void) {
 	return bpf_map_lookup_elem(&cpu_counts, &zero);
 }
 
-// What the task that leaves has counted since it came, in one piece, also where ticks have told parts.
+// What the outgoing task counted over its whole slice, including what ticks recorded already.
 static __always_inline void end_slice(struct cpu_counts *counts, uint32_t tid, uint64_t time) {
 	bool whole = counter_slices && !counts->ticked;
 	emit_counts(counts->now, tid, COUNTS_OF_TEST | (whole ? COUNTS_OF_SLICE : 0), time);

@@ -22,7 +22,7 @@ struct cpu_counters {
 	bool per_slice, described, started;
 };
 
-// ---- which ----
+// ---- choosing events ----
 
 static void every_cpu(struct cpu_counters *counters) {
 	struct cpu_list cpus = {0};
@@ -33,19 +33,19 @@ static void every_cpu(struct cpu_counters *counters) {
 	array_free(&cpus);
 }
 
-// Events without a counter that give the same reason are told in one line.
-static void tell_missing(const struct pmu_events *events) {
+// Events that cannot be counted for the same reason share one line.
+static void report_missing(const struct pmu_events *events) {
 	for (size_t i = 0; i < events->count; i++) {
 		const char *why = events->items[i].missing;
 		struct buffer names = {0};
-		bool told = false;
+		bool reported = false;
 		for (size_t j = 0; why && j < events->count; j++) {
 			if (!events->items[j].missing || strcmp(events->items[j].missing, why) != 0)
 				continue;
-			told |= j < i;
+			reported |= j < i;
 			buffer_printf(&names, "%s%s", names.size ? ", " : "", events->items[j].name);
 		}
-		if (why && !told)
+		if (why && !reported)
 			log_warning("not counted: %.*s: %s", (int)names.size, (char *)names.data, why);
 		buffer_free(&names);
 	}
@@ -87,7 +87,7 @@ struct cpu_counters *cpu_counters_open(const struct counting_options *options) {
 	most_open_files();
 	every_cpu(counters);
 	counters_open(&counters->counters, &counters->events, counters->places.items, counters->places.count);
-	tell_missing(&counters->events);
+	report_missing(&counters->events);
 	if (counters->counters.groups.count)
 		return counters;
 	free_counters(counters);
@@ -144,7 +144,7 @@ static int start_tick(struct cpu_counters *counters, struct bpf_program *program
 		close(fd);
 		return error;
 	}
-	array_push(&counters->ticks, link); // which closes the event, too
+	array_push(&counters->ticks, link); // closes the event, too
 	return 0;
 }
 
@@ -173,7 +173,7 @@ void cpu_counters_describe(struct cpu_counters *counters, struct spool *spool) {
 	buffer_append(&block, &head, sizeof(head));
 	for (size_t i = 0; i < head.count; i++) {
 		const struct pmu_event *event = &counters->events.items[i];
-		const char *name = event->missing ? "" : event->name; // "": there are no values
+		const char *name = event->missing ? "" : event->name; // "": it has no values
 		const char *unit = unit_of(event);
 		char scale[32];
 		int length = snprintf(scale, sizeof(scale), "%.17g", event->scale);
@@ -188,8 +188,8 @@ void cpu_counters_describe(struct cpu_counters *counters, struct spool *spool) {
 
 // ---- the end ----
 
-// An event that shared its counter with others has values that are estimates.
-static void tell_shared(struct cpu_counters *counters) {
+// An event that shared its counter with others has estimated values.
+static void report_shared(struct cpu_counters *counters) {
 	size_t events = counters->events.count;
 	CLEANUP_FREE struct count *counts = memory_alloc(counters->places.count * events * sizeof(*counts));
 	counters_read(&counters->counters, counts);
@@ -212,6 +212,6 @@ void cpu_counters_close(struct cpu_counters *counters) {
 	for (size_t i = 0; i < counters->ticks.count; i++)
 		bpf_link__destroy(counters->ticks.items[i]);
 	if (counters->started)
-		tell_shared(counters);
+		report_shared(counters);
 	free_counters(counters);
 }

@@ -8,11 +8,11 @@
 #include <linux/perf_event.h>
 #include <sys/utsname.h>
 
-enum { WALKS = 6 }; // of samples, and four of events
+enum { WALKS = 6 }; // two for samples, four for events
 
 static const struct {
 	int event;
-	const char *program, *point; // point: where tracefs tells whether this kernel has it; NULL: all have
+	const char *program, *point; // point: its tracefs name, to check for it; NULL if every kernel has it
 } programs_at[] = {
 	{POINT_SYS_ENTER, "stack_at_sys_enter", "raw_syscalls/sys_enter"},
 	{POINT_SYS_EXIT, "stack_at_sys_exit", "raw_syscalls/sys_exit"},
@@ -54,7 +54,7 @@ static void want_kind(struct tracelet *programs, int event, const char *kind) {
 			programs->rodata->stacked_operations |= 1u << i;
 }
 
-// A machine need not have every system call of another.
+// Another architecture may lack this system call.
 static void want_event(struct tracelet *programs, const char *machine, char *name) {
 	enum { POINT = (1 << STACK_CALL_SHIFT) - 1 };
 	char *kind = strchr(name, ':');

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-// What a running process allocates and frees: programs at the beginning and the end of its
-// allocator's functions. Each block goes to the ring, with the number of its stack; a
-// stack's addresses go there once. Who reads it adds up, in the order of the ring, which is
-// that in which things happened: a block is told after it was made, and before it is freed.
+// What a running process allocates and frees: programs at entry and return of its allocator's
+// functions. Each block goes to the ring with the id of its stack; each stack's addresses go there
+// once. The reader adds up in ring order, which is the order of events: a block is recorded after
+// its allocation and before it is freed.
 //
-// An allocator's functions call each other. The outermost counts: the other ones are deeper
-// in the stack than it, or, where it ends with a jump to another, at the same place.
+// Allocator functions call each other, and only the outermost call counts. Inner calls are deeper
+// in the stack or, after a tail call, at the same place.
 #include "capture/bpf/walk.h"
 
 #include <asm/ptrace.h>
@@ -15,8 +15,8 @@ const volatile uint32_t heap_process;
 struct heap_call {
 	uint64_t size, old;
 	uint64_t stack;         // id
-	uint64_t stack_pointer; // at the function's beginning
-	uint32_t function;      // enum heap_function; HEAP_CALL_NONE: it has ended
+	uint64_t stack_pointer; // at function entry
+	uint32_t function;      // enum heap_function; HEAP_CALL_NONE: it has returned
 	uint32_t unused;
 };
 
@@ -30,7 +30,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 131072);
-	__type(key, uint64_t); // ids of stacks that were told
+	__type(key, uint64_t); // ids of recorded stacks
 	__type(value, uint32_t);
 } heap_stacks SEC(".maps");
 
@@ -60,9 +60,9 @@ static __always_inline struct heap_counts *counts(void) {
 
 // ---- stacks ----
 
-static __always_inline void tell_stack(struct walk *walk, uint32_t frames) {
+static __always_inline void record_new_stack(struct walk *walk, uint32_t frames) {
 	uint64_t id = walk->hash;
-	uint32_t told = 1, flags = walk->sample.head.flags;
+	uint32_t known = 1, flags = walk->sample.head.flags;
 	if (bpf_map_lookup_elem(&heap_stacks, &id))
 		return;
 	walk->heap = (struct heap_stack){
@@ -71,11 +71,11 @@ static __always_inline void tell_stack(struct walk *walk, uint32_t frames) {
 	if (size > sizeof(walk->heap) + sizeof(walk->addresses) ||
 	    bpf_ringbuf_output(&heap_ring, &walk->heap, size, BPF_RB_NO_WAKEUP))
 		COUNT(lost);
-	else if (bpf_map_update_elem(&heap_stacks, &id, &told, BPF_ANY))
+	else if (bpf_map_update_elem(&heap_stacks, &id, &known, BPF_ANY))
 		COUNT(crowded);
 }
 
-// The id of the stack of who calls the function that begins; 0: it is not known.
+// The id of the caller's stack at function entry; 0 if unknown.
 static __always_inline uint64_t stack_of_caller(uint64_t stack, uint64_t frame) {
 	uint64_t pc = 0, id = 0;
 	if (bpf_probe_read_user(&pc, sizeof(pc), (void *)stack))
@@ -88,7 +88,7 @@ static __always_inline uint64_t stack_of_caller(uint64_t stack, uint64_t frame) 
 			int frames = walk_callers(pc, stack + 8, frame, WALK_OF_HEAP + i);
 			id = walk->hash | 1;
 			walk->hash = id;
-			tell_stack(walk, frames & (SAMPLE_ADDRESSES / 2 - 1));
+			record_new_stack(walk, frames & (SAMPLE_ADDRESSES / 2 - 1));
 		}
 		__sync_fetch_and_add(&walk->busy, -1);
 	}
@@ -107,7 +107,7 @@ static __always_inline uint64_t stack_of_caller(uint64_t stack, uint64_t frame) 
 #define STACK_POINTER(context) ((context)->rsp)
 #define FRAME_POINTER(context) ((context)->rbp)
 enum { RETURN_ADDRESS_SIZE = 8 };
-#else // stacks are walked on x86-64 only, and the loader says so
+#else // stacks are walked on x86-64 only; the loader reports that
 #define FIRST(context)         0
 #define SECOND(context)        0
 #define THIRD(context)         0
@@ -160,7 +160,7 @@ int heap_enter(struct pt_regs *context) {
 	return 0;
 }
 
-static __always_inline void tell_end(uint32_t kind, uint64_t address) {
+static __always_inline void record_end(uint32_t kind, uint64_t address) {
 	struct heap_free *record = bpf_ringbuf_reserve(&heap_ring, sizeof(*record), 0);
 	if (!record) {
 		COUNT(lost);
@@ -170,7 +170,7 @@ static __always_inline void tell_end(uint32_t kind, uint64_t address) {
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline void tell_block(const struct heap_call *call, uint64_t address, bool resized) {
+static __always_inline void record_block(const struct heap_call *call, uint64_t address, bool resized) {
 	struct heap_block *record = bpf_ringbuf_reserve(&heap_ring, sizeof(*record), 0);
 	if (!record) {
 		COUNT(lost);
@@ -202,9 +202,9 @@ int heap_leave(struct pt_regs *context) {
 	    (address || bpf_probe_read_user(&address, sizeof(address), (void *)call.old)))
 		return 0;
 	if (address)
-		tell_block(&call, address, resized);
+		record_block(&call, address, resized);
 	else if (resized && !call.size)
-		tell_end(HEAP_RECORD_FREE, call.old);
+		record_end(HEAP_RECORD_FREE, call.old);
 	return 0;
 }
 
@@ -213,14 +213,14 @@ int heap_release(struct pt_regs *context) {
 	uint64_t address = FIRST(context);
 	uint32_t thread = bpf_get_current_pid_tgid();
 	if (address && !is_inside(bpf_map_lookup_elem(&heap_calls, &thread), STACK_POINTER(context)))
-		tell_end(HEAP_RECORD_FREE, address);
+		record_end(HEAP_RECORD_FREE, address);
 	return 0;
 }
 
-// All blocks are gone, and what comes now is of another program.
+// All blocks are gone; what follows belongs to another program.
 SEC("tp_btf/sched_process_exec")
 int heap_exec(uint64_t *context) {
 	if (bpf_get_current_pid_tgid() >> 32 == heap_process)
-		tell_end(HEAP_RECORD_EXEC, 0);
+		record_end(HEAP_RECORD_EXEC, 0);
 	return 0;
 }

@@ -22,7 +22,7 @@ struct heap_probes {
 	struct sampling *sampling;
 	struct ring_buffer *ring;
 	ARRAY(struct bpf_link *) links;
-	ARRAY(int) multi_links; // of several functions each
+	ARRAY(int) multi_links; // each covers several functions
 	bool multi;
 	pid_t process;
 	void (*take)(void *context, const void *record, size_t size); // while draining
@@ -47,7 +47,7 @@ static int explain(int error, const char *what, char *why) {
 		snprintf(why, HEAP_WHY_SIZE,
 			 "%s is not permitted (run as root, or give CAP_BPF and CAP_PERFMON)", what);
 	else
-		snprintf(why, HEAP_WHY_SIZE, "%s failed: %s ('tracelet doctor' tells what works here)", what,
+		snprintf(why, HEAP_WHY_SIZE, "%s failed: %s ('tracelet doctor' shows what works here)", what,
 			 strerror(-error));
 	return error;
 }
@@ -62,8 +62,8 @@ static int print_nothing(enum libbpf_print_level level, const char *format, va_l
 	return 0;
 }
 
-// One link for all functions of a file, since 6.6 (and rightly only for one process since 6.10): as many
-// functions are let go at once as take 75 ms each else. The headers of Debian 12 do not know it yet.
+// One link for all functions of a file, since 6.6 (correct for a single process only since 6.10):
+// it detaches them all at once, where each would take 75 ms by itself. Debian 12's headers lack it.
 enum { TRACE_UPROBE_MULTI = 48, MULTI_RETURN = 1 };
 
 struct multi_attribute {
@@ -73,9 +73,9 @@ struct multi_attribute {
 	uint32_t unused;
 };
 
-// Only what the heap needs of all that the object has.
+// Loads only those programs of the object that the heap needs.
 static int load(struct heap_probes *watch, size_t ring_size) {
-	enum { WALKS = 6 }; // of samples, and four of the heap
+	enum { WALKS = 6 }; // two for samples, four for the heap
 	struct tracelet *programs = watch->programs = programs_open();
 	if (!programs)
 		return -errno;
@@ -87,8 +87,11 @@ static int load(struct heap_probes *watch, size_t ring_size) {
 			bpf_program__set_expected_attach_type(program,
 							      (enum bpf_attach_type)TRACE_UPROBE_MULTI);
 	}
-	struct bpf_map *unused[] = {programs->maps.task_slots, programs->maps.slots, programs->maps.lanes,
-				    programs->maps.rings, programs->maps.cpu_states};
+	struct bpf_map *unused[] = {
+		programs->maps.task_slots, programs->maps.slots,      programs->maps.lanes,
+		programs->maps.rings,      programs->maps.cpu_states, programs->maps.queues,
+		programs->maps.waits,      programs->maps.nudge_0,    programs->maps.nudge_1,
+		programs->maps.nudge_2,    programs->maps.nudge_3};
 	for (size_t i = 0; i < ARRAY_SIZE(unused); i++)
 		bpf_map__set_autocreate(unused[i], false);
 	programs->rodata->heap_process = (uint32_t)watch->process;
@@ -98,15 +101,37 @@ static int load(struct heap_probes *watch, size_t ring_size) {
 	return programs_load(programs);
 }
 
+static int load_either_way(struct heap_probes *watch, size_t ring_size) {
+	watch->multi = kernel_at_least(6, 10);
+	int error = load(watch, ring_size);
+	if (error && programs_load_otherwise(error)) {
+		tracelet__destroy(watch->programs);
+		error = load(watch, ring_size);
+	}
+	return error;
+}
+
+int heap_probes_check(char *why) {
+	libbpf_set_print(print_nothing);
+	if (access("/sys/bus/event_source/devices/uprobe/type", F_OK) && errno == ENOENT) {
+		snprintf(why, HEAP_WHY_SIZE, "this kernel has no uprobes");
+		return -ENOTSUP;
+	}
+	struct heap_probes watch = {0};
+	int error = load_either_way(&watch, (size_t)sysconf(_SC_PAGESIZE));
+	tracelet__destroy(watch.programs);
+	return error ? explain(error, "loading BPF programs", why) : 0;
+}
+
 static int take_record(void *context, void *data, size_t size) {
 	struct heap_probes *watch = context;
 	watch->take(watch->context, data, size);
 	return 0;
 }
 
-// The tables of all code are made before the first stack is walked.
+// Makes the tables for all code before the first stack is walked.
 static int learn_code(struct heap_probes *watch) {
-	enum { PATIENCE = 20000 }; // milliseconds: a browser's take one second
+	enum { PATIENCE = 20000 }; // milliseconds; a browser takes one second
 	struct sampling_options options = {
 		.by_tables = true, .processes = &watch->process, .process_count = 1};
 	int error = sampling_start(&watch->sampling, watch->programs, &options);
@@ -119,12 +144,7 @@ int heap_probes_open(struct heap_probes **result, pid_t process, size_t ring_siz
 	libbpf_set_print(print_nothing);
 	struct heap_probes *watch = memory_alloc(sizeof(*watch));
 	watch->process = process;
-	watch->multi = kernel_at_least(6, 10);
-	int error = load(watch, ring_size);
-	if (error && programs_load_otherwise(error)) {
-		tracelet__destroy(watch->programs);
-		error = load(watch, ring_size);
-	}
+	int error = load_either_way(watch, ring_size);
 	if (!error) {
 		watch->ring = ring_buffer__new(bpf_map__fd(watch->programs->maps.heap_ring), take_record,
 					       watch, NULL);
@@ -151,7 +171,7 @@ static int attach(struct heap_probes *watch, struct bpf_program *program, const 
 	return 0;
 }
 
-enum part { FREES, RETURNS, BEGINNINGS }; // of the places, in the order in which they are attached
+enum part { FREES, RETURNS, BEGINNINGS }; // what to attach, in this order
 
 static bool is_of(const struct heap_place *place, enum part part) {
 	return (place->function == HEAP_CALL_FREE) == (part == FREES);
@@ -164,7 +184,7 @@ static struct bpf_program *program_of(const struct heap_probes *watch, enum part
 	return programs[part];
 }
 
-// All places of the first one's file.
+// Attaches to all places in the first one's file.
 static int attach_file(struct heap_probes *watch, enum part part, const struct heap_place *places,
 		       size_t count) {
 	ARRAY(uint64_t) offsets = {0};
@@ -208,7 +228,7 @@ static int attach_part(struct heap_probes *watch, enum part part, const struct h
 	return error;
 }
 
-// What frees comes first: a block that is told is told again when it goes.
+// What frees is attached first: so the free of every recorded block is seen.
 int heap_probes_begin(struct heap_probes *watch, const struct heap_place *places, size_t count, char *why) {
 	struct bpf_link *execs = bpf_program__attach(watch->programs->progs.heap_exec);
 	int error = execs ? 0 : -errno;
@@ -229,7 +249,7 @@ void heap_probes_drain(struct heap_probes *watch,
 	ring_buffer__consume(watch->ring);
 }
 
-// The kernel lets us wait for each that goes until nobody is in it any more: all at once.
+// The kernel makes us wait for each detach until no thread is inside: do them all at once.
 static void *detach(void *context) {
 	bpf_link__destroy(context);
 	return NULL;

@@ -1,23 +1,12 @@
-// How the programs that watch a process's allocator tell their loader what it does.
+// What the programs that watch a process's allocator report to their loader.
 #pragma once
 
-#include "event/record.h"
-
-// How a function of an allocator is called. The value is the program's cookie.
-enum heap_function {
-	HEAP_CALL_NONE,
-	HEAP_CALL_SIZE,         // malloc(size), and operator new
-	HEAP_CALL_COUNT,        // calloc(count, size)
-	HEAP_CALL_ALIGNED,      // memalign(alignment, size)
-	HEAP_CALL_INTO,         // posix_memalign(pointer, alignment, size)
-	HEAP_CALL_RESIZE,       // realloc(old, size)
-	HEAP_CALL_RESIZE_COUNT, // reallocarray(old, count, size)
-	HEAP_CALL_FREE,         // free(old), and operator delete
-};
+#include "format/heap_function.h" // its values are the programs' cookies
+#include "format/record.h"
 
 enum heap_record_kind { HEAP_RECORD_STACK = 1, HEAP_RECORD_BLOCK, HEAP_RECORD_FREE, HEAP_RECORD_EXEC };
 
-// A stack that was not told before; behind it are its addresses, innermost first.
+// A stack seen for the first time, followed by its addresses, innermost first.
 struct heap_stack {
 	uint32_t kind, frames;
 	uint64_t id;    // the hash of the addresses
@@ -27,19 +16,19 @@ struct heap_stack {
 
 struct heap_block {
 	uint32_t kind;
-	uint32_t resized; // `old` has become this one
+	uint32_t resized; // 1 if `old` became this block
 	uint64_t time, address, size;
 	uint64_t stack; // id
 	uint64_t old;
 };
 
-struct heap_free { // or an exec, without address
+struct heap_free { // or an exec, without an address
 	uint32_t kind, unused;
 	uint64_t time, address;
 };
 
 struct heap_counts {
-	uint64_t lost;     // records that found no room in the ring
-	uint64_t unwalked; // blocks whose stack was not walked: too many threads were in between
-	uint64_t crowded;  // calls of more threads than there is room for, or with more stacks
+	uint64_t lost;     // records dropped because the ring was full
+	uint64_t unwalked; // blocks without a stack: too many threads were walking
+	uint64_t crowded;  // calls dropped for lack of room for more threads or stacks
 };

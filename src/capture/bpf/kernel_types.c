@@ -1,9 +1,8 @@
-// libbpf reads the kernel's BTF (5 MB, 130,000 types) into memory twice, lists all
-// types and goes through them for every structure and every tracepoint that a program
-// names: 20 ms, more than half of what a start took. Here they are gone through once,
-// in place where the kernel lets it be mapped (since 6.16), and the few that are named
-// are copied: structures without the members that nobody reads, pointers without what
-// they point to. libbpf relocates the programs with that in a millisecond.
+// libbpf reads the kernel's BTF (5 MB, 130,000 types) into memory twice, lists all types, and scans
+// them for every structure and tracepoint that a program names: 20 ms, more than half of our
+// start-up time. Here they are scanned once, in place where the kernel allows mapping it (since
+// 6.16), and only those named are copied: structures without their unused members, pointers without
+// their targets. With that, libbpf relocates the programs in a millisecond.
 #include "capture/bpf/kernel_types.h"
 
 #include "base/array.h"
@@ -18,8 +17,8 @@ enum { DEEPEST = 16, MOST_WANTED_SIZE = 128 };
 struct wanted {
 	const char *name;
 	size_t length;
-	struct map members;              // of a structure: hashes of names
-	struct kernel_typedef *type_def; // or this
+	struct map members;              // of a structure: hashes of member names
+	struct kernel_typedef *type_def; // or a typedef, if not NULL
 };
 
 struct picking {
@@ -30,21 +29,22 @@ struct picking {
 	ARRAY(uint32_t) offsets; // of the kernel's types, by id
 	ARRAY(struct wanted) wanted;
 	struct map by_name;            // hash → wanted + 1
-	uint64_t short_names[1 << 10]; // bits: may a name with such a beginning be wanted?
-	ARRAY(uint32_t) structures;    // the ids that were found
+	uint64_t short_names[1 << 10]; // bits: could a name starting like this be wanted?
+	ARRAY(uint32_t) structures;    // ids of those found
 	struct map copies;             // id in the kernel → id in `out`
 	struct btf *out;
 };
 
-// ---- what is wanted ----
+// ---- what to look for ----
 
-// What is behind three underscores tells versions of a type apart, and is no part of its name.
+// Three underscores start a suffix that distinguishes versions of a type; it is not part of the
+// name.
 static size_t essential_length(const char *name) {
 	const char *flavour = strstr(name, "___");
 	return flavour && flavour > name ? (size_t)(flavour - name) : strlen(name);
 }
 
-// A quick look at a name, before its hash.
+// A cheap check of a name before hashing it.
 static uint32_t beginning_of(const char *name, size_t length) {
 	uint32_t first = 0;
 	memcpy(&first, name, length < sizeof(first) ? length : sizeof(first));
@@ -71,7 +71,7 @@ static void want_members(struct picking *picking, struct wanted *wanted, const s
 	}
 }
 
-// Every structure of the programs: those of their own are not in the kernel.
+// Every structure of the programs; their own will not be found in the kernel.
 static void want_structures(struct picking *picking) {
 	for (uint32_t id = 1; id < btf__type_cnt(picking->programs); id++) {
 		const struct btf_type *type = btf__type_by_id(picking->programs, id);
@@ -81,9 +81,9 @@ static void want_structures(struct picking *picking) {
 	}
 }
 
-// ---- going through the kernel's ----
+// ---- scanning the kernel's types ----
 
-// Bytes behind the head of a type; -1: of a kind that is not known.
+// Bytes after the head of a type; -1 if its kind is unknown.
 static long extra_size(const struct btf_type *type) {
 	switch (btf_kind(type)) {
 	case BTF_KIND_INT:
@@ -118,7 +118,7 @@ static long extra_size(const struct btf_type *type) {
 	}
 }
 
-// The last string of the kernel's ends with a zero, as has been checked.
+// The kernel's last string ends with a zero; that was checked.
 static const char *name_of(const struct picking *picking, uint32_t offset) {
 	return offset < picking->strings_size ? picking->strings + offset : "";
 }
@@ -163,7 +163,7 @@ static int go_through(struct picking *picking) {
 
 // ---- copying ----
 
-// What a type is if its names and qualifiers are taken off; NULL: void, or nonsense.
+// The type without typedefs and qualifiers; NULL if void or malformed.
 static const struct btf_type *bare_type(const struct picking *picking, uint32_t *id) {
 	for (int i = 0; i < DEEPEST && *id && *id < picking->offsets.count; i++) {
 		const struct btf_type *type = (const struct btf_type *)(picking->types +
@@ -177,7 +177,8 @@ static const struct btf_type *bare_type(const struct picking *picking, uint32_t 
 
 static int copy_type(struct picking *picking, uint32_t id, unsigned depth);
 
-// Is this member of use? In a structure that nobody has named, as a whole or as a part of another, all are.
+// Is this member needed? In a structure that the programs do not name, whether by itself or as part
+// of another, all are.
 static bool wants_member(const struct wanted *wanted, const char *name, const struct btf_type *type) {
 	if (!*name)
 		return btf_is_composite(type);
@@ -205,7 +206,7 @@ static int add_structure(struct picking *picking, const struct btf_type *type, c
 	return copy;
 }
 
-// A structure without a name is a part of the one around it: `wanted` goes for it too.
+// An anonymous structure is part of the one around it, so `wanted` applies to it, too.
 static int copy_structure(struct picking *picking, const struct btf_type *type, const struct wanted *wanted,
 			  unsigned depth) {
 	member_array members = {0};
@@ -246,7 +247,7 @@ static int copy_new(struct picking *picking, const struct btf_type *type, unsign
 	case BTF_KIND_PTR:
 		return btf__add_ptr(picking->out, 0);
 	case BTF_KIND_ENUM:
-	case BTF_KIND_ENUM64: // the programs know no values
+	case BTF_KIND_ENUM64: // programs do not use the values
 		return btf__add_enum(picking->out, *name ? name : NULL, type->size);
 	case BTF_KIND_ARRAY:
 		return copy_array(picking, type, depth + 1);
@@ -272,7 +273,7 @@ static int copy_type(struct picking *picking, uint32_t id, unsigned depth) {
 	return copy;
 }
 
-// ---- all ----
+// ---- entry points ----
 
 static int find_sections(struct picking *picking, const uint8_t *bytes, size_t size) {
 	struct btf_header header;

@@ -1,9 +1,8 @@
-// libbpf loads programs one after the other, and the kernel's verifier takes most of the
-// time. Here libbpf prepares each program, by the door that it has for that (handlers of
-// sections), and gets a stub of two instructions to load in its place; the program itself
-// is loaded by a thread for each CPU, and takes the stub's descriptor. Which types the
-// kernel has they know from kernel_types.c. If anything of that fails, nothing is said, and
-// libbpf does all in its own way.
+// libbpf loads programs one after the other, and the kernel's verifier takes most of the time. Here
+// libbpf prepares each program, through its section handlers, but loads a stub of two instructions
+// instead; the program itself is loaded by a pool of one thread per CPU, and then replaces the
+// stub's descriptor. The kernel's types come from kernel_types.c. If any of this fails, we fall
+// back silently, and libbpf does everything its own way.
 #include "capture/bpf/loader.h"
 
 #include "base/array.h"
@@ -30,16 +29,16 @@ struct job {
 	size_t count;
 	enum bpf_prog_type type;
 	struct bpf_prog_load_opts options;
-	int fd; // of the program, or -errno
+	int fd; // the program's, or -errno
 };
 
 static struct {
-	bool refused; // it does not work here
-	int types;    // a memfd: the small BTF
+	bool refused; // does not work here
+	int types;    // memfd with the reduced BTF
 	ARRAY(struct kernel_typedef) points;
-	ARRAY(struct job) jobs; // of the present load
-	size_t next;            // that nobody has taken
-	bool complete;          // no more will come
+	ARRAY(struct job) jobs; // of the current load
+	size_t next;            // first job not taken yet
+	bool complete;          // no more jobs will come
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 } loader = {.types = -1, .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
@@ -53,7 +52,7 @@ static void load_one(struct job *job) {
 		job->fd = -errno;
 }
 
-// Takes jobs until there are no more.
+// Loads programs until no jobs are left.
 static void *load_some(void *context) {
 	pthread_mutex_lock(&loader.lock);
 	for (;;) {
@@ -78,12 +77,12 @@ static size_t threads_wanted(void) {
 	cpu_set_t cpus;
 	CPU_ZERO(&cpus);
 	int count = sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : CPU_COUNT(&cpus);
-	return (size_t)MIN(MAX(count - 1, 0), MOST_THREADS); // this one comes to help
+	return (size_t)MIN(MAX(count - 1, 0), MOST_THREADS); // the calling thread helps
 }
 
-// ---- what libbpf asks for ----
+// ---- libbpf's callbacks ----
 
-// The tracepoint as the kernel knows it, or NULL.
+// The kernel's typedef for the tracepoint, or NULL.
 static const struct kernel_typedef *find_point(const char *name) {
 	for (size_t i = 0; i < loader.points.count; i++)
 		if (strcmp(loader.points.items[i].name + strlen("btf_trace_"), name) == 0)
@@ -98,7 +97,7 @@ static int prepare(struct bpf_program *program, struct bpf_prog_load_opts *optio
 			  .count = bpf_program__insn_cnt(program),
 			  .type = (enum bpf_prog_type)type,
 			  .options = *options};
-	job.options.line_info = NULL; // for messages only
+	job.options.line_info = NULL; // only used for messages
 	job.options.line_info_cnt = 0;
 	if (type == BPF_PROG_TYPE_TRACING) {
 		const struct kernel_typedef *point = find_point(bpf_program__section_name(program) + 7);
@@ -127,7 +126,7 @@ static int attach(const struct bpf_program *program, long type, struct bpf_link 
 	return *link ? 0 : -errno;
 }
 
-// tp_btf says that it is of another type: for its own libbpf would read the kernel's BTF.
+// tp_btf claims another type: for the real one libbpf would read the kernel's BTF.
 static const struct {
 	const char *section;
 	enum bpf_prog_type type, shown;
@@ -139,7 +138,7 @@ static const struct {
 	{"tp/", BPF_PROG_TYPE_TRACEPOINT, BPF_PROG_TYPE_TRACEPOINT, 0, attach},
 	{"perf_event", BPF_PROG_TYPE_PERF_EVENT, BPF_PROG_TYPE_PERF_EVENT, 0, NULL},
 };
-static int handler_ids[ARRAY_SIZE(handlers)]; // 0: not registered
+static int handler_ids[ARRAY_SIZE(handlers)]; // 0 if not registered
 
 static bool register_handlers(void) {
 	bool all = true;
@@ -164,7 +163,7 @@ static void unregister_handlers(void) {
 
 // ---- opening ----
 
-struct tracelet *programs_open(void) {
+bool loader_begin(char path[LOADER_PATH]) {
 	if (!loader.refused && !register_handlers())
 		loader.refused = true;
 	if (!loader.refused && loader.types < 0)
@@ -172,20 +171,26 @@ struct tracelet *programs_open(void) {
 	if (loader.refused || loader.types < 0) {
 		loader.refused = true;
 		unregister_handlers();
-		return tracelet__open();
+		return false;
 	}
-	char path[32];
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", loader.types);
+	snprintf(path, LOADER_PATH, "/proc/self/fd/%d", loader.types);
+	return true;
+}
+
+struct tracelet *programs_open(void) {
+	char path[LOADER_PATH];
+	if (!loader_begin(path))
+		return tracelet__open();
 	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = path);
 	return tracelet__open_opts(&options);
 }
 
 // ---- loading ----
 
-// The tracepoints of the programs that will be loaded, each once.
-static void list_points(struct tracelet *programs) {
+// Lists the tracepoints of the programs to load, each once.
+static void list_points(struct bpf_object *object) {
 	struct bpf_program *program;
-	bpf_object__for_each_program(program, programs->obj) {
+	bpf_object__for_each_program(program, object) {
 		const char *section = bpf_program__section_name(program);
 		if (bpf_program__autoload(program) && strncmp(section, "tp_btf/", 7) == 0 &&
 		    !find_point(section + 7))
@@ -195,10 +200,10 @@ static void list_points(struct tracelet *programs) {
 	}
 }
 
-static int write_types(struct tracelet *programs) {
+static int write_types(struct bpf_object *object) {
 	struct btf *types = NULL;
-	int error = kernel_types_read(bpf_object__btf(programs->obj), loader.points.items,
-				      loader.points.count, &types);
+	int error = kernel_types_read(bpf_object__btf(object), loader.points.items, loader.points.count,
+				      &types);
 	if (error)
 		return error;
 	uint32_t size = 0;
@@ -211,7 +216,20 @@ static int write_types(struct tracelet *programs) {
 	return error;
 }
 
-// Programs take the places of their stubs.
+// Programs that the caller attaches itself are not loaded if this kernel does not have their tracepoints.
+static void leave_out_missing(struct bpf_object *object) {
+	struct bpf_program *program;
+	bpf_object__for_each_program(program, object) {
+		const char *section = bpf_program__section_name(program);
+		const struct kernel_typedef *point = strncmp(section, "tp_btf/", 7) == 0
+							     ? find_point(section + 7)
+							     : NULL;
+		if (point && !point->id && !bpf_program__autoattach(program))
+			bpf_program__set_autoload(program, false);
+	}
+}
+
+// Replaces the stubs by their programs.
 static int place_programs(int error) {
 	for (size_t i = 0; i < loader.jobs.count; i++) {
 		struct job *job = &loader.jobs.items[i];
@@ -228,13 +246,13 @@ static int place_programs(int error) {
 	return error;
 }
 
-static int load_in_threads(struct tracelet *programs) {
+static int load_in_threads(struct bpf_object_skeleton *skeleton) {
 	pthread_t threads[MOST_THREADS];
 	size_t count = 0, wanted = threads_wanted();
 	loader.complete = false;
 	while (count < wanted && pthread_create(&threads[count], NULL, load_some, NULL) == 0)
 		count++;
-	int error = tracelet__load(programs);
+	int error = bpf_object__load_skeleton(skeleton);
 	pthread_mutex_lock(&loader.lock);
 	loader.complete = true;
 	pthread_cond_broadcast(&loader.wake);
@@ -245,13 +263,27 @@ static int load_in_threads(struct tracelet *programs) {
 	return place_programs(error);
 }
 
+// For tests: makes the kernel reject this program, by an unknown flag.
+static void spoil(struct bpf_object *object) {
+	const char *name = secure_getenv("TRACELET_REFUSED");
+	struct bpf_program *program = name ? bpf_object__find_program_by_name(object, name) : NULL;
+	if (program)
+		bpf_program__set_flags(program, 1u << 31);
+}
+
 int programs_load(struct tracelet *programs) {
+	return loader_load(programs->obj, programs->skeleton);
+}
+
+int loader_load(struct bpf_object *object, struct bpf_object_skeleton *skeleton) {
+	spoil(object);
 	if (loader.refused)
-		return tracelet__load(programs);
-	list_points(programs);
-	int error = write_types(programs);
+		return bpf_object__load_skeleton(skeleton);
+	list_points(object);
+	int error = write_types(object);
+	leave_out_missing(object);
 	if (!error)
-		error = load_in_threads(programs);
+		error = load_in_threads(skeleton);
 	for (size_t i = 0; i < loader.points.count; i++)
 		free((char *)(uintptr_t)loader.points.items[i].name);
 	array_free(&loader.points);
@@ -261,7 +293,6 @@ int programs_load(struct tracelet *programs) {
 bool programs_load_otherwise(int error) {
 	if (loader.refused || error == -EPERM)
 		return false;
-	log_verbose("the programs cannot be loaded in threads: %s; one after the other then",
-		    strerror(-error));
+	log_verbose("cannot load the BPF programs in threads: %s; loading them one by one", strerror(-error));
 	return loader.refused = true;
 }

@@ -1,6 +1,6 @@
-// Puts maps into a map of maps. That is done at once, but the kernel lets us wait for an
-// RCU grace period afterwards, 5 to 20 ms for each call: a thread of its own waits, and
-// takes along all maps that have come meanwhile.
+// Puts maps into a map of maps. The update takes effect at once, but afterwards the kernel makes
+// the caller wait for an RCU grace period, 5 to 20 ms per call. So a separate thread waits, and
+// each time places all maps that have arrived meanwhile.
 #pragma once
 
 #include "base/array.h"
@@ -14,12 +14,12 @@ struct placer {
 	bool running, ending, working;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	ARRAY(uint32_t) keys; // under the lock, as all that follows
-	ARRAY(int) maps;      // closed when they have been placed
+	ARRAY(uint32_t) keys; // under the lock, like all below
+	ARRAY(int) maps;      // closed once placed
 	int into;
 };
 
 int placer_start(struct placer *placer, int into);             // 0 or -errno
-void placer_put(struct placer *placer, uint32_t key, int map); // which is the placer's from now on
-bool placer_is_idle(struct placer *placer);                    // all are in their places
-void placer_stop(struct placer *placer);                       // also of one that was not started
+void placer_put(struct placer *placer, uint32_t key, int map); // takes over `map`
+bool placer_is_idle(struct placer *placer);                    // all are placed
+void placer_stop(struct placer *placer);                       // also if not started

@@ -1,6 +1,6 @@
 #include "capture/bpf/points.h"
 #include "capture/sources.h"
-#include "event/event.h"
+#include "event/points.h"
 #include "tracelet.skel.h"
 
 #include <bpf/libbpf.h>
@@ -10,59 +10,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// The program of each event, where tracefs tells whether this kernel has it, and what it is for.
-static const struct {
-	const char *program, *point;
-	int source;
-} programs_of[] = {
-	{"on_minor_fault", NULL, RECORD_SOURCE_FAULT},
-	{"on_major_fault", NULL, RECORD_SOURCE_FAULT},
-	{"on_block_issue", "block/block_rq_issue", RECORD_SOURCE_BLOCK},
-	{"on_block_complete", "block/block_rq_complete", RECORD_SOURCE_BLOCK},
-	{"on_hrtimer_start", "timer/hrtimer_start", RECORD_SOURCE_TIMER},
-	{"on_hrtimer_entry", "timer/hrtimer_expire_entry", RECORD_SOURCE_TIMER},
-	{"on_hrtimer_exit", "timer/hrtimer_expire_exit", RECORD_SOURCE_TIMER},
-	{"on_timer_list_start", "timer/timer_start", RECORD_SOURCE_TIMER},
-	{"on_timer_list_entry", "timer/timer_expire_entry", RECORD_SOURCE_TIMER},
-	{"on_timer_list_exit", "timer/timer_expire_exit", RECORD_SOURCE_TIMER},
-	{"on_work_queue", "workqueue/workqueue_queue_work", RECORD_SOURCE_WORK},
-	{"on_work_start", "workqueue/workqueue_execute_start", RECORD_SOURCE_WORK},
-	{"on_work_end", "workqueue/workqueue_execute_end", RECORD_SOURCE_WORK},
-	{"on_ipi_cpu", "ipi/ipi_send_cpu", RECORD_SOURCE_IPI},
-	{"on_ipi_mask", "ipi/ipi_send_cpumask", RECORD_SOURCE_IPI},
-	{"on_ipi_raise", "ipi/ipi_raise", RECORD_SOURCE_IPI},
-	{"on_reschedule_entry", "irq_vectors/reschedule_entry", RECORD_SOURCE_IPI},
-	{"on_reschedule_exit", "irq_vectors/reschedule_exit", RECORD_SOURCE_IPI},
-	{"on_call_function_entry", "irq_vectors/call_function_entry", RECORD_SOURCE_IPI},
-	{"on_call_function_exit", "irq_vectors/call_function_exit", RECORD_SOURCE_IPI},
-	{"on_call_function_single_entry", "irq_vectors/call_function_single_entry", RECORD_SOURCE_IPI},
-	{"on_call_function_single_exit", "irq_vectors/call_function_single_exit", RECORD_SOURCE_IPI},
-	{"on_socket_state", "sock/inet_sock_set_state", RECORD_SOURCE_NETWORK},
-	{"on_packet_sent", "net/net_dev_xmit", RECORD_SOURCE_NETWORK},
-	{"on_packet_received", "net/netif_receive_skb", RECORD_SOURCE_NETWORK},
-	{"on_cpu_idle", "power/cpu_idle", RECORD_SOURCE_POWER},
-	{"on_cpu_frequency", "power/cpu_frequency", RECORD_SOURCE_POWER},
-	{"on_suspend", "power/suspend_resume", RECORD_SOURCE_POWER},
-	{"on_hotplug_enter", "cpuhp/cpuhp_enter", RECORD_SOURCE_POWER},
-	{"on_hotplug_exit", "cpuhp/cpuhp_exit", RECORD_SOURCE_POWER},
-	{"on_priority", "sched/sched_pi_setprio", RECORD_SOURCE_PRIORITY},
-	{"on_migration", "sched/sched_migrate_task", RECORD_SOURCE_MIGRATION},
-	{"on_clock_entry", "irq_vectors/local_timer_entry", RECORD_SOURCE_CLOCK},
-	{"on_clock_exit", "irq_vectors/local_timer_exit", RECORD_SOURCE_CLOCK},
-	{"on_softirq_raise", "irq/softirq_raise", RECORD_SOURCE_SOFTIRQ_QUEUE},
-	{"on_tasklet_entry", "irq/tasklet_entry", RECORD_SOURCE_SOFTIRQ_QUEUE},
-	{"on_tasklet_exit", "irq/tasklet_exit", RECORD_SOURCE_SOFTIRQ_QUEUE},
-	{"on_rss", "kmem/rss_stat", RECORD_SOURCE_RSS},
-	{"on_kmalloc", "kmem/kmalloc", RECORD_SOURCE_SLAB},
-	{"on_kfree", "kmem/kfree", RECORD_SOURCE_SLAB},
-	{"on_cache_alloc", "kmem/kmem_cache_alloc", RECORD_SOURCE_SLAB},
-	{"on_cache_free", "kmem/kmem_cache_free", RECORD_SOURCE_SLAB},
-	{"on_lock_begin", "lock/contention_begin", RECORD_SOURCE_LOCK},
-	{"on_lock_end", "lock/contention_end", RECORD_SOURCE_LOCK},
-	{"on_bio_queue", "block/block_bio_queue", RECORD_SOURCE_BIO},
-	{"on_bio_split", "block/block_split", RECORD_SOURCE_BIO},
-	{"on_kvm_entry", "kvm/kvm_entry", RECORD_SOURCE_KVM},
-	{"on_kvm_exit", "kvm/kvm_exit", RECORD_SOURCE_KVM},
+static const char *const programs_of[POINT_COUNT] = {
+#define POINT(NUMBER, program, group, name, source, values, message, ...) [POINT_##NUMBER] = program,
+#include "format/point_table.h"
+#undef POINT
 };
 
 // ---- system calls ----
@@ -71,60 +22,32 @@ static const uint16_t memory_calls[] = {SYS_mmap, SYS_munmap, SYS_brk, SYS_mprot
 
 static const uint16_t file_calls[] = {
 #ifdef SYS_open
-	SYS_open,
-	SYS_creat,
-	SYS_rename,
-	SYS_unlink,
-	SYS_mkdir,
-	SYS_rmdir,
-	SYS_link,
-	SYS_symlink,
-	SYS_readlink,
-	SYS_access,
-	SYS_stat,
-	SYS_lstat,
-	SYS_getdents,
+	SYS_open,        SYS_creat,      SYS_rename,
+	SYS_unlink,      SYS_mkdir,      SYS_rmdir,
+	SYS_link,        SYS_symlink,    SYS_readlink,
+	SYS_access,      SYS_stat,       SYS_lstat,
+	SYS_getdents,    SYS_dup2,
 #endif
-	SYS_openat,
-	SYS_close,
-	SYS_read,
-	SYS_write,
-	SYS_pread64,
-	SYS_pwrite64,
-	SYS_readv,
-	SYS_writev,
-	SYS_preadv,
-	SYS_pwritev,
-	SYS_fsync,
-	SYS_fdatasync,
-	SYS_sync_file_range,
-	SYS_lseek,
-	SYS_fstat,
-	SYS_newfstatat,
-	SYS_statx,
-	SYS_getdents64,
-	SYS_renameat,
-	SYS_unlinkat,
-	SYS_mkdirat,
-	SYS_linkat,
-	SYS_symlinkat,
-	SYS_readlinkat,
-	SYS_faccessat,
-	SYS_truncate,
-	SYS_ftruncate,
-	SYS_fallocate,
-	SYS_sendfile,
-	SYS_splice,
-	SYS_copy_file_range,
-	SYS_flock,
-	SYS_sync,
-	SYS_syncfs,
+	SYS_openat,      SYS_close,      SYS_dup,
+	SYS_dup3,        SYS_read,       SYS_write,
+	SYS_pread64,     SYS_pwrite64,   SYS_readv,
+	SYS_writev,      SYS_preadv,     SYS_pwritev,
+	SYS_fsync,       SYS_fdatasync,  SYS_sync_file_range,
+	SYS_lseek,       SYS_fstat,      SYS_newfstatat,
+	SYS_statx,       SYS_getdents64, SYS_renameat,
+	SYS_unlinkat,    SYS_mkdirat,    SYS_linkat,
+	SYS_symlinkat,   SYS_readlinkat, SYS_faccessat,
+	SYS_truncate,    SYS_ftruncate,  SYS_fallocate,
+	SYS_sendfile,    SYS_splice,     SYS_copy_file_range,
+	SYS_flock,       SYS_sync,       SYS_syncfs,
 #ifdef SYS_renameat2
 	SYS_renameat2,
 #endif
 #ifdef SYS_openat2
-	SYS_openat2,
-	SYS_faccessat2,
+	SYS_openat2,     SYS_faccessat2,
+#endif
+#ifdef SYS_close_range
+	SYS_close_range,
 #endif
 };
 
@@ -135,6 +58,47 @@ static const uint16_t lock_calls[] = {
 #endif
 };
 
+static const uint16_t path_first[] = {
+// calls whose first argument is a path
+#ifdef SYS_open
+	SYS_open,    SYS_creat,    SYS_rename, SYS_unlink, SYS_mkdir,     SYS_rmdir, SYS_link,
+	SYS_symlink, SYS_readlink, SYS_access, SYS_stat,   SYS_lstat,     SYS_chmod, SYS_chown,
+#endif
+	SYS_chdir,   SYS_truncate, SYS_execve, SYS_statfs, SYS_symlinkat,
+};
+
+static const uint16_t path_second[] = {
+	SYS_openat,     SYS_newfstatat, SYS_statx,     SYS_unlinkat, SYS_mkdirat,
+	SYS_readlinkat, SYS_faccessat,  SYS_fchmodat,  SYS_fchownat, SYS_renameat,
+	SYS_linkat,     SYS_execveat,   SYS_utimensat,
+#ifdef SYS_renameat2
+	SYS_renameat2,
+#endif
+#ifdef SYS_openat2
+	SYS_openat2,    SYS_faccessat2,
+#endif
+};
+
+static void add_calls(uint64_t set[8], const uint16_t *calls, size_t count) {
+	for (size_t i = 0; i < count; i++)
+		set[calls[i] / 64] |= (uint64_t)1 << calls[i] % 64;
+}
+
+struct call_sets points_call_sets(void) {
+	struct call_sets sets = {0};
+	add_calls(sets.memory, memory_calls, ARRAY_SIZE(memory_calls));
+	add_calls(sets.file, file_calls, ARRAY_SIZE(file_calls));
+	add_calls(sets.lock, lock_calls, ARRAY_SIZE(lock_calls));
+	add_calls(sets.paths[0], path_first, ARRAY_SIZE(path_first));
+	add_calls(sets.paths[1], path_second, ARRAY_SIZE(path_second));
+	return sets;
+}
+
+static void have_paths(struct tracelet *programs, int argument, const uint16_t *calls, size_t count) {
+	for (size_t i = 0; i < count; i++)
+		programs->rodata->path_calls[argument][calls[i] / 64] |= (uint64_t)1 << calls[i] % 64;
+}
+
 static void want(struct tracelet *programs, const uint16_t *calls, size_t count) {
 	for (size_t i = 0; i < count; i++)
 		programs->rodata->wanted_calls[calls[i] / 64] |= (uint64_t)1 << calls[i] % 64;
@@ -142,11 +106,13 @@ static void want(struct tracelet *programs, const uint16_t *calls, size_t count)
 
 static void choose_calls(struct tracelet *programs, const struct capture_options *options) {
 	const bool *sources = options->sources;
-	bool all = sources[RECORD_SOURCE_SYSTEM_CALL], memory = sources[RECORD_SOURCE_MEMORY];
-	bool files = sources[RECORD_SOURCE_FILE], kvm = sources[RECORD_SOURCE_KVM];
-	bool locks = sources[RECORD_SOURCE_LOCK], any = all || memory || files || locks;
+	bool all = sources[SOURCE_SYSTEM_CALL], memory = sources[SOURCE_MEMORY];
+	bool files = sources[SOURCE_FILE], kvm = sources[SOURCE_KVM];
+	bool locks = sources[SOURCE_LOCK], any = all || memory || files || locks;
 	bpf_program__set_autoload(programs->progs.on_sys_enter, any || kvm);
 	bpf_program__set_autoload(programs->progs.on_sys_exit, any);
+	have_paths(programs, 0, path_first, ARRAY_SIZE(path_first));
+	have_paths(programs, 1, path_second, ARRAY_SIZE(path_second));
 	if (all)
 		memset(programs->rodata->wanted_calls, 0xff, sizeof(programs->rodata->wanted_calls));
 	if (memory)
@@ -156,9 +122,7 @@ static void choose_calls(struct tracelet *programs, const struct capture_options
 	if (locks)
 		want(programs, lock_calls, ARRAY_SIZE(lock_calls));
 	if (!all)
-		programs->rodata->call_source = memory  ? RECORD_SOURCE_MEMORY
-						: files ? RECORD_SOURCE_FILE
-							: RECORD_SOURCE_LOCK;
+		programs->rodata->call_source = memory ? SOURCE_MEMORY : files ? SOURCE_FILE : SOURCE_LOCK;
 	if (kvm)
 		programs->rodata->call_of_ioctl = SYS_ioctl;
 }
@@ -166,7 +130,7 @@ static void choose_calls(struct tracelet *programs, const struct capture_options
 // ---- events whose fields have to be found ----
 
 struct wanted_field {
-	const char *point, *field, *otherwise; // arm64 has other names
+	const char *point, *field, *otherwise; // otherwise: the name on arm64
 };
 
 static void find_fields(volatile uint32_t *offsets, const struct wanted_field *fields, size_t count) {
@@ -205,7 +169,7 @@ static void choose_slab(struct tracelet *programs) {
 	}
 }
 
-// ---- all ----
+// ---- all programs ----
 
 static bool switch_off(bool *source) {
 	bool was_on = *source;
@@ -213,50 +177,66 @@ static bool switch_off(bool *source) {
 	return was_on;
 }
 
-// Those programs have several sources. KVM's needs one of them for the life of machines only.
+// These programs serve several sources. KVM needs one of them just for the life of its machines.
 static const char *leave_out_calls(bool *sources) {
-	static const int by_calls[] = {RECORD_SOURCE_SYSTEM_CALL, RECORD_SOURCE_FILE, RECORD_SOURCE_MEMORY,
-				       RECORD_SOURCE_LOCK};
+	static const int by_calls[] = {SOURCE_SYSTEM_CALL, SOURCE_FILE, SOURCE_MEMORY, SOURCE_LOCK};
 	bool any = false;
 	for (size_t i = 0; i < ARRAY_SIZE(by_calls); i++)
 		any |= switch_off(&sources[by_calls[i]]);
-	return any                                       ? "system calls"
-	       : switch_off(&sources[RECORD_SOURCE_KVM]) ? event_source_names[RECORD_SOURCE_KVM]
-							 : NULL;
+	return any                                ? "system calls"
+	       : switch_off(&sources[SOURCE_KVM]) ? event_source_names[SOURCE_KVM]
+						  : NULL;
 }
 
 const char *points_leave_out(const char *program, bool *sources) {
 	if (strcmp(program, "on_sys_enter") == 0 || strcmp(program, "on_sys_exit") == 0)
 		return leave_out_calls(sources);
-	for (size_t i = 0; i < ARRAY_SIZE(programs_of); i++)
-		if (strcmp(programs_of[i].program, program) == 0)
-			return switch_off(&sources[programs_of[i].source])
-				       ? event_source_names[programs_of[i].source]
-				       : NULL;
+	if (strcmp(program, "on_flush_asked") == 0)
+		return switch_off(&sources[SOURCE_BLOCK]) ? event_source_names[SOURCE_BLOCK] : NULL;
+	for (int i = 0; i < POINT_COUNT; i++)
+		if (programs_of[i] && strcmp(programs_of[i], program) == 0)
+			return switch_off(&sources[points[i].source]) ? event_source_names[points[i].source]
+								      : NULL;
 	return NULL;
+}
+
+// Does this kernel have the program's tracepoint? Its section names it: "tp_btf/NAME",
+// "tp/GROUP/NAME"; programs for perf events have none.
+static bool has_tracepoint(const struct bpf_program *program, const char *group) {
+	const char *slash = strchr(bpf_program__section_name(program), '/');
+	if (!slash)
+		return true;
+	CLEANUP_FREE char *point = strchr(slash + 1, '/') ? memory_string(slash + 1)
+							  : memory_format("%s/%s", group, slash + 1);
+	return source_has_point(point);
 }
 
 void points_choose(struct tracelet *programs, const struct capture_options *options, uint32_t slot) {
 	bool owned = false;
-	for (size_t i = 0; i < ARRAY_SIZE(programs_of); i++) {
-		int source = programs_of[i].source;
-		bool load = options->sources[source] &&
-			    (!programs_of[i].point || source_has_point(programs_of[i].point));
-		bpf_program__set_autoload(
-			bpf_object__find_program_by_name(programs->obj, programs_of[i].program), load);
-		owned |= load && source >= RECORD_SOURCE_BLOCK && source <= RECORD_SOURCE_NETWORK;
+	for (int i = 0; i < POINT_COUNT; i++) {
+		if (!programs_of[i])
+			continue;
+		struct bpf_program *program = bpf_object__find_program_by_name(programs->obj, programs_of[i]);
+		int source = points[i].source;
+		bool load = options->sources[source] && has_tracepoint(program, points[i].group);
+		bpf_program__set_autoload(program, load);
+		owned |= load && source >= SOURCE_BLOCK && source <= SOURCE_NETWORK;
 	}
 	if (options->hard_faults)
 		bpf_program__set_autoload(programs->progs.on_minor_fault, false);
+	bool flushes = options->sources[SOURCE_BLOCK] &&
+		       has_tracepoint(programs->progs.on_flush_asked, "block");
+	bpf_program__set_autoload(programs->progs.on_flush_asked, flushes);
+	bpf_map__set_autocreate(programs->maps.flush_askers, options->sources[SOURCE_BLOCK]);
 	bpf_map__set_autocreate(programs->maps.owners, owned);
 	bpf_program__set_autoattach(programs->progs.on_minor_fault, false);
 	bpf_program__set_autoattach(programs->progs.on_major_fault, false);
 	choose_calls(programs, options);
-	if (options->sources[RECORD_SOURCE_KVM])
+	if (options->sources[SOURCE_KVM])
 		choose_kvm(programs);
-	if (options->sources[RECORD_SOURCE_RSS])
+	if (options->sources[SOURCE_RSS])
 		choose_rss(programs);
-	if (options->sources[RECORD_SOURCE_SLAB])
+	if (options->sources[SOURCE_SLAB])
 		choose_slab(programs);
 	programs->rodata->power_slot = slot;
 }
@@ -268,7 +248,7 @@ static int attach_event(struct bpf_program *program, uint64_t event, int cpu, st
 		.type = PERF_TYPE_SOFTWARE, .config = event, .size = sizeof(attribute), .sample_period = 1};
 	int fd = (int)syscall(SYS_perf_event_open, &attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
-		return errno == ENODEV ? 0 : -errno; // a CPU that is off
+		return errno == ENODEV ? 0 : -errno; // an offline CPU
 	struct bpf_link *link = bpf_program__attach_perf_event(program, fd);
 	if (!link) {
 		int error = -errno;

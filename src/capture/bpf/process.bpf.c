@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-// The life of processes and threads, and how a session follows them: a new
-// task gets the slot of the task that made it, before it can run.
+// The life of processes and threads, and how a session follows them: a new task gets the slot of
+// its creator before it can run.
 #include "capture/bpf/emit.h"
 
 enum { SIGNAL_GROUP_EXIT = 4 };
 
-// Behind copy_process(), which all of fork, clone and io_uring's workers pass.
+// After copy_process(), which fork, clone and io_uring workers all pass.
 SEC("tp_btf/task_newtask")
 int on_newtask(uint64_t *context) {
 	struct task_struct *child = (void *)context[0];
@@ -13,8 +13,7 @@ int on_newtask(uint64_t *context) {
 	uint32_t slot = slot_of(creator);
 	if (slot == NO_SLOT)
 		return 0;
-	if (system_slot == NO_SLOT &&
-	    !bpf_task_storage_get(&task_slots, child, &slot, BPF_LOCAL_STORAGE_GET_F_CREATE)) {
+	if (system_slot == NO_SLOT && !join(child, &slot)) {
 		struct slot *session = slot_get(slot);
 		if (session)
 			__sync_fetch_and_add(&session->unfollowed, 1);
@@ -29,11 +28,11 @@ int on_newtask(uint64_t *context) {
 		.parent_pid = BPF_CORE_READ(child, real_parent, tgid),
 	};
 	bpf_probe_read_kernel(record.fork.name, RECORD_NAME_SIZE, &child->comm);
-	return EMIT(&record, slot, fork, RECORD_SOURCE_PROCESS);
+	return EMIT(&record, slot, fork, SOURCE_PROCESS);
 }
 
-// An exec is long and rare: it gets room in the ring directly, `room` bytes of
-// it for the arguments (a constant; what was not needed stays out of the spool).
+// An exec is long and rare, so it gets room in the ring directly, with `room` bytes for the
+// arguments (a constant; the unused part is not written to the spool).
 static __always_inline bool emit_exec(void *ring, uint32_t room, uint64_t *context) {
 	struct task_struct *task = (void *)context[0];
 	struct linux_binprm *program = (void *)context[2];
@@ -60,6 +59,8 @@ static __always_inline bool emit_exec(void *ring, uint32_t room, uint64_t *conte
 		file_size = EXEC_FILE_SIZE;
 	if (bpf_probe_read_user(text + file_size, arguments_size, (void *)begin))
 		arguments_size = 0;
+	uint64_t nothing = 0; // after the text, instead of what was in the ring
+	bpf_probe_read_kernel(text + file_size + arguments_size, sizeof(nothing), &nothing);
 	uint32_t size = (sizeof(*record) + file_size + arguments_size + 7) & ~7u;
 	*batch = (struct batch){.base = boot_time(), .cpu = bpf_get_smp_processor_id(), .size = size};
 	record->head = (struct record){.kind = RECORD_EXEC, .flags = flags, .size = size};
@@ -73,13 +74,35 @@ static __always_inline bool emit_exec(void *ring, uint32_t room, uint64_t *conte
 	return true;
 }
 
+// Takes the task out of its session before anything of the new program is recorded. The trace says
+// why it ends there.
+static __always_inline void leave_session(struct task_struct *task, uint32_t slot) {
+	union any_record record = {};
+	record.rename = (struct record_rename){.head = {.kind = RECORD_RENAME},
+					       .tid = task->pid,
+					       .pid = task->tgid,
+					       .name = RECORD_NAME_OTHER_USER};
+	EMIT(&record, slot, rename, SOURCE_PROCESS);
+	forget(task);
+	__sync_fetch_and_add(&task_generation, 1);
+	struct cpu_state *cpu = this_cpu();
+	if (cpu) {
+		cpu->slot = NO_SLOT;
+		cpu->follower = slot; // the next switch ends its last slice
+	}
+}
+
 SEC("tp_btf/sched_process_exec")
 int on_exec(uint64_t *context) {
 	struct task_struct *task = (void *)context[0];
 	uint32_t slot = slot_of(task);
 	if (slot == NO_SLOT)
 		return 0;
-	uint32_t index = slot - 1;
+	if (system_slot == NO_SLOT && is_beyond_owner(task, slot)) {
+		leave_session(task, slot);
+		return 0;
+	}
+	uint32_t index = slot_index(slot);
 	struct slot *session = slot_get(slot);
 	void *ring = bpf_map_lookup_elem(&rings, &index);
 	if (!session || !session->recording || !ring)
@@ -88,7 +111,7 @@ int on_exec(uint64_t *context) {
 	bool shorter = arguments <= EXEC_ARGUMENTS_SHORT;
 	if (!(shorter ? emit_exec(ring, EXEC_ARGUMENTS_SHORT, context)
 		      : emit_exec(ring, EXEC_ARGUMENTS_LONG, context)))
-		count_loss(slot, RECORD_SOURCE_PROCESS, 1);
+		count_loss(slot, SOURCE_PROCESS, 1);
 	return 0;
 }
 
@@ -102,7 +125,7 @@ int on_rename(uint64_t *context) {
 	record.rename = (struct record_rename){
 		.head = {.kind = RECORD_RENAME}, .tid = task->pid, .pid = task->tgid};
 	bpf_probe_read_kernel_str(record.rename.name, RECORD_NAME_SIZE, (void *)context[1]);
-	return EMIT(&record, slot, rename, RECORD_SOURCE_PROCESS);
+	return EMIT(&record, slot, rename, SOURCE_PROCESS);
 }
 
 SEC("tp_btf/sched_process_exit")
@@ -121,5 +144,5 @@ int on_exit(uint64_t *context) {
 		.pid = task->tgid,
 		.code = group ? BPF_CORE_READ(signal, group_exit_code) : task->exit_code,
 	};
-	return EMIT(&record, slot, exit, RECORD_SOURCE_PROCESS);
+	return EMIT(&record, slot, exit, SOURCE_PROCESS);
 }

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-// CPU samples with whole stacks. The user's half is walked right here by unwind
-// tables that the loader has made of each file's .eh_frame, so programs need no
-// frame pointers and a sample is as large as its frames, not as its stack.
+// CPU samples with complete stacks. The user part is walked right here, using unwind tables that
+// the loader made from each file's .eh_frame. So programs need no frame pointers, and a sample is
+// as large as its frames, not as its stack.
 //
-// Searches keep their state in memory: the verifier takes what comes from there
-// as unknown and looks at each loop once, not at every way through it.
-#include "capture/bpf/walk.h"
+// Searches keep their state in memory: the verifier treats values loaded from there as unknown, so
+// it checks each loop once instead of every path through it.
+#include "capture/bpf/copy.h"
 
-#include <asm/ptrace.h>
-#include <linux/bpf_perf_event.h>
-
-enum { IS_EXITING = 0x00000004, IS_KERNEL_THREAD = 0x00200000 };
-
-const volatile bool sample_cycles = false; // else the CPU's clock
+const volatile bool sample_cycles = false; // else the CPU clock
 const volatile uint32_t call_graph = CALL_GRAPH_AUTO;
-uint64_t samples_delivered = 0; // of everybody
+uint64_t samples_delivered = 0; // for all tasks
 
 extern const volatile bool switch_has_state, has_loop;
 
@@ -56,8 +51,8 @@ struct {
 	__type(value, struct unwind_size);
 } unwind_sizes SEC(".maps");
 
-// The loader is asked here to look at what has been mapped. Perf could wake it at each mapping, which costs
-// the test as much as several samples.
+// Asks the loader to look at new mappings. Perf could wake it at every mapping, but that costs the
+// test as much as several samples.
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
@@ -65,23 +60,24 @@ struct {
 
 uint64_t last_look = 0;
 
-// The loader looks again and again for two milliseconds; stacks at events come much faster than that.
+// Once asked, the loader keeps looking for two milliseconds; stacks at events come much faster than
+// that.
 static __always_inline void ask_for_a_look(void) {
 	enum { SOON_NS = 500000 };
 	uint64_t nothing = 0, now = bpf_ktime_get_ns();
 	if (now - last_look < SOON_NS)
 		return;
 	last_look = now;
-	if (!bpf_ringbuf_query(&looks, BPF_RB_AVAIL_DATA)) // else it has been asked already
+	if (!bpf_ringbuf_query(&looks, BPF_RB_AVAIL_DATA)) // otherwise a request is already pending
 		bpf_ringbuf_output(&looks, &nothing, sizeof(nothing), BPF_RB_FORCE_WAKEUP);
 }
 
 struct walks walks SEC(".maps");
 
-// Samples have most of their callers in common, also those of several processes that run the same
-// program: the rows that were found last.
+// Cache of the last rows found. Samples share most of their callers, even across processes that run
+// the same program.
 struct remembered {
-	uint32_t file, pc; // of the address that was asked for
+	uint32_t file, pc; // of the address that was looked up
 	struct kernel_row row;
 };
 
@@ -100,7 +96,7 @@ struct {
 
 // ---- searching ----
 
-// The mapping that holds an address. 0: found.
+// Finds the mapping that holds an address. Returns 0 if found.
 __attribute__((noinline)) int find_mapping(uint64_t pc, uint32_t which) {
 	struct walk *walk = walk_of(which);
 	if (!walk)
@@ -128,22 +124,22 @@ __attribute__((noinline)) int find_mapping(uint64_t pc, uint32_t which) {
 	return 1;
 }
 
-// `step` if a row's address is not above the one that is looked for, else 0: without a branch, as the
-// verifier goes both ways at each. The compiler is not to see that this is a comparison.
+// `step` if the row's address is not above the wanted one, else 0. Branch-free, because the
+// verifier follows both sides of every branch; the compiler must not recognise the comparison.
 static __always_inline uint32_t step_if_not_above(uint32_t row, uint32_t pc, uint32_t step) {
 	uint64_t difference = (uint64_t)row - pc - 1;
 	asm volatile("" : "+r"(difference));
 	return (uint32_t)(difference >> 63) * step;
 }
 
-// An index that the verifier, too, sees to be below a power of two: the compiler would leave out what it
-// knows.
+// An index masked below a power of two, visibly to the verifier: the compiler would drop a mask it
+// knows to be redundant.
 static __always_inline uint32_t below(uint32_t index, uint32_t count) {
 	asm volatile("" : "+r"(index));
 	return index & (count - 1);
 }
 
-// The row of that mapping's file for an address. 0: found.
+// Finds the row for an address in that mapping's file. Returns 0 if found.
 __attribute__((noinline)) int find_row(uint64_t address, uint32_t which) {
 	struct walk *walk = walk_of(which);
 	if (!walk)
@@ -152,7 +148,7 @@ __attribute__((noinline)) int find_row(uint64_t address, uint32_t which) {
 	struct unwind_size *size = bpf_map_lookup_elem(&unwind_sizes, &file);
 	void *pages = bpf_map_lookup_elem(&unwind_files, &file);
 	if (!size || !pages) {
-		walk->unknown |= file != NO_FILE; // it has a table that is not there yet
+		walk->unknown |= file != NO_FILE; // it has a table, which is not loaded yet
 		return 1;
 	}
 	uint32_t pc = address - walk->bias, index;
@@ -187,9 +183,9 @@ __attribute__((noinline)) int find_row(uint64_t address, uint32_t which) {
 	return walk->row.pc > pc;
 }
 
-// A row that tells how to go on from an address, into walk->row. False: there is none.
+// Finds the row that says how to unwind from an address, into walk->row. False if there is none.
 static __always_inline bool row_for(struct walk *walk, uint32_t which, uint64_t pc) {
-	bool same = pc >= walk->start && pc < walk->end; // as the frame before
+	bool same = pc >= walk->start && pc < walk->end; // as for the previous frame
 	if (!same && find_mapping(pc, which)) {
 		walk->unknown = 1;
 		return false;
@@ -203,7 +199,10 @@ static __always_inline bool row_for(struct walk *walk, uint32_t which, uint64_t 
 		walk->row = place->row;
 		return true;
 	}
-	if (find_row(pc, which) || walk->row.rule == ROW_NONE || walk->row.rule == ROW_STRANGE)
+	if (find_row(pc, which))
+		return false;
+	struct kernel_row found = walk->row;
+	if (row_rule(&found) == ROW_NONE)
 		return false;
 	*place = (struct remembered){.file = file, .pc = offset, .row = walk->row};
 	return true;
@@ -211,8 +210,8 @@ static __always_inline bool row_for(struct walk *walk, uint32_t which, uint64_t 
 
 // ---- walking ----
 
-// A piece of the stack at a time, into the room that a copy of it would have: what a thread has not touched
-// for a while comes from far, and many lines of it come together.
+// Reads the stack in pieces, into the space reserved for a copy of it: stack memory that the thread
+// has not touched for a while is not cached, and many lines are fetched together.
 static __always_inline bool read_user(void *context, uint64_t address, uint64_t *value) {
 	enum { WINDOW = 1024 };
 	struct walk *walk = context;
@@ -229,8 +228,8 @@ static __always_inline bool read_user(void *context, uint64_t address, uint64_t 
 	return true;
 }
 
-// Without a table: a frame pointer, if the code keeps one, leads on. It is 0 in the outermost
-// function, but only of code that keeps it does that mean anything.
+// Without a table, follow the frame pointer, if the code keeps one. 0 marks the outermost function,
+// but only in code that keeps frame pointers.
 static __always_inline enum row_result step_by_frame(struct walk *walk, struct row_registers *registers,
 						     bool kept) {
 	uint64_t frame, pc;
@@ -245,8 +244,8 @@ static __always_inline enum row_result step_by_frame(struct walk *walk, struct r
 	return pc ? ROW_STEPPED : ROW_FINISHED;
 }
 
-// To the caller; enum row_result. The first frame is where the thread is, the others
-// where they will go on: the call is just before. (A signal comes anywhere.)
+// Steps to the caller; returns enum row_result. The first frame is where the thread is; the others
+// are return addresses, just after the call. (A signal can come anywhere.)
 __attribute__((noinline)) int step_up(uint32_t depth, uint32_t which) {
 	struct walk *walk = walk_of(which);
 	if (!walk)
@@ -265,59 +264,55 @@ __attribute__((noinline)) int step_up(uint32_t depth, uint32_t which) {
 			walk->sample.head.flags |= SAMPLE_STACK_GUESSED;
 	} else {
 		struct kernel_row row = walk->row;
-		walk->exact = row.rule == ROW_SIGNAL;
+		walk->exact = row_rule(&row) == ROW_SIGNAL;
 		result = row_step(&row, &registers, read_user, walk);
 	}
 	walk->registers = registers;
 	return result;
 }
 
-struct pt_regs___kernel {
-	unsigned long ip, sp, bp;
-} KERNEL_TYPE;
-
-// Where the thread was in its own code when it entered the kernel; pc 0: nowhere.
-static __always_inline struct row_registers saved_registers(struct task_struct *task) {
-	struct row_registers registers = {};
+// Whether it is in execve(), which takes its old stack away at some point.
+static __always_inline bool is_in_execve(struct task_struct *task) {
 #ifdef __TARGET_ARCH_x86
-	if (task->flags & (IS_KERNEL_THREAD | IS_EXITING)) // without memory of its own, or no more
-		return registers;
+	enum { EXECVE = 59, EXECVEAT = 322 };
 	struct pt_regs___kernel *saved = (void *)bpf_task_pt_regs(task);
-	registers.pc = BPF_CORE_READ(saved, ip);
-	registers.stack = BPF_CORE_READ(saved, sp);
-	registers.frame = BPF_CORE_READ(saved, bp);
-#endif
-	return registers;
-}
-
-static __always_inline bool was_in_kernel(struct bpf_perf_event_data *context) {
-#ifdef __TARGET_ARCH_x86
-	return (context->regs.cs & 3) != 3;
+	uint64_t call = BPF_CORE_READ(saved, orig_ax);
+	return call == EXECVE || call == EXECVEAT;
 #else
-	return true; // it may have been
+	return false;
 #endif
 }
 
-// The same where it may not be in the kernel.
-static __always_inline struct row_registers user_registers(struct bpf_perf_event_data *context,
-							   struct task_struct *task) {
-#ifdef __TARGET_ARCH_x86
-	if (!was_in_kernel(context))
-		return (struct row_registers){
-			.pc = context->regs.rip, .stack = context->regs.rsp, .frame = context->regs.rbp};
-#endif
-	return saved_registers(task);
+// Whether a walk ended close to that: in startup code of a C library that has no unwind information.
+static __always_inline bool is_at_beginning(const struct walk *walk, struct task_struct *task) {
+	enum { STARTUP_CODE = 512 };
+	return top_of_stack(task) - walk->registers.stack <= STARTUP_CODE;
 }
 
-// One frame; 1: it was the last. How many frames there were is told in memory, too: in a register it would
-// be another number, and for the verifier another way through all that follows, for each depth at which a
-// stack may end.
+// Looks again at a walk that ended before the outermost function.
+static __always_inline void look_at_end(struct walk *walk, struct task_struct *task, bool in_kernel) {
+	volatile uint16_t *frame_count = &walk->sample.user_frames;
+	if (walk->sample.head.flags & (SAMPLE_STACK_COMPLETE | SAMPLE_STACK_CUT))
+		return;
+	if (in_kernel && is_in_execve(task)) {
+		*frame_count = 0;
+		walk->unknown = 0;
+	} else if (!walk->unknown && is_at_beginning(walk, task)) {
+		walk->sample.head.flags |= SAMPLE_STACK_COMPLETE;
+	}
+}
+
+// Walks one frame; returns 1 if it was the last. The frame count is stored to memory: in a register
+// it would be a known number, and the verifier would check all that follows once for every depth at
+// which a stack can end.
 static __always_inline long walk_frame(struct walk *walk, uint32_t which, uint32_t kernel_frames,
 				       uint32_t frames) {
-	volatile uint16_t *told = &walk->sample.user_frames;
-	walk->addresses[(kernel_frames + frames) & (SAMPLE_ADDRESSES - 1)] = walk->registers.pc;
+	volatile uint16_t *frame_count = &walk->sample.user_frames;
+	uint32_t outer = (frames - SAMPLE_INNER_FRAMES) & (SAMPLE_OUTER_FRAMES - 1);
+	uint32_t place = frames < SAMPLE_INNER_FRAMES ? frames : SAMPLE_INNER_FRAMES + outer;
+	walk->addresses[(kernel_frames + place) & (SAMPLE_ADDRESSES - 1)] = walk->registers.pc;
 	int result = step_up(frames, which);
-	*told = frames + 1;
+	*frame_count = frames + 1;
 	if (result == ROW_FINISHED)
 		walk->sample.head.flags |= SAMPLE_STACK_COMPLETE;
 	return result != ROW_STEPPED;
@@ -334,23 +329,38 @@ static long walk_turn(uint32_t frames, struct walking *walking) {
 	return walking->over;
 }
 
-// A loop of the kernel's is looked at once, one of ours at every turn, which takes ten milliseconds.
+// The verifier checks a bpf_loop() body once, but every iteration of a plain loop, which takes ten
+// milliseconds.
 static __always_inline void walk_user_stack(struct walk *walk, uint32_t which, uint32_t kernel_frames) {
 	if (has_loop) {
 		struct walking walking = {.which = which, .kernel_frames = kernel_frames};
-		bpf_loop(SAMPLE_MOST_FRAMES, walk_turn, &walking, 0);
+		bpf_loop(SAMPLE_DEEPEST, walk_turn, &walking, 0);
 		if (walking.over)
 			return;
 	} else {
-		for (uint32_t frames = 0; frames < SAMPLE_MOST_FRAMES; frames++)
+		for (uint32_t frames = 0; frames < SAMPLE_USER_FRAMES; frames++)
 			if (walk_frame(walk, which, kernel_frames, frames))
 				return;
 	}
 	walk->sample.head.flags |= SAMPLE_STACK_CUT;
 }
 
-__attribute__((noinline)) int walk_callers(uint64_t pc, uint64_t stack, uint64_t frame, uint32_t which) {
+// Walks one frame up from the allocator; true if it was the last.
+static __always_inline bool walk_caller(struct walk *walk, uint32_t which, uint32_t frames) {
 	enum { HASH_FACTOR = 0x9e3779b1 };
+	uint64_t address = walk->registers.pc;
+	walk->addresses[frames & (SAMPLE_ADDRESSES - 1)] = address;
+	walk->hash = (walk->hash ^ address) * HASH_FACTOR;
+	walk->hash ^= walk->hash >> 29;
+	int result = step_up(1, which);
+	if (result == ROW_FINISHED)
+		walk->sample.head.flags |= SAMPLE_STACK_COMPLETE;
+	return result != ROW_STEPPED;
+}
+
+// Kernels before 6.8 reject a loop whose body falls through into its start; the compiler may
+// arrange it that way if it knows the values of the first iteration.
+__attribute__((noinline)) int walk_callers(uint64_t pc, uint64_t stack, uint64_t frame, uint32_t which) {
 	struct walk *walk = walk_of(which);
 	uint32_t frames = 0, pid = bpf_get_current_pid_tgid() >> 32;
 	if (!walk)
@@ -362,61 +372,18 @@ __attribute__((noinline)) int walk_callers(uint64_t pc, uint64_t stack, uint64_t
 	walk->window_room = 0;
 	walk->sample.head.flags = 0;
 	walk->registers = (struct row_registers){.pc = pc, .stack = stack, .frame = frame};
-	for (; frames < SAMPLE_MOST_FRAMES; frames++) {
-		uint64_t address = walk->registers.pc;
-		walk->addresses[frames & (SAMPLE_ADDRESSES - 1)] = address;
-		walk->hash = (walk->hash ^ address) * HASH_FACTOR;
-		walk->hash ^= walk->hash >> 29;
-		int result = step_up(1, which);
-		if (result == ROW_FINISHED)
-			walk->sample.head.flags |= SAMPLE_STACK_COMPLETE;
-		if (result != ROW_STEPPED) {
+	asm volatile("" ::: "memory");
+	for (; frames < SAMPLE_USER_FRAMES; frames++)
+		if (walk_caller(walk, which, frames)) {
 			if (walk->unknown)
 				ask_for_a_look();
 			return frames + 1;
 		}
-	}
 	walk->sample.head.flags |= SAMPLE_STACK_CUT;
 	return frames;
 }
 
-// The top of the stack, page by page as far as it goes. Returns how much.
-static __always_inline uint32_t copy_stack(struct walk *walk, uint64_t stack) {
-	uint32_t size = 0;
-	for (int page = 0; page < SAMPLE_COPY_PAGES; page++) {
-		uint32_t piece = SAMPLE_COPY_PAGE - ((stack + size) & (SAMPLE_COPY_PAGE - 1));
-		if (size > SAMPLE_COPY_PAGES * SAMPLE_COPY_PAGE || piece > SAMPLE_COPY_PAGE ||
-		    bpf_probe_read_user(walk->copy + size, piece, (void *)(stack + size)))
-			break;
-		size += piece;
-	}
-	return size;
-}
-
-// Files and processes are new to the loader for a moment. A stack that it could not walk
-// for that reason goes along as a copy. Returns the size of the record.
-static __always_inline uint32_t add_copy(struct walk *walk, const struct row_registers *begin) {
-	uint32_t size = copy_stack(walk, begin->stack);
-	walk->copied = (struct sample_copied){
-		.pc = begin->pc, .stack = begin->stack, .frame = begin->frame, .size = size};
-	walk->sample.head.flags |= SAMPLE_STACK_COPIED;
-	return sizeof(walk->sample) + sizeof(walk->addresses) + sizeof(walk->copied) + ((size + 7) & ~7u);
-}
-
-// In an interrupt that nothing can hold off (of a PMU) the ring may be in use by another CPU, which is
-// soon done with it.
-static __always_inline bool put_into_ring(void *ring, struct walk *walk, uint32_t size, bool wake) {
-	enum { TRIES = 64 };
-	if (size > __builtin_offsetof(struct walk, registers))
-		return false;
-	uint64_t flags = wake ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
-	for (int i = 0; i < (sample_cycles ? TRIES : 1); i++)
-		if (!bpf_ringbuf_output(ring, walk, size, flags))
-			return true;
-	return false;
-}
-
-// Elsewhere than on x86 code keeps frame pointers as a rule, and the kernel follows them.
+// Outside x86, code usually keeps frame pointers, and the kernel follows them.
 static __always_inline uint32_t follow_frame_pointers(void *context, struct walk *walk,
 						      uint32_t kernel_frames) {
 #ifdef __TARGET_ARCH_x86
@@ -429,7 +396,7 @@ static __always_inline uint32_t follow_frame_pointers(void *context, struct walk
 #endif
 }
 
-// The stack of the current task, from where it is in its own code, as a record in the session's ring.
+// Records the current task's stack, from its position in user code, in the session's ring.
 static __always_inline void record_stack(void *context, uint32_t which, uint32_t slot,
 					 const struct row_registers *begin, uint32_t period, uint32_t flags,
 					 bool in_kernel) {
@@ -456,26 +423,29 @@ static __always_inline void record_stack(void *context, uint32_t which, uint32_t
 	if (begin->pc) {
 		walk->registers = *begin;
 		walk_user_stack(walk, which, kernel_frames);
+		look_at_end(walk, task, in_kernel);
 	} else {
 		walk->sample.user_frames = follow_frame_pointers(context, walk, kernel_frames);
 	}
 	walk->sample.kernel_frames = kernel_frames;
-	uint32_t user_frames = *(volatile uint16_t *)&walk->sample.user_frames & 127;
+	uint32_t user_frames = *(volatile uint16_t *)&walk->sample.user_frames;
+	if (user_frames > SAMPLE_USER_FRAMES)
+		user_frames = SAMPLE_USER_FRAMES;
 	uint32_t size = sizeof(walk->sample) + (kernel_frames + user_frames) * 8;
-	// Copies are large: they may have half of the ring, a quarter of which wakes the reader.
+	// Copies are large, so they may fill only half of the ring; the reader wakes at a quarter.
 	uint64_t waiting = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
 	if (walk->unknown) {
-		if (waiting < 2ull * session->wakeup_bytes)
-			size = add_copy(walk, begin);
+		if (waiting < 2ull * session->wakeup_bytes && memory_is_owners(task, slot))
+			size = add_copy(walk, begin, top_of_stack(task));
 		ask_for_a_look();
 	}
 	walk->sample.head.size = size;
 	walk->batch = (struct batch){.base = now, .cpu = bpf_get_smp_processor_id(), .size = size};
 	size += sizeof(walk->batch);
-	// Once for each so many bytes, not for each record from then on.
+	// Wake once per WAKE_EVERY bytes, not for every record past the threshold.
 	bool wake = waiting >= session->wakeup_bytes && (waiting & (WAKE_EVERY - 1)) < size;
 	if (!put_into_ring(ring, walk, size, wake))
-		count_loss(slot, RECORD_SOURCE_SAMPLE, 1);
+		count_loss(slot, SOURCE_SAMPLE, 1);
 }
 
 SEC("perf_event")
@@ -492,38 +462,89 @@ int on_sample(struct bpf_perf_event_data *context) {
 	return 0;
 }
 
-// A thread that gives up the CPU to wait. For how long, the reader finds out from the switch
-// that brings it back.
+// A thread that gives up the CPU to wait. The reader learns how long from the switch that brings it
+// back. A stop for a debugger is not a wait: we stop the test's threads ourselves when its time is over.
 SEC("tp_btf/sched_switch")
 int on_blocked(uint64_t *context) {
-	enum { TASK_DEAD = 0x80, IS_DEAD = 0x30 | TASK_DEAD };
+	enum { TRACED = 0x08, TASK_DEAD = 0x80, IS_DEAD = 0x30 | TASK_DEAD };
 	struct task_struct *task = (void *)context[1];
 	uint32_t state = switch_has_state ? (uint32_t)context[3] : task->__state;
 	bool preempted = context[0] & 1;
-	if (preempted || !state || state & IS_DEAD || !task->pid || task->flags & IS_KERNEL_THREAD)
+	if (preempted || !state || state & (IS_DEAD | TRACED) || !task->pid || task->flags & IS_KERNEL_THREAD)
 		return 0;
 	uint32_t slot = slot_of(task);
 	if (slot == NO_SLOT)
 		return 0;
 	struct row_registers begin = saved_registers(task);
-	record_stack(context, WALK_OF_SWITCH, slot, &begin, 0, SAMPLE_BLOCKED, true);
+	record_stack(context, WALK_OF_SWITCH, slot, &begin, SAMPLE_WAIT_BEGINS, SAMPLE_BLOCKED, true);
+	return 0;
+}
+
+static __always_inline void record_long_wait(void *context, struct cpu_state *cpu, struct task_struct *task,
+					     uint32_t slot) {
+	uint32_t index = slot - 1;
+	struct walk *walk = walk_of(WALK_OF_SWITCH);
+	struct slot *session = slot_get(slot);
+	void *ring = bpf_map_lookup_elem(&rings, &index);
+	if (!walk || !session || !session->recording || !ring)
+		return;
+	walk->sample = (struct record_sample){.head = {.kind = RECORD_SAMPLE, .flags = SAMPLE_BLOCKED},
+					      .tid = task->pid,
+					      .pid = task->tgid,
+					      .period = SAMPLE_WAIT_ENDS};
+	walk->addresses[0] = cpu->late_waited;
+	walk->addresses[1] = cpu->late_ready;
+	// Without the frame of this program: what the kernel calls it depends on what is loaded when it is
+	// named.
+	enum { SKIP_PROGRAM = 1 };
+	long bytes = bpf_get_stack(context, walk->addresses + SAMPLE_WAIT_WORDS, SAMPLE_MOST_FRAMES * 8,
+				   SKIP_PROGRAM);
+	uint32_t kernel_frames = (bytes > 0 ? (bytes / 8) & 127 : 0) + SAMPLE_WAIT_WORDS;
+	walk->sample.kernel_frames = kernel_frames;
+	uint32_t size = sizeof(walk->sample) + kernel_frames * 8;
+	struct row_registers begin = saved_registers(task);
+	// Copies are large, so they may fill only half of the ring.
+	if (begin.pc && memory_is_owners(task, slot) &&
+	    bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) < 2ull * session->wakeup_bytes) {
+		size = add_copy(walk, &begin, top_of_stack(task));
+		if (!last_look)
+			ask_for_a_look();
+	}
+	walk->sample.head.size = size;
+	walk->batch = (struct batch){.base = cpu->late_time, .cpu = bpf_get_smp_processor_id(), .size = size};
+	if (!put_into_ring(ring, walk, size + sizeof(walk->batch), false))
+		count_loss(slot, SOURCE_SAMPLE, 1);
+}
+
+// A thread has come back from a long wait: waits.h says how this interrupt gets here. Its stack is the one
+// with which it waited, below the interrupt.
+SEC("raw_tp/irq_work_entry")
+int on_long_wait(void *context) {
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct cpu_state *cpu = this_cpu();
+	if (!cpu || cpu->late != known_task(cpu, task))
+		return 0;
+	cpu->late = 0;
+	uint32_t slot = slot_of_current(cpu, task);
+	if (slot != NO_SLOT)
+		record_long_wait(context, cpu, task, slot);
 	return 0;
 }
 
 // ---- stacks at events ----
 
-// A program for each event, apart from the one that records the event itself: whoever wants no stacks has
-// none of this, and the loader need not look at it.
+// One program per event, separate from the one that records the event itself: without stacks
+// nothing of this is loaded or verified.
 
-const volatile uint64_t stacked_calls[8] = {};  // a bit for each system call
-const volatile uint32_t stacked_operations = 0; // of block devices: a bit for each of READ, WRITE, FLUSH
-const volatile bool stacked_threads = false;    // new ones, not only new processes
+const volatile uint64_t stacked_calls[8] = {};  // one bit per system call
+const volatile uint32_t stacked_operations = 0; // block devices: one bit each for READ, WRITE, FLUSH
+const volatile bool stacked_threads = false;    // for new threads, not only new processes
 
 struct bio___stacked {
 	uint32_t bi_opf;
 } KERNEL_TYPE;
 
-// An event may come in an interrupt while another one's stack is being walked.
+// An event may interrupt the walk for another event.
 static __noinline int stack_at(void *context, uint32_t event, const struct row_registers *begin) {
 	struct task_struct *task = bpf_get_current_task_btf();
 	uint32_t slot = task->pid ? slot_of_current(this_cpu(), task) : NO_SLOT;
@@ -536,7 +557,7 @@ static __noinline int stack_at(void *context, uint32_t event, const struct row_r
 		walk = ++which < WALK_OF_EVENT + WALKS_OF_EVENT ? walk_of(which) : 0;
 	}
 	if (!walk) {
-		count_loss(slot, RECORD_SOURCE_SAMPLE, 1);
+		count_loss(slot, SOURCE_SAMPLE, 1);
 		return 0;
 	}
 	record_stack(context, which, slot, begin, event, SAMPLE_EVENT, true);

@@ -1,5 +1,4 @@
 #include "capture/bpf/sample_event.h"
-#include "capture/bpf/delivery.h"
 #include "capture/pmu/counters.h"
 #include "capture/pmu/metrics.h"
 
@@ -24,14 +23,13 @@ int sample_event_parse(struct sample_event *event, const char *text, char why[PM
 	char *at = strrchr(name, '@');
 	*event = (struct sample_event){0};
 	if (!at || at == name || !parse_rate(event, at + 1)) {
-		snprintf(why, PMU_WHY_SIZE, "'%.100s' is not written as EVENT@PERIOD or EVENT@NUMBERhz",
-			 text);
+		snprintf(why, PMU_WHY_SIZE, "'%.100s' is neither EVENT@PERIOD nor EVENT@NUMBERhz", text);
 		return -EINVAL;
 	}
 	*at = 0;
 	int error = metrics_parse_events(&event->events, name, why);
 	if (!error && event->events.count != 1) {
-		snprintf(why, PMU_WHY_SIZE, "samples are of one event, not of '%.100s'", name);
+		snprintf(why, PMU_WHY_SIZE, "only one event can be sampled, not '%.100s'", name);
 		error = -EINVAL;
 	}
 	return error;
@@ -63,7 +61,7 @@ bool sample_event_on(const struct sample_event *event, int cpu, struct perf_even
 		.config = config[0],
 		.config1 = config[1],
 		.config2 = config[2],
-		.sample_period = event->rate, // or the frequency: one field
+		.sample_period = event->rate, // or the frequency: they share a field
 		.freq = event->frequency,
 		.disabled = 1,
 		.exclude_kernel = wanted->only_user,
@@ -73,18 +71,12 @@ bool sample_event_on(const struct sample_event *event, int cpu, struct perf_even
 	return true;
 }
 
-bool sample_delivery_falls_short(const struct sample_delivery *delivery) {
-	enum { FEW = 10 };
-	return !delivery->throttled && delivery->expected > delivery->delivered + FEW &&
-	       (double)delivery->delivered < 0.9 * (double)delivery->expected;
-}
-
 char *sample_event_missing(const struct sample_event *event) {
 	const struct pmu_event *wanted = &event->events.items[0];
 	if (wanted->missing)
 		return memory_string(wanted->missing);
 	if (wanted->cpus)
-		return memory_string("it is not of a core, and has no stacks");
+		return memory_string("it is not counted by a core, so it has no stacks");
 	struct perf_event_attr attribute;
 	int error = ENOENT;
 	for (int cpu = 0; cpu < (int)sysconf(_SC_NPROCESSORS_CONF); cpu++) {

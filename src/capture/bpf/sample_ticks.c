@@ -15,7 +15,7 @@ static int open_attribute(int cpu, struct perf_event_attr *attribute) {
 	return fd < 0 ? -errno : fd;
 }
 
-// An event on a CPU, not begun yet; or -errno.
+// Opens a disabled event on a CPU; returns -errno on failure.
 static int open_event(int cpu, bool cycles, unsigned frequency) {
 	struct perf_event_attr attribute = {
 		.type = cycles ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
@@ -37,7 +37,7 @@ bool sample_ticks_have_cycles(void) {
 	bool found = false;
 	for (int cpu = 0; cpu < libbpf_num_possible_cpus(); cpu++) {
 		int fd = open_event(cpu, true, 1);
-		if (fd == -ENODEV) // a CPU that is off
+		if (fd == -ENODEV) // an offline CPU
 			continue;
 		if (fd < 0)
 			return false;
@@ -47,17 +47,17 @@ bool sample_ticks_have_cycles(void) {
 	return found;
 }
 
-// Only throttling is told there, as on_sample() keeps the samples themselves out. Mapped for reading: the
-// kernel goes round and round, and its head tells how much there was.
+// This ring reports only throttling: on_sample() suppresses the samples themselves. Mapped
+// read-only, so the kernel keeps overwriting, and its head shows how much there was.
 static void watch_overflows(struct sample_ticks *ticks, int fd) {
 	void *ring = mmap(NULL, 2 * (size_t)sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, fd, 0);
 	array_push(&ticks->overflows,
 		   ((struct overflows){.fd = fd, .ring = ring == MAP_FAILED ? NULL : ring}));
 }
 
-// What was counted against what arrived. Of a frequency nothing can be said: its periods differ.
+// Compares the count with what arrived. Impossible for a frequency, as its periods vary.
 static void end_overflows(struct sample_ticks *ticks, const struct tracelet *programs) {
-	enum { THROTTLE_SIZE = 32 }; // and as much for its end
+	enum { THROTTLE_SIZE = 32 }; // the same for UNTHROTTLE
 	struct sample_delivery *delivery = &ticks->delivery;
 	for (size_t i = 0; i < ticks->overflows.count; i++) {
 		struct overflows *overflows = &ticks->overflows.items[i];
@@ -66,8 +66,8 @@ static void end_overflows(struct sample_ticks *ticks, const struct tracelet *pro
 		if (ticks->period && read(overflows->fd, &value, sizeof(value)) == sizeof(value))
 			delivery->expected += value / ticks->period;
 		if (overflows->ring) {
-			uint64_t told = __atomic_load_n(&overflows->ring->data_head, __ATOMIC_ACQUIRE);
-			delivery->throttled += (told / THROTTLE_SIZE + 1) / 2;
+			uint64_t head = __atomic_load_n(&overflows->ring->data_head, __ATOMIC_ACQUIRE);
+			delivery->throttled += (head / THROTTLE_SIZE + 1) / 2;
 			munmap(overflows->ring, 2 * (size_t)sysconf(_SC_PAGESIZE));
 		}
 	}
@@ -93,7 +93,7 @@ int sample_ticks_begin(struct sample_ticks *ticks, const struct tracelet *progra
 			close(fd);
 			return error;
 		}
-		array_push(&ticks->links, link); // which closes the event, too
+		array_push(&ticks->links, link); // closes the event, too
 		if (options->event)
 			watch_overflows(ticks, fd);
 	}

@@ -1,16 +1,15 @@
-// Perf tells of every executable mapping on the machine, and of forks, execs and
-// exits, in one ring for each CPU. A thread takes them in the order of time, keeps
-// the address space of each process, and writes it into the programs' maps; it looks
-// at each file, while the process that maps it is there, and lets another thread
-// make its unwind table.
+// Perf reports every executable mapping on the machine, and forks, execs and exits, in one ring per
+// CPU. A thread takes them in order of time, tracks the address space of each process, and writes
+// it to the programs' maps. It examines each file while the process that maps it still exists, and
+// has another thread make its unwind table.
 #include "capture/bpf/sampling.h"
 #include "base/array.h"
 #include "base/map.h"
-#include "capture/bpf/mapped_files.h"
+#include "capture/mapped_files.h"
 #include "capture/bpf/sample.h"
 #include "capture/bpf/sample_ticks.h"
 #include "capture/bpf/table_maker.h"
-#include "capture/perf/ring.h"
+#include "capture/perf_ring.h"
 #include "capture/tasks.h"
 #include "symbol/elf.h"
 #include "tracelet.skel.h"
@@ -27,29 +26,34 @@
 #include <unistd.h>
 
 struct code_file {
-	struct elf_object *object; // for its segments; NULL: no use
-	uint64_t base;             // the address that pc 0 of its rows stands for
+	struct elf_object *object; // for its segments; NULL if unusable
+	uint64_t base;             // address that pc 0 in its rows stands for
 };
 
 struct address_space {
 	struct space space;
-	uint32_t id;    // its number in the kernel
-	uint32_t users; // processes: a fork shares it
+	uint32_t id;    // its id in the programs' maps
+	uint32_t users; // processes: a fork shares its parent's
 };
 
-struct change { // a record of perf's, kept until all rings are read
+struct change { // a perf record, kept until all rings are read
 	uint64_t time;
 	uint32_t type;
 	uint32_t pid, other; // other: the parent
 	bool admitted;
-	size_t mapping; // in `mappings`, plus 1; 0: none
+	size_t mapping; // index in `mappings` plus 1; 0 if none
 };
 
 struct seen_mapping {
 	struct spool_mapping head;
 	struct file_number number;
-	uint32_t path; // in `texts`
-	uint32_t file; // in `mapped`, plus 1; 0: none
+	uint32_t path; // offset in `texts`
+	uint32_t file; // index in `mapped` plus 1; 0 if none
+};
+
+struct kept_mapping {
+	struct seen_mapping seen;
+	char *path;
 };
 
 struct sampling {
@@ -62,27 +66,29 @@ struct sampling {
 	struct buffer texts;
 	struct map processes; // pid → struct address_space *
 	struct mapped_files mapped;
-	struct map by_content; // of a mapped file → file + 1
-	bool all;              // processes are of interest
-	struct map members;    // if not all: these, and whom they start; threads may be among them
+	struct map by_content; // content of a mapped file → file + 1
+	bool all;              // all processes are of interest
+	struct map members;    // if not all: these and their children; may include threads
 	uint32_t next_space;
-	struct table_maker *maker; // NULL: tables are not needed
+	struct table_maker *maker; // NULL if no tables are needed
 	pthread_t thread;
 	bool running;
-	uint64_t begun;            // when
-	int wake;                  // an eventfd: the thread is to look
-	struct ring_buffer *looks; // the programs ask it to, too
-	bool asked;                // by them
-	bool ending, settled;      // settled: has looked around
-	bool over;                 // all has been handed over
+	uint64_t begun;            // start time
+	int wake;                  // eventfd that wakes the thread
+	struct ring_buffer *looks; // requests from the programs
+	bool asked;                // by the programs
+	bool ending, settled;      // settled: the first scan is done
+	bool over;                 // everything has been handed over
 	pthread_mutex_t lock;
-	struct buffer collected; // spool blocks, under the lock
-	uint64_t until;          // all mappings before this time are there; under the lock
+	struct buffer collected;         // spool blocks, under the lock
+	uint64_t until;                  // all mappings before this time are in; under the lock
+	bool rare;                       // no stack has been taken yet: no file is looked at
+	ARRAY(struct kept_mapping) kept; // meanwhile
 };
 
 // ---- files ----
 
-// Addresses in tables are counted from the file's first one.
+// Table addresses are relative to the file's first one.
 static uint64_t base_of(const struct elf_object *object) {
 	uint64_t base = UINT64_MAX;
 	for (size_t i = 0; i < object->segment_count; i++)
@@ -90,7 +96,7 @@ static uint64_t base_of(const struct elf_object *object) {
 	return base;
 }
 
-// The file that is mapped; if its code is new its table will be made. NO_FILE: there is none.
+// The mapped file; queues its table if the code is new. NO_FILE if there is none.
 static uint32_t code_file(struct sampling *sampling, const struct seen_mapping *seen) {
 	if (!seen->file)
 		return NO_FILE;
@@ -137,7 +143,7 @@ static void enter_space(struct sampling *sampling, uint32_t pid, struct address_
 	*map_put(&sampling->processes, pid) = (uintptr_t)space;
 }
 
-// One that only this process has: it is going to change.
+// An address space of the process's own: it is about to change.
 static struct address_space *own_space(struct sampling *sampling, uint32_t pid) {
 	struct address_space *space = space_of(sampling, pid);
 	if (space && space->users == 1)
@@ -150,12 +156,12 @@ static struct address_space *own_space(struct sampling *sampling, uint32_t pid) 
 	return own;
 }
 
-static void tell_kernel(struct sampling *sampling, uint32_t pid, const struct address_space *space) {
+static void publish_space(struct sampling *sampling, uint32_t pid, const struct address_space *space) {
 	bpf_map_update_elem(bpf_map__fd(sampling->programs->maps.spaces), &space->id, &space->space, BPF_ANY);
 	bpf_map_update_elem(bpf_map__fd(sampling->programs->maps.space_ids), &pid, &space->id, BPF_ANY);
 }
 
-// Puts a mapping in its place; what it covers is gone.
+// Inserts a mapping and removes whatever it covers.
 static void insert_mapping(struct space *space, struct mapping mapping) {
 	uint32_t kept = 0, at = 0;
 	for (uint32_t i = 0; i < space->count; i++)
@@ -171,7 +177,7 @@ static void insert_mapping(struct space *space, struct mapping mapping) {
 	space->count++;
 }
 
-// `more`: of the same process will follow at once.
+// `more`: others of the same process follow immediately.
 static void apply_mapping(struct sampling *sampling, const struct seen_mapping *seen, bool more) {
 	const struct spool_mapping *head = &seen->head;
 	uint32_t file = code_file(sampling, seen);
@@ -187,7 +193,7 @@ static void apply_mapping(struct sampling *sampling, const struct seen_mapping *
 						       .bias = head->start - (address - code->base),
 						       .file = file});
 	if (!more)
-		tell_kernel(sampling, head->pid, space);
+		publish_space(sampling, head->pid, space);
 }
 
 static void apply(struct sampling *sampling, const struct change *change, bool more) {
@@ -202,7 +208,7 @@ static void apply(struct sampling *sampling, const struct change *change, bool m
 			break;
 		enter_space(sampling, change->pid, space);
 		bpf_map_update_elem(bpf_map__fd(sampling->programs->maps.space_ids), &change->pid, &space->id,
-				    BPF_ANY); // as sample_newtask() has done, if it knew
+				    BPF_ANY); // sample_newtask() did the same, if it knew the parent
 		break;
 	case PERF_RECORD_COMM: // an exec
 	case PERF_RECORD_EXIT:
@@ -237,7 +243,7 @@ static void take_mapping(struct sampling *sampling, struct cursor *in, struct ch
 	array_push(&sampling->changes, *change);
 }
 
-// To the reader an exec is a mapping of nothing: the kernel's own event comes only after the
+// The reader treats an exec as a mapping of nothing: the kernel's own event comes only after the
 // program has been mapped.
 static void note_exec(struct sampling *sampling, struct change *change) {
 	array_push(&sampling->mappings,
@@ -279,7 +285,7 @@ static bool is_member(struct sampling *sampling, uint32_t pid) {
 	return sampling->all || map_get(&sampling->members, pid);
 }
 
-// Perf tells of all processes: is this change of interest?
+// Perf reports all processes: does this change matter to us?
 static bool admit(struct sampling *sampling, const struct change *change) {
 	bool fork = change->type == PERF_RECORD_FORK && !sampling->all;
 	bool wanted = is_member(sampling, fork ? change->other : change->pid);
@@ -292,7 +298,7 @@ static bool admit(struct sampling *sampling, const struct change *change) {
 	return wanted;
 }
 
-// The sooner, the surer: when its process has ended, a file may not be found any more.
+// As early as possible: once its process has ended, a file may be impossible to find.
 static void look_at_file(struct sampling *sampling, const struct change *change) {
 	if (!change->admitted || change->type != PERF_RECORD_MMAP2)
 		return;
@@ -318,12 +324,12 @@ static void hand_over(struct sampling *sampling, size_t count, uint64_t until) {
 	pthread_mutex_unlock(&sampling->lock);
 }
 
-// ---- processes that were there before ----
+// ---- processes that already exist ----
 
 struct looking {
 	struct sampling *sampling;
 	pid_t pid;
-	uint64_t time; // before everything that perf will tell
+	uint64_t time; // earlier than any record from perf
 };
 
 static void take_known_mapping(void *context, const struct task_mapping *mapping) {
@@ -344,7 +350,7 @@ static void take_known_mapping(void *context, const struct task_mapping *mapping
 						       .mapping = sampling->mappings.count});
 }
 
-// The test itself is a copy of us until it executes.
+// Until it execs, the test is a copy of us.
 static bool is_like_us(pid_t pid) {
 	char path[64], theirs[4096], ours[4096];
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
@@ -369,15 +375,57 @@ static void look_around(struct sampling *sampling, uint64_t time) {
 	task_all(take_process, &looking);
 }
 
-// ---- the thread ----
+// ---- while no stack has been taken ----
 
+// Looking at a file takes a process that reads it. As long as no stack needs that, the mappings of live
+// processes are kept. (Those that a child has from its parent are not: it does without build ids.)
+static void keep_mapping(struct sampling *sampling, const struct change *change) {
+	bool ends = change->type == PERF_RECORD_COMM || change->type == PERF_RECORD_EXIT;
+	size_t left = 0;
+	for (size_t i = 0; ends && i < sampling->kept.count; i++)
+		if (sampling->kept.items[i].seen.head.pid == change->pid)
+			free(sampling->kept.items[i].path);
+		else
+			sampling->kept.items[left++] = sampling->kept.items[i];
+	if (ends)
+		sampling->kept.count = left;
+	if (!change->admitted || change->type != PERF_RECORD_MMAP2)
+		return;
+	const struct seen_mapping *seen = &sampling->mappings.items[change->mapping - 1];
+	const char *path = (const char *)sampling->texts.data + seen->path;
+	array_push(&sampling->kept, (struct kept_mapping){.seen = *seen, .path = memory_string(path)});
+}
+
+// The first stack: takes the kept mappings once more, now with their files. Up to now mappings were complete,
+// so these get later times.
+static void look_at_kept(struct sampling *sampling) {
+	pthread_mutex_lock(&sampling->lock);
+	uint64_t time = sampling->until;
+	pthread_mutex_unlock(&sampling->lock);
+	for (size_t i = 0; i < sampling->kept.count; i++) {
+		struct kept_mapping *kept = &sampling->kept.items[i];
+		kept->seen.head.time = MAX(kept->seen.head.time, ++time);
+		kept->seen.path = (uint32_t)sampling->texts.size;
+		buffer_append(&sampling->texts, kept->path, strlen(kept->path) + 1);
+		array_push(&sampling->mappings, kept->seen);
+		array_push(&sampling->changes, (struct change){.type = PERF_RECORD_MMAP2,
+							       .time = kept->seen.head.time,
+							       .pid = kept->seen.head.pid,
+							       .mapping = sampling->mappings.count});
+		free(kept->path);
+	}
+	array_free(&sampling->kept);
+	sampling->rare = false;
+}
+
+// ---- the thread ----
 static bool is_next_mapping(const struct change *change) {
 	const struct change *next = change + 1;
 	return next->admitted && next->type == PERF_RECORD_MMAP2 && next->pid == change->pid;
 }
 
-// What is later than our first look at the clock waits: another ring, read before, may have got what
-// comes before it. True: there is some.
+// Changes later than our first look at the clock have to wait: a ring that was read before may hold
+// an earlier one by now. True if any are waiting.
 static bool take_changes(struct sampling *sampling) {
 	uint64_t until = clock_boot_now();
 	for (size_t i = 0; i < sampling->rings.count; i++)
@@ -388,13 +436,16 @@ static bool take_changes(struct sampling *sampling) {
 		qsort(changes, count, sizeof(*changes), by_time);
 	for (; ready < count && changes[ready].time < until; ready++) {
 		changes[ready].admitted = admit(sampling, &changes[ready]);
-		look_at_file(sampling, &changes[ready]);
+		if (sampling->rare)
+			keep_mapping(sampling, &changes[ready]);
+		else
+			look_at_file(sampling, &changes[ready]);
 	}
 	hand_over(sampling, ready, until);
 	for (size_t i = 0; i < ready; i++)
 		if (changes[i].admitted && sampling->maker)
 			apply(sampling, &changes[i], i + 1 < ready && is_next_mapping(&changes[i]));
-		else if (changes[i].admitted && changes[i].mapping)
+		else if (changes[i].admitted && changes[i].mapping && !sampling->rare)
 			code_file(sampling, &sampling->mappings.items[changes[i].mapping - 1]);
 	sampling->changes.count = count - ready;
 	if (count > ready)
@@ -409,8 +460,8 @@ static void take_all_changes(struct sampling *sampling) {
 		;
 }
 
-// Until the programs know of a process that has begun, its stacks have to be copied: this is to happen
-// at once, on a busy machine too, and it takes microseconds.
+// Until the programs know a new process, its stacks have to be copied. So this must happen at once,
+// even on a busy machine; it takes microseconds.
 static void be_quick(void) {
 	sched_setscheduler(0, SCHED_RR, &(struct sched_param){.sched_priority = 1});
 }
@@ -418,10 +469,12 @@ static void be_quick(void) {
 static int take_look(void *context, void *data, size_t size) {
 	struct sampling *sampling = context;
 	sampling->asked = true;
+	if (sampling->rare)
+		look_at_kept(sampling);
 	return 0;
 }
 
-// When to look again. A program that has begun maps its libraries in the next milliseconds.
+// When to look again. A new program maps its libraries within milliseconds.
 static struct timespec *again(struct sampling *sampling, struct timespec *time) {
 	enum { FIRST_NS = 200000, LAST_NS = 1500000 };
 	long before = time->tv_nsec;
@@ -455,6 +508,8 @@ static void *watch(void *context) {
 			ring_buffer__consume(sampling->looks);
 		take_all_changes(sampling);
 	}
+	ring_buffer__consume(sampling->looks);
+	take_all_changes(sampling); // mapped while the changes before were being taken
 	free(waiting);
 	return NULL;
 }
@@ -465,7 +520,7 @@ static bool ask_thread(struct sampling *sampling) {
 	return write(sampling->wake, &(uint64_t){1}, sizeof(uint64_t)) == sizeof(uint64_t);
 }
 
-// Without build ids: mapped_files.h tells why.
+// Without build ids: mapped_files.h says why.
 static int open_rings(struct sampling *sampling) {
 	enum { RING_SIZE = 512 * 1024 };
 	struct perf_event_attr attribute = {
@@ -486,7 +541,7 @@ static int open_rings(struct sampling *sampling) {
 	for (int cpu = 0; cpu < libbpf_num_possible_cpus(); cpu++) {
 		struct perf_ring ring;
 		int error = perf_ring_open(&ring, attribute, -1, (uint32_t)cpu, RING_SIZE);
-		if (error && error != -ENODEV) // a CPU that is off
+		if (error && error != -ENODEV) // an offline CPU
 			return error;
 		if (!error)
 			array_push(&sampling->rings, ring);
@@ -508,6 +563,7 @@ int sampling_start(struct sampling **result, struct tracelet *programs,
 	int error = options->by_tables ? table_maker_start(&sampling->maker, programs) : 0;
 	sampling->begun = clock_boot_now();
 	sampling->all = options->all;
+	sampling->rare = options->rare;
 	for (size_t i = 0; i < options->process_count; i++)
 		*map_put(&sampling->members, (uint32_t)options->processes[i]) = 1;
 	if (!error)
@@ -532,9 +588,9 @@ bool sampling_is_settled(struct sampling *sampling) {
 	       (!sampling->maker || table_maker_is_idle(sampling->maker));
 }
 
-uint64_t sampling_collect(struct sampling *sampling, struct spool *spool) {
+uint64_t sampling_collect(struct sampling *sampling, struct spool *spool, uint64_t now) {
 	if (!sampling || sampling->over)
-		return UINT64_MAX;
+		return now;
 	pthread_mutex_lock(&sampling->lock);
 	struct cursor in = cursor_of(sampling->collected.data, sampling->collected.size);
 	while (cursor_left(&in)) {
@@ -544,9 +600,9 @@ uint64_t sampling_collect(struct sampling *sampling, struct spool *spool) {
 			spool_append(spool, SPOOL_MAPPING, block, size);
 	}
 	sampling->collected.size = 0;
-	uint64_t until = sampling->until;
+	uint64_t until = MIN(sampling->until, now);
 	pthread_mutex_unlock(&sampling->lock);
-	ask_thread(sampling); // for the next time
+	ask_thread(sampling); // for the next call
 	return until;
 }
 
@@ -560,7 +616,7 @@ void sampling_stop(struct sampling *sampling, struct spool *spool) {
 	if (sampling->running && ask_thread(sampling))
 		pthread_join(sampling->thread, NULL);
 	if (spool)
-		sampling_collect(sampling, spool);
+		sampling_collect(sampling, spool, UINT64_MAX);
 	sampling->over = true;
 }
 
@@ -589,6 +645,9 @@ void sampling_free(struct sampling *sampling) {
 	array_free(&sampling->files);
 	array_free(&sampling->changes);
 	array_free(&sampling->mappings);
+	for (size_t i = 0; i < sampling->kept.count; i++)
+		free(sampling->kept.items[i].path);
+	array_free(&sampling->kept);
 	buffer_free(&sampling->texts);
 	buffer_free(&sampling->collected);
 	pthread_mutex_destroy(&sampling->lock);

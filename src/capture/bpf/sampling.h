@@ -1,9 +1,9 @@
-// CPU samples: perf events that run on_sample() on every CPU, and what that program
-// needs to know of the code it meets: mappings as processes make them, and the
-// unwind table of each file, which a thread of its own compiles.
+// CPU samples: perf events that run on_sample() on every CPU, and what that program needs to know
+// about code: mappings as processes make them, and each file's unwind table, compiled by a separate
+// thread.
 #pragma once
 
-#include "capture/bpf/delivery.h"
+#include "capture/delivery.h"
 #include "capture/spool.h"
 
 #include <sys/types.h>
@@ -13,27 +13,29 @@ struct sampling;
 struct sample_event;
 
 struct sampling_options {
-	unsigned frequency;               // 0: no events; the programs need to know of code for other reasons
-	bool cycles;                      // the events count the CPU's cycles, else its clock
-	const struct sample_event *event; // by its overflow; NULL: in time
-	bool by_tables;                   // stacks are walked by tables
-	bool all;                         // processes are of interest, also those that are there already
-	const pid_t *processes;           // if not all: those that are there already
+	unsigned frequency;               // 0: none; the programs need the code for something else
+	bool cycles;                      // sample on CPU cycles, else on the CPU clock
+	const struct sample_event *event; // sample at its overflow; NULL: sample by time
+	bool by_tables;                   // walk stacks with unwind tables
+	bool rare;                        // look at no file before a stack needs one; there may be none
+	bool all;                         // all processes are of interest, including existing ones
+	const pid_t *processes;           // if not all: the existing ones to follow
 	size_t process_count;
 };
 
-// 0 or -errno. After the programs are loaded, before the test begins.
+// 0 or -errno. Call after loading the programs, before the test starts.
 int sampling_start(struct sampling **sampling, struct tracelet *programs,
 		   const struct sampling_options *options);
 
-// The code that was there in the beginning is known, and its tables are made.
+// The code that existed at the start is known and its tables are made.
 bool sampling_is_settled(struct sampling *sampling);
 
-// Hands over the mappings that have been seen. Returns the time before which there are no others.
-uint64_t sampling_collect(struct sampling *sampling, struct spool *spool);
-// No more samples; hands over the rest. Both may be NULL.
+// Hands over the mappings seen so far. Returns the time up to which they are complete, `now` at the latest.
+uint64_t sampling_collect(struct sampling *sampling, struct spool *spool, uint64_t now);
+// Stops sampling and hands over the rest. Both arguments may be NULL.
 void sampling_stop(struct sampling *sampling, struct spool *spool);
-// After that: of an event's overflows; all zero if there is none.
+// Call after stopping: for an event's overflows; all zero without one.
 struct sample_delivery sampling_delivery(const struct sampling *sampling);
-// Waits for what nobody needs any more, tables that are on their way into the kernel: 10 ms and more.
+// Waits for tables still on their way into the kernel, which nothing needs any more: 10 ms and
+// more.
 void sampling_free(struct sampling *sampling);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-// The maps, and handing batches to the ring.
+// The maps, and the hand-over of batches to the ring.
 #include "capture/bpf/emit.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -9,28 +9,28 @@ struct slots slots SEC(".maps");
 struct lanes lanes SEC(".maps");
 struct rings rings SEC(".maps");
 struct cpu_states cpu_states SEC(".maps");
+struct queues queues SEC(".maps");
 
 uint64_t task_generation = 0;
 
 const volatile uint32_t cpu_count = 1;
-const volatile uint32_t system_slot = NO_SLOT;
 const volatile bool preemptible = true;
-const volatile uint64_t boot_offset = 0;
+SESSION_VARIABLES
 
-// Hands the lane's batch to the ring; full ring: the batch is dropped, counted.
+// Hands the lane's batch to the ring. If the ring is full, the batch is dropped and counted.
 __attribute__((noinline)) int lane_flush(struct lane *lane, uint32_t slot) {
 	if (!lane)
 		return 0;
-	uint32_t index = slot - 1;
-	struct slot *session = bpf_map_lookup_elem(&slots, &index);
+	uint32_t index = slot_index(slot);
+	struct slot *session = slot_at(&index, slot);
 	void *ring = bpf_map_lookup_elem(&rings, &index);
 	uint32_t size = lane->batch.size;
 	if (!session || !ring || size > LANE_RECORDS)
 		return 0;
 	lane->batch.cpu = bpf_get_smp_processor_id();
 	lane->batch.sequence = ++lane->sequence;
-	uint32_t turn = lane->sequence % RECORD_SOURCE_COUNT; // each batch tells of another source
-	asm volatile("" : "+r"(turn));                        // the verifier wants to see the check
+	uint32_t turn = lane->sequence % RECORD_SOURCE_COUNT; // each batch reports losses for one source
+	asm volatile("" : "+r"(turn)); // keeps the bounds check visible to the verifier
 	if (turn >= RECORD_SOURCE_COUNT)
 		return 0;
 	lane->batch.lost_source = turn;
@@ -51,19 +51,19 @@ __attribute__((noinline)) int lane_flush(struct lane *lane, uint32_t slot) {
 	return 0;
 }
 
-// One record past a busy lane, in a batch of its own.
+// Sends one record past a busy lane, in a batch of its own.
 static __always_inline void emit_alone(struct lane *lane, uint32_t slot, uint64_t now,
 				       const union any_record *record, uint32_t source) {
 	struct {
 		struct batch batch;
 		union any_record record;
 	} alone = {.batch = {.base = now, .cpu = bpf_get_smp_processor_id(), .size = record->head.size}};
-	uint32_t index = slot - 1;
+	uint32_t index = slot_index(slot);
 	void *ring = bpf_map_lookup_elem(&rings, &index);
-	if (!ring)
+	if (!ring || !is_source(&source))
 		return;
 	alone.record = *record;
-	// The loader takes what the batch's size says.
+	// The loader reads only as much as the batch's size says.
 	if (bpf_ringbuf_output(ring, &alone, sizeof(alone), BPF_RB_NO_WAKEUP)) {
 		__sync_fetch_and_add(&lane->lost[source], 1);
 		count_loss(slot, source, 1);
@@ -73,10 +73,11 @@ static __always_inline void emit_alone(struct lane *lane, uint32_t slot, uint64_
 __attribute__((noinline)) int emit(union any_record *record, uint32_t slot, uint64_t now, uint32_t size,
 				   uint32_t source) {
 	struct slot *session = slot_get(slot);
-	if (!record || !session || !session->recording || source >= RECORD_SOURCE_COUNT)
+	if (!record || !session || !session->recording || source >= RECORD_SOURCE_COUNT ||
+	    !(session->sources >> source & 1))
 		return 0;
-	uint32_t index = (slot - 1) * cpu_count + bpf_get_smp_processor_id();
-	struct lane *lane = bpf_map_lookup_elem(&lanes, &index);
+	uint32_t place = lane_place(slot);
+	struct lane *lane = lane_at(&place, slot);
 	if (!lane)
 		return 0;
 	record->head.size = size;
@@ -99,19 +100,20 @@ __attribute__((noinline)) int emit(union any_record *record, uint32_t slot, uint
 		if (used <= LANE_RECORDS)
 			*(union any_record *)(lane->records + used) = *record;
 		lane->batch.size = used + size;
-		lane->counts[source]++;
+		if (is_source(&source))
+			lane->counts[source]++;
 	}
 	lane_leave(lane, taken);
 	return 0;
 }
 
-// Run by the loader on a given CPU (never attached): empties its lane.
-// Returns 1 when a program was just writing there.
+// Run by the loader on a given CPU, never attached: empties its lane. Returns 1 if a program is
+// writing there right now.
 SEC("raw_tp/flush_lane")
 int flush_lane(struct bpf_raw_tracepoint_args *context) {
 	uint32_t slot = context->args[0];
-	uint32_t index = (slot - 1) * cpu_count + bpf_get_smp_processor_id();
-	struct lane *lane = bpf_map_lookup_elem(&lanes, &index);
+	uint32_t place = lane_place(slot);
+	struct lane *lane = lane_at(&place, slot);
 	if (!lane)
 		return 0;
 	bool taken = lane_take(lane);

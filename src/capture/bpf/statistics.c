@@ -1,20 +1,54 @@
-// The kernel's run-time statistics cost some 65 ns a run, as much as the rest of a
-// program. So they are on for a first moment, and from then on for a short while
-// now and then; what they say of that time is scaled up to all of it. They may be
-// on for somebody else too: what they say of the time between does not count.
+// The kernel's run-time statistics cost some 65 ns per run, as much as the rest of a program, and
+// toggling them patches kernel code, which interrupts every CPU. So they are on from the start
+// until they have seen enough, then off for good, and their result is scaled up by the bytes
+// recorded: a program that runs more often records more. In a short or quiet recording they stay on
+// to the end, and the result is exact.
+//
+// Emulated processors (QEMU without KVM) may keep running the old code: guests with two CPUs hung
+// or panicked. There the statistics are left as they are.
 #include "capture/bpf/statistics.h"
 #include "base/log.h"
 #include "capture/spool.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <sys/epoll.h>
-#include <sys/timerfd.h>
+#include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
-enum { FIRST_TURN_NS = 20000000, ON_TURN_NS = 10000000, OFF_TURN_NS = 240000000 };
+enum { ENOUGH_NS = 20000000, ENOUGH_BYTES = 64 * 1024 };
+
+#ifdef __x86_64__
+static bool is_emulated(void) {
+	enum { HYPERVISOR_BIT = 1u << 31, HYPERVISOR_LEAF = 0x40000000 };
+	unsigned a, b, c, d, name[3];
+	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & HYPERVISOR_BIT))
+		return false;
+	__cpuid(HYPERVISOR_LEAF, a, name[0], name[1], name[2]);
+	return memcmp(name, "TCGTCGTCGTCG", sizeof(name)) == 0;
+}
+#else
+// There is no way to ask, so treat any QEMU machine as possibly emulated.
+static bool is_emulated(void) {
+	char maker[64] = "";
+	int fd = open("/sys/class/dmi/id/sys_vendor", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		fd = open("/proc/device-tree/hypervisor/compatible", O_RDONLY | O_CLOEXEC);
+	bool known = fd >= 0 && read(fd, maker, sizeof(maker) - 1) > 0;
+	if (fd >= 0)
+		close(fd);
+	return (known && strstr(maker, "QEMU")) || access("/proc/device-tree/psci", F_OK) == 0;
+}
+#endif
 
 void statistics_open(struct statistics *statistics) {
+	if (is_emulated()) {
+		log_verbose("the cost of our BPF programs is not measured: this machine is emulated");
+		return;
+	}
 	statistics->fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	statistics->available = statistics->fd >= 0;
 }
@@ -22,28 +56,11 @@ void statistics_open(struct statistics *statistics) {
 void statistics_close(struct statistics *statistics) {
 	if (statistics->fd >= 0)
 		close(statistics->fd);
-	if (statistics->timer >= 0)
-		close(statistics->timer);
-	statistics->fd = statistics->timer = -1;
+	statistics->fd = -1;
 }
 
-static void wait_for_turn(struct statistics *statistics, uint64_t time) {
-	statistics->due = statistics->since + time;
-	struct itimerspec when = {.it_value = {.tv_sec = (time_t)(statistics->due / 1000000000),
-					       .tv_nsec = (long)(statistics->due % 1000000000)}};
-	if (statistics->timer >= 0)
-		timerfd_settime(statistics->timer, TFD_TIMER_ABSTIME, &when, NULL);
-}
-
-// Without the timer they are looked at whenever there is something else to do.
-void statistics_start(struct statistics *statistics, int epoll) {
-	statistics->since = clock_boot_now();
-	if (!statistics->available)
-		return;
-	statistics->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (statistics->timer >= 0)
-		epoll_ctl(epoll, EPOLL_CTL_ADD, statistics->timer, &(struct epoll_event){.events = EPOLLIN});
-	wait_for_turn(statistics, FIRST_TURN_NS);
+void statistics_start(struct statistics *statistics) {
+	statistics->begun = clock_boot_now();
 }
 
 static bool program_info(const struct bpf_program *program, struct bpf_prog_info *info) {
@@ -65,55 +82,34 @@ static uint64_t program_time(struct bpf_object *programs, uint64_t *runs) {
 	return time;
 }
 
-// The end of a turn, in which they were on or off.
-static void count(struct statistics *statistics, uint64_t passed, uint64_t told) {
-	if (statistics->turns == 0) {
-		statistics->first_ns = told;
-		statistics->first_time = passed;
-	} else if (statistics->fd >= 0) {
-		statistics->on_time += passed;
-		statistics->on_ns += told - statistics->on_begin;
-	} else {
-		statistics->off_time += passed;
-	}
-	statistics->turns++;
-	statistics->on_begin = told;
+static void measure(struct statistics *statistics, struct bpf_object *programs, uint64_t recorded,
+		    uint64_t *runs) {
+	statistics->time = clock_boot_now() - statistics->begun;
+	statistics->measured = program_time(programs, runs);
+	statistics->recorded = recorded;
 }
 
-void statistics_turn(struct statistics *statistics, struct bpf_object *programs) {
-	uint64_t now = clock_boot_now(), runs = 0;
-	if (!statistics->available || now < statistics->due)
+void statistics_turn(struct statistics *statistics, struct bpf_object *programs, uint64_t recorded) {
+	uint64_t runs = 0;
+	if (statistics->fd < 0 || recorded < ENOUGH_BYTES || clock_boot_now() - statistics->begun < ENOUGH_NS)
 		return;
-	count(statistics, now - statistics->since, program_time(programs, &runs));
-	statistics->since = now;
-	if (statistics->fd >= 0) {
-		close(statistics->fd);
-		statistics->fd = -1;
-		wait_for_turn(statistics, OFF_TURN_NS);
-	} else {
-		statistics->fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
-		wait_for_turn(statistics, ON_TURN_NS);
-	}
+	measure(statistics, programs, recorded, &runs);
+	statistics_close(statistics);
 }
 
-void statistics_total(struct statistics *statistics, struct bpf_object *programs,
+void statistics_total(struct statistics *statistics, struct bpf_object *programs, uint64_t recorded,
 		      struct capture_totals *totals) {
-	uint64_t told = program_time(programs, &totals->program_runs);
 	totals->program_stats = statistics->available;
-	totals->program_ns = told;
-	if (!statistics->turns)
+	if (!statistics->available)
 		return;
-	uint64_t now = clock_boot_now();
-	count(statistics, now - statistics->since, told);
-	statistics->since = now;
-	// Too short for a good second look: what the first turn told goes for the rest too.
-	bool again = statistics->on_time >= ON_TURN_NS;
-	uint64_t base = again ? statistics->first_ns : 0;
-	uint64_t seen = statistics->on_time + (again ? 0 : statistics->first_time);
-	double scale = seen ? (double)(seen + statistics->off_time) / (double)seen : 1;
-	totals->program_ns = base +
-			     (uint64_t)((double)(statistics->first_ns + statistics->on_ns - base) * scale);
-	totals->program_estimated = true;
+	totals->program_estimated = statistics->fd < 0;
+	if (statistics->fd >= 0)
+		measure(statistics, programs, recorded, &totals->program_runs);
+	else
+		program_time(programs, &totals->program_runs);
+	double scale = statistics->recorded ? (double)recorded / (double)statistics->recorded : 1;
+	totals->program_ns = (uint64_t)((double)statistics->measured * MAX(scale, 1));
+	totals->program_measured = statistics->time;
 }
 
 void statistics_say(struct bpf_object *programs) {
@@ -127,7 +123,7 @@ void statistics_say(struct bpf_object *programs) {
 				    (unsigned long long)info.run_cnt,
 				    (unsigned long long)(info.run_time_ns / info.run_cnt));
 		if (info.recursion_misses)
-			log_verbose("%s: %llu not run: it was running already", bpf_program__name(program),
-				    (unsigned long long)info.recursion_misses);
+			log_verbose("%s: skipped %llu times, as it was already running",
+				    bpf_program__name(program), (unsigned long long)info.recursion_misses);
 	}
 }

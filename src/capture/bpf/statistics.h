@@ -1,4 +1,4 @@
-// What our programs cost, by the kernel's own statistics of their runs.
+// What our programs cost, from the kernel's run-time statistics.
 #pragma once
 
 #include "capture/capture.h"
@@ -6,24 +6,20 @@
 struct bpf_object;
 
 struct statistics {
-	int fd;                     // they are on while it is open
-	int timer;                  // when the next turn is due
-	uint64_t since, due;        // times of the last turn and of the next
-	uint64_t on_time, off_time; // after the first turn
-	uint64_t first_time;        // how long that was
-	uint64_t first_ns;          // told in the first turn, which is exact
-	uint64_t on_ns;             // and in the others
-	uint64_t on_begin;          // what they said when the present turn began
-	unsigned turns;
+	int fd;            // keeps them on while open; -1 if off
+	uint64_t begun;    // start time
+	uint64_t time;     // how long they were on; 0 if still on
+	uint64_t measured; // nanoseconds spent in our programs meanwhile
+	uint64_t recorded; // bytes recorded meanwhile
 	bool available;
 };
 
-void statistics_open(struct statistics *statistics); // switches them on
+void statistics_open(struct statistics *statistics); // turns them on, where that is safe
 void statistics_close(struct statistics *statistics);
+void statistics_start(struct statistics *statistics); // recording starts
 
-// The first turn begins. The descriptor of an epoll is ready from now on when a turn is due, too.
-void statistics_start(struct statistics *statistics, int epoll);
-void statistics_turn(struct statistics *statistics, struct bpf_object *programs); // if one is due
-void statistics_total(struct statistics *statistics, struct bpf_object *programs,
+// `recorded`: bytes of events so far. Turns the statistics off once they have seen enough.
+void statistics_turn(struct statistics *statistics, struct bpf_object *programs, uint64_t recorded);
+void statistics_total(struct statistics *statistics, struct bpf_object *programs, uint64_t recorded,
 		      struct capture_totals *totals);
-void statistics_say(struct bpf_object *programs); // of each program, with --verbose
+void statistics_say(struct bpf_object *programs); // each program's, with --verbose

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-// The name of a kernel's address. Run by the loader, never attached.
+// The name for a kernel address. Run by the loader, never attached.
 #include "capture/bpf/kernel.h"
 #include "capture/bpf/symbol_text.h"
 
@@ -12,7 +12,7 @@ struct {
 
 static const char symbol_format[] = "%pS";
 
-// Returns the length of the text with its end, or a negative number.
+// Returns the length of the text with its terminator, or a negative number.
 SEC("raw_tp/name_symbol")
 int name_symbol(struct bpf_raw_tracepoint_args *context) {
 	uint64_t arguments[] = {context->args[0]};

@@ -15,8 +15,8 @@ void symbol_names_choose(struct tracelet *programs, bool wanted) {
 	bpf_map__set_autocreate(programs->maps.symbol_text, wanted);
 }
 
-// "schedule+0x12/0x340 [module]"; an address without a name is told as it is.
-static bool take_apart(char *text, uint64_t address, uint64_t *start) {
+// "schedule+0x12/0x340 [module]"; the kernel prints an address without a name as it is.
+bool symbol_text_parse(char *text, uint64_t address, uint64_t *start) {
 	char *offset = strrchr(text, '+'), *end;
 	if (!offset || offset == text)
 		return false;
@@ -39,7 +39,7 @@ static bool name_symbol(void *context, uint64_t address, char *name, uint64_t *s
 	    bpf_map_lookup_elem(bpf_map__fd(programs->maps.symbol_text), &zero, &text))
 		return false;
 	text.text[sizeof(text.text) - 1] = 0;
-	if (!take_apart(text.text, address, start))
+	if (!symbol_text_parse(text.text, address, start))
 		return false;
 	snprintf(name, KERNEL_NAME_SIZE, "%s", text.text);
 	return true;
@@ -47,9 +47,9 @@ static bool name_symbol(void *context, uint64_t address, char *name, uint64_t *s
 
 void symbol_names_offer(struct tracelet *programs) {
 	if (bpf_program__fd(programs->progs.name_symbol) >= 0)
-		kernel_symbols_resolve_by(name_symbol, programs);
+		kernel_symbols_resolve_by(name_symbol, programs, 0);
 }
 
 void symbol_names_withdraw(void) {
-	kernel_symbols_resolve_by(NULL, NULL);
+	kernel_symbols_resolve_by(NULL, NULL, 0);
 }

@@ -1,6 +1,6 @@
-// What the kernel says of one of its addresses.
+// What the kernel prints for one of its addresses.
 #pragma once
 
 struct symbol_text {
-	char text[640]; // its names have up to 512 characters
+	char text[640]; // kernel names have up to 512 characters
 };

@@ -5,6 +5,7 @@
 #include "capture/bpf/sample.h"
 #include "symbol/elf.h"
 #include "symbol/elf_unwind.h"
+#include "symbol/reader.h"
 #include "symbol/unwind.h"
 #include "tracelet.skel.h"
 
@@ -25,51 +26,60 @@ struct unfinished {
 struct table_maker {
 	struct tracelet *programs;
 	struct placer placer;
+	struct reader *reader;
 	pthread_t thread;
 	bool running, ending, working;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	ARRAY(struct unfinished) queue; // under the lock
-	size_t files, rows;             // that have been made
+	size_t files, rows;             // finished so far
 };
 
 // ---- rows ----
 
-static struct kernel_row kernel_row(const struct unwind_row *row) {
+static enum row_rule rule_of(const struct unwind_row *row) {
 	enum { DWARF_FRAME = 6, DWARF_STACK = 7, RETURN_ADDRESS = -1 };
-	int unit = row->cfa == CFA_PLT ? 1 : 8;
-	struct kernel_row out = {.rule = ROW_STRANGE, .cfa = (int16_t)(row->cfa_offset / unit)};
+	bool by_frame = row->cfa_register == DWARF_FRAME;
+	if (row->registers & UNWIND_OUTERMOST)
+		return ROW_END;
+	if (row->cfa == CFA_NONE)
+		return ROW_NONE;
+	if (row->cfa == CFA_SIGNAL)
+		return ROW_SIGNAL;
+	if (row->registers & UNWIND_RETURN_IN_FIRST)
+		return row->cfa == CFA_REGISTER && row->cfa_register == DWARF_STACK ? ROW_FIRST : ROW_NONE;
+	if (row->return_offset != RETURN_ADDRESS)
+		return ROW_NONE;
+	if (row->cfa == CFA_PLT)
+		return ROW_PLT;
+	if (row->cfa == CFA_DEREFERENCE)
+		return by_frame ? ROW_ALIGNED : ROW_NONE;
+	return by_frame ? ROW_FRAME : row->cfa_register == DWARF_STACK ? ROW_STACK : ROW_NONE;
+}
+
+static struct kernel_row kernel_row(const struct unwind_row *row) {
+	enum row_rule rule = rule_of(row);
+	int unit = rule == ROW_PLT ? 1 : 8;
+	struct kernel_row out = {0};
 	if (row->registers & UNWIND_FRAME_SAVED)
 		out.frame = (int8_t)row->frame_offset;
-	if (row->registers & UNWIND_OUTERMOST)
-		out.rule = ROW_END;
-	else if (row->cfa == CFA_NONE)
-		out.rule = ROW_NONE;
-	else if (row->cfa == CFA_SIGNAL)
-		out.rule = ROW_SIGNAL;
-	else if (out.cfa * unit != row->cfa_offset || row->return_offset != RETURN_ADDRESS ||
-		 (row->registers & UNWIND_FRAME_SAVED && out.frame != row->frame_offset))
-		out.rule = ROW_STRANGE;
-	else if (row->cfa == CFA_REGISTER && row->cfa_register == DWARF_STACK)
-		out.rule = ROW_STACK;
-	else if (row->cfa == CFA_REGISTER && row->cfa_register == DWARF_FRAME)
-		out.rule = ROW_FRAME;
-	else if (row->cfa == CFA_PLT)
-		out.rule = ROW_PLT;
-	else if (row->cfa == CFA_DEREFERENCE && row->cfa_register == DWARF_FRAME)
-		out.rule = ROW_ALIGNED;
+	bool needs_cfa = (rule >= ROW_STACK && rule <= ROW_ALIGNED) || rule == ROW_FIRST;
+	bool fits = row_set(&out, rule, needs_cfa ? row->cfa_offset / unit : 0);
+	if (needs_cfa && (!fits || row->cfa_offset % unit ||
+			  (row->registers & UNWIND_FRAME_SAVED && out.frame != row->frame_offset)))
+		row_set(&out, ROW_NONE, 0);
 	return out;
 }
 
 typedef ARRAY(struct kernel_row) row_array;
 
-// Where a program begins nobody has called it, even if .eh_frame does not say so (as that of
-// the dynamic linker).
+// A program's entry point has no caller, even if .eh_frame does not say so (as in the dynamic
+// linker).
 static void mark_entry(row_array *rows, uint64_t entry) {
 	size_t at = 0;
 	while (at < rows->count && rows->items[at].pc <= entry)
 		at++;
-	bool covered = at && rows->items[at - 1].rule != ROW_NONE;
+	bool covered = at && row_rule(&rows->items[at - 1]) != ROW_NONE;
 	if (covered || entry > UINT32_MAX - ELF_ENTRY_SIZE ||
 	    (at < rows->count && rows->items[at].pc < entry + 8))
 		return;
@@ -81,37 +91,48 @@ static void mark_entry(row_array *rows, uint64_t entry) {
 	rows->items[at] = (struct kernel_row){.pc = (uint32_t)entry, .rule = ROW_END};
 	rows->items[at + 1] = (struct kernel_row){.pc = (uint32_t)end, .rule = ROW_NONE};
 	if (at + 2 < rows->count &&
-	    rows->items[at + 2].pc == end) // the gap is closed: that row goes on from here
+	    rows->items[at + 2].pc == end) // the gap is closed: that row continues here
 		rows->items[at + 1] = rows->items[at + 2];
 }
 
 struct compiling {
 	row_array *rows;
-	uint64_t shift; // from the table's addresses to the file's
+	uint64_t from; // the address of pc 0 in the table
+	uint64_t base; // and in the rows
 };
 
 static void take_row(void *context, const struct unwind_row *row) {
 	struct compiling *compiling = context;
-	uint64_t pc = row->pc + compiling->shift;
-	if (pc >= UINT32_MAX)
+	uint64_t pc = row->pc + (compiling->from - compiling->base);
+	if (compiling->from < compiling->base || pc >= UINT32_MAX)
 		return;
 	struct kernel_row compiled = kernel_row(row);
 	compiled.pc = (uint32_t)pc;
 	array_push(compiling->rows, compiled);
 }
 
-// Of a file without any rows there is one that tells that.
-static void compile_rows(const struct unfinished *file, row_array *rows) {
-	struct elf_object *object = file->object;
+// The vdso is the kernel's own; all other code is read by a process without rights.
+static void take_rows(struct table_maker *maker, struct elf_object *object, struct compiling *compiling) {
+	if (!object->handles[0]) {
+		reader_rows(maker->reader, object, &compiling->from, take_row, compiling);
+		return;
+	}
 	struct unwind_table *table = elf_unwind_table(object);
-	struct compiling compiling = {rows, table ? unwind_table_base(table) - file->base : 0};
-	if (table && unwind_table_base(table) >= file->base)
-		unwind_table_each_row(table, take_row, &compiling);
+	compiling->from = table ? unwind_table_base(table) : 0;
+	if (table)
+		unwind_table_each_row(table, take_row, compiling);
+	unwind_table_free(table);
+}
+
+// A file without any rows gets one that says so.
+static void compile_rows(struct table_maker *maker, const struct unfinished *file, row_array *rows) {
+	struct elf_object *object = file->object;
+	struct compiling compiling = {.rows = rows, .base = file->base};
+	take_rows(maker, object, &compiling);
 	if (object->entry > file->base)
 		mark_entry(rows, object->entry - file->base);
 	if (!rows->count)
 		array_push(rows, (struct kernel_row){.rule = ROW_NONE});
-	unwind_table_free(table);
 }
 
 static void fill_pages(struct unwind_page *pages, size_t index_pages, size_t row_pages,
@@ -124,7 +145,7 @@ static void fill_pages(struct unwind_page *pages, size_t index_pages, size_t row
 		starts[i] = i < row_pages ? rows[i * UNWIND_PAGE_ROWS].pc : UINT32_MAX;
 }
 
-// The rows as pages in a map of their own. 0 or -errno.
+// Loads the rows as pages into a map of their own. 0 or -errno.
 static int load_table(struct table_maker *maker, uint32_t file, const row_array *table) {
 	size_t row_pages = (table->count + UNWIND_PAGE_ROWS - 1) / UNWIND_PAGE_ROWS;
 	size_t index_pages = (row_pages + UNWIND_PAGE_STARTS - 1) / UNWIND_PAGE_STARTS;
@@ -157,15 +178,15 @@ static int load_table(struct table_maker *maker, uint32_t file, const row_array 
 
 static void make(struct table_maker *maker, const struct unfinished *file) {
 	row_array rows = {0};
-	compile_rows(file, &rows);
+	compile_rows(maker, file, &rows);
 	load_table(maker, file->file, &rows);
-	elf_let_go(file->object); // its pages are ours as long as it is mapped
+	elf_let_go(file->object); // the table is all that is needed
 	maker->files++;
 	maker->rows += rows.count;
 	array_free(&rows);
 }
 
-// What is soon done first: the libraries that all use are small, programs may be large.
+// The quickest first: the libraries that every program uses are small, programs may be large.
 static struct unfinished take_smallest(struct table_maker *maker) {
 	size_t best = 0;
 	for (size_t i = 1; i < maker->queue.count; i++)
@@ -186,7 +207,7 @@ static void say_what_it_took(const struct table_maker *maker) {
 
 static void *make_all(void *context) {
 	struct table_maker *maker = context;
-	setpriority(PRIO_PROCESS, (id_t)gettid(), -15); // until there is a table, stacks have to be copied
+	setpriority(PRIO_PROCESS, (id_t)gettid(), -15); // until a table is ready, stacks have to be copied
 	pthread_mutex_lock(&maker->lock);
 	while (!maker->ending) {
 		if (!maker->queue.count) {
@@ -208,6 +229,7 @@ static void *make_all(void *context) {
 int table_maker_start(struct table_maker **result, struct tracelet *programs) {
 	struct table_maker *maker = memory_alloc(sizeof(*maker));
 	maker->programs = programs;
+	maker->reader = reader_new();
 	pthread_mutex_init(&maker->lock, NULL);
 	pthread_cond_init(&maker->wake, NULL);
 	int error = placer_start(&maker->placer, bpf_map__fd(programs->maps.unwind_files));
@@ -250,6 +272,7 @@ void table_maker_stop(struct table_maker *maker) {
 	if (maker->running)
 		pthread_join(maker->thread, NULL);
 	placer_stop(&maker->placer);
+	reader_free(maker->reader);
 	array_free(&maker->queue);
 	pthread_cond_destroy(&maker->wake);
 	pthread_mutex_destroy(&maker->lock);

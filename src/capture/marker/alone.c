@@ -1,5 +1,5 @@
-// The backend that sees nothing: where neither BPF nor perf events are permitted,
-// the marks of the test itself are still worth a trace.
+// The backend that records nothing itself: where neither BPF nor perf events are permitted, the test's own
+// marks are still worth a trace.
 #include "capture/capture.h"
 
 static int alone_open(const struct capture_options *options, struct capture **capture, char *why) {
@@ -42,5 +42,5 @@ const struct capture_backend capture_marks = {
 	.sync = alone_sync,
 	.stop = alone_stop,
 	.close = alone_close,
-	.missing = "all but the test's own marks",
+	.missing = "everything but the test's own marks",
 };

@@ -1,20 +1,15 @@
-// Empties the area that tests write their marks into, chunk by chunk: a chunk
-// has one thread that writes, so its records follow each other as they were
-// made. The content is the test's: nothing in it is believed.
-//
-// A thread that finds a megabyte in use wakes us over a futex in the area:
-// nothing that the test would have to hold open could do that. A thread of ours
-// waits for it and makes an eventfd readable. The test's threads see to the
-// memory of new chunks themselves, as it takes 3 us for 200 marks and a tracer
-// that waits for a CPU would come too late; 16 are there from the beginning.
-//
-// A mark's time is read after its room was reserved, so that whoever is between
-// the two can be seen: as long as a chunk holds a reservation that is not done,
-// the watermark stays at the last time when it held none, for a second at most
-// (its thread may have been stopped for good).
+// Drains the area that tests write their marks to, chunk by chunk: only one thread writes to a chunk, so its
+// records are in order. The test writes the content: nothing in it is trusted. A thread that finds a megabyte
+// in use wakes us with a futex in the area, so that the test need not hold a descriptor open. A thread of
+// ours waits for it and makes an eventfd readable. The test's threads allocate the memory of new chunks
+// themselves: that takes 3 us for 200 marks, and a tracer that waits for a CPU would be too late. 16 chunks
+// are allocated at the start. A mark's time is read after its space is reserved, so that a thread between the
+// two can be seen: while a chunk has an unfinished reservation, the watermark stays at the last time when it
+// had none, for a second at most (its thread may have been stopped for good).
 #include "capture/marker/marker.h"
 #include "base/array.h"
 #include "base/log.h"
+#include "base/shared_memory.h"
 
 #define TL_MARK_LAYOUT_ONLY
 #include "tracelet/mark.h"
@@ -22,23 +17,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/capability.h>
 #include <linux/futex.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
 	FIRST_CHUNKS = 16,
-	FIRST_CHUNKS_OF_ALL = 512, // where the test cannot add any
+	FIRST_CHUNKS_OF_ALL = 512, // if the test cannot add any
 	BATCH_BYTES = 64 * 1024,
 	PATIENCE_NS = 1000000000,
 };
@@ -53,7 +44,7 @@ struct chunk_state {
 struct marker {
 	struct tl_mark_area *area;
 	struct chunk_state chunks[TL_MARK_MOST_CHUNKS];
-	uint64_t lost_told, torn; // torn: records whose thread died over them, or that make no sense
+	uint64_t lost_reported, torn; // torn: records whose thread died over them, or that make no sense
 	uint64_t count;
 	struct buffer batch;
 	uint64_t base; // time of the batch's first record
@@ -70,69 +61,15 @@ int marker_create(void) {
 				    .id = clock_boot_now(),
 				    .version = TL_MARK_VERSION,
 				    .chunk_count = TL_MARK_MOST_CHUNKS};
-	int fd = memfd_create("tracelet-marks", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0)
+	if (readlink("/proc/self/ns/pid", head.pid_namespace, sizeof(head.pid_namespace) - 1) < 0)
 		return -errno;
-	ssize_t length = readlink("/proc/self/ns/pid", head.pid_namespace, sizeof(head.pid_namespace) - 1);
-	if (length < 0 || ftruncate(fd, (off_t)area_size) || fallocate(fd, 0, 0, TL_MARK_FIRST_CHUNK) ||
-	    pwrite(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
+	int fd = shared_memory_new("tracelet-marks", area_size, &head, sizeof(head));
+	if (fd >= 0 && fallocate(fd, 0, 0, TL_MARK_FIRST_CHUNK)) {
 		int error = -errno;
 		close(fd);
 		return error;
 	}
 	return fd;
-}
-
-// Holds the descriptor and nothing else, with no rights but the user's, until the tracer ends.
-static void hold(int fd, int tracer) {
-	struct __user_cap_header_struct version = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
-	prctl(PR_SET_NAME, "tracelet-marks");
-	setsid();
-	int low = MIN(fd, tracer), high = MAX(fd, tracer);
-	close_range(0, (unsigned)low - 1, 0);
-	if (high > low + 1)
-		close_range((unsigned)low + 1, (unsigned)high - 1, 0);
-	close_range((unsigned)high + 1, UINT32_MAX, 0);
-	sigset_t all;
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
-	if (syscall(SYS_capset, &version, none) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0)
-		poll(&(struct pollfd){.fd = tracer, .events = POLLIN}, 1, -1);
-	_exit(0);
-}
-
-// With rights that the test will not have (file capabilities), we are a process that it may not look into.
-static bool above_the_test(void) {
-	struct __user_cap_header_struct version = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct ours[_LINUX_CAPABILITY_U32S_3] = {0};
-	syscall(SYS_capget, &version, ours);
-	return prctl(PR_GET_DUMPABLE) != 1 || (geteuid() != 0 && (ours[0].permitted || ours[1].permitted));
-}
-
-pid_t marker_holder(int fd, pid_t tracer) {
-	int pidfd, answer[2];
-	if (tracer <= 0 || !above_the_test())
-		return tracer;
-	if ((pidfd = (int)syscall(SYS_pidfd_open, tracer, 0)) < 0 || pipe2(answer, O_CLOEXEC))
-		return tracer;
-	pid_t holder = tracer, child = fork();
-	if (child == 0) {
-		// As a grandchild it is not among the children that a waiter waits for.
-		pid_t grandchild = fork();
-		if (grandchild == 0)
-			hold(fd, pidfd);
-		_exit(write(answer[1], &grandchild, sizeof(grandchild)) < 0);
-	}
-	close(answer[1]);
-	if (child < 0 || read(answer[0], &holder, sizeof(holder)) != (ssize_t)sizeof(holder) || holder < 0)
-		holder = tracer;
-	if (child > 0)
-		waitpid(child, NULL, 0);
-	close(answer[0]);
-	close(pidfd);
-	return holder;
 }
 
 void marker_name(int fd, pid_t holder, char name[MARKER_NAME_SIZE]) {
@@ -250,20 +187,21 @@ static void flush_batch(struct marker *marker, struct spool *spool) {
 	marker->batch.size = 0;
 }
 
-static void tell_losses(struct marker *marker, struct spool *spool) {
+static void report_losses(struct marker *marker, struct spool *spool) {
 	uint64_t lost = __atomic_load_n(&marker->area->lost, __ATOMIC_RELAXED) + marker->torn;
-	if (lost <= marker->lost_told)
+	if (lost <= marker->lost_reported)
 		return;
 	struct batch head = {.base = clock_boot_now(), .cpu = BATCH_NO_CPU};
-	head.lost = (uint32_t)MIN(lost - marker->lost_told, UINT32_MAX);
-	head.lost_source = RECORD_SOURCE_MARKER;
-	marker->lost_told = lost;
+	head.lost = (uint32_t)MIN(lost - marker->lost_reported, UINT32_MAX);
+	head.lost_source = SOURCE_MARKER;
+	marker->lost_reported = lost;
 	spool_append(spool, SPOOL_BATCH, &head, sizeof(head));
 }
 
 static void take_record(struct marker *marker, struct spool *spool, uint64_t owner, uint32_t state,
 			const struct tl_mark_record *record) {
-	struct tl_mark_record mark = *record;
+	struct tl_mark_record mark;
+	shared_copy(&mark, record, sizeof(mark));
 	uint32_t room = TL_MARK_SIZE(state) - (uint32_t)sizeof(mark);
 	uint16_t text_size = (uint16_t)MIN(mark.text_size, room);
 	size_t size = (sizeof(struct record_mark) + text_size + 7) & ~(size_t)7;
@@ -295,8 +233,8 @@ static void take_record(struct marker *marker, struct spool *spool, uint64_t own
 
 // ---- chunks ----
 
-// Takes the records of a chunk that are done. `dead`: its thread will not go on with those that
-// are not. True: there will be no more.
+// Takes the finished records of a chunk. `dead`: its thread will not finish the others. Returns true if no
+// more will come.
 static bool take_chunk(struct marker *marker, struct spool *spool, uint32_t index, uint64_t owner,
 		       bool dead) {
 	struct tl_mark_chunk *chunk = chunk_at(marker, index);
@@ -313,7 +251,7 @@ static bool take_chunk(struct marker *marker, struct spool *spool, uint32_t inde
 		if (size > TL_MARK_CHUNK_ROOM - *taken || size < 8 || size % 8 ||
 		    type >= TL_MARK_TYPE_COUNT || (size < sizeof(*record) && type != TL_MARK_CHUNK_END)) {
 			marker->torn++;
-			*taken = TL_MARK_CHUNK_ROOM; // where the next one begins cannot be known
+			*taken = TL_MARK_CHUNK_ROOM; // the start of the next one is unknown
 			break;
 		}
 		if (!done)
@@ -326,7 +264,7 @@ static bool take_chunk(struct marker *marker, struct spool *spool, uint32_t inde
 	return dead || *taken >= TL_MARK_CHUNK_ROOM;
 }
 
-// 0: nobody.
+// 0 if it has no owner.
 static uint64_t owner_of(const struct marker *marker, uint32_t index) {
 	uint64_t owner = __atomic_load_n(&marker->area->owners[index], __ATOMIC_ACQUIRE);
 	return owner & TL_MARK_NEW ? 0 : owner;
@@ -337,12 +275,12 @@ static bool unfinished(const struct marker *marker, uint32_t index) {
 	return marker->chunks[index].taken < MIN(reserved, (uint32_t)TL_MARK_CHUNK_ROOM);
 }
 
-// The room must be all zeros, and the new epoch be set, before another thread may have it.
+// The space must be zeroed, and the new epoch set, before another thread may take it.
 static void give_back(struct marker *marker, uint32_t index) {
 	struct tl_mark_chunk *chunk = chunk_at(marker, index);
 	uint64_t reserved = __atomic_load_n(&chunk->reserved, __ATOMIC_ACQUIRE), owner = 0;
 	memset(chunk->records, 0, MIN((uint32_t)reserved, (uint32_t)TL_MARK_CHUNK_ROOM));
-	// Its owner may have died before it had seen to the memory.
+	// Its owner may have died before it allocated the memory.
 	if (!(reserved >> 32) && !give_memory(marker, index, 1))
 		owner = TL_MARK_UNUSABLE;
 	uint64_t next = new_epoch(marker);
@@ -359,7 +297,7 @@ static bool is_dead(uint64_t owner) {
 	       errno == ESRCH;
 }
 
-// Returns how late the spool's watermark may be. Chunks of the dead are given back too.
+// Returns the latest possible watermark of the spool. Also frees chunks of dead threads.
 static uint64_t take_all(struct marker *marker, struct spool *spool) {
 	uint64_t now = clock_boot_now(), limit = now;
 	uint32_t used = 0;
@@ -387,7 +325,7 @@ static uint64_t take_all(struct marker *marker, struct spool *spool) {
 	__atomic_store_n(&marker->area->used, used, __ATOMIC_RELAXED);
 	if (given_back)
 		__atomic_add_fetch(&marker->area->freed, 1, __ATOMIC_RELEASE);
-	tell_losses(marker, spool);
+	report_losses(marker, spool);
 	return limit;
 }
 
@@ -406,10 +344,10 @@ void marker_sync(struct marker *marker, struct spool *spool) {
 void marker_stop(struct marker *marker, struct spool *spool, struct capture_totals *totals) {
 	__atomic_store_n(&marker->area->recording, 0, __ATOMIC_SEQ_CST);
 	marker_sync(marker, spool);
-	// Whoever is still in the middle of a mark comes too late.
+	// A mark that is still being written is too late.
 	for (uint32_t i = 0; i < TL_MARK_MOST_CHUNKS; i++)
 		if (owner_of(marker, i))
 			marker->torn += unfinished(marker, i);
-	tell_losses(marker, spool);
-	totals->lost[RECORD_SOURCE_MARKER] = marker->lost_told;
+	report_losses(marker, spool);
+	totals->lost[SOURCE_MARKER] = marker->lost_reported;
 }

@@ -1,13 +1,11 @@
-// Recording where BPF is not permitted: perf events tell when the test's
-// threads got and left a CPU, and the life of its processes. An ordinary user
-// may do that for processes of his own (perf_event_paranoid up to 2).
-//
-// One event per CPU on the test's process, inherited by all it starts; each has
-// a ring of its own. Its records are turned into ours while draining, so that
-// the spool has one language.
+// Records where BPF is not permitted: perf events show when the test's threads got and left a CPU, when its
+// processes started and ended, and what they execute (samples.h). Ordinary users may do that for their own
+// processes (perf_event_paranoid up to 2). One event per CPU on the test's process, inherited by everything
+// it starts; each has its own ring. Draining converts its records to ours, so that the spool has one format.
 #include "base/log.h"
 #include "capture/capture.h"
-#include "capture/perf/ring.h"
+#include "capture/perf_ring.h"
+#include "capture/perf/samples.h"
 #include "capture/tasks.h"
 #include "event/event.h"
 
@@ -27,6 +25,10 @@ struct capture {
 	uint64_t lost;
 	uint32_t lost_here;
 	int epoll;
+	struct perf_samples samples;
+	pid_array followed; // whose mappings are not in the spool yet
+	size_t enabled;     // of the rings
+	bool started;
 };
 
 enum { BATCH_BYTES = 64 * 1024, EXIT_STATE_DEAD = 0x10 };
@@ -60,7 +62,9 @@ static void perf_close(struct capture *capture) {
 	for (size_t i = 0; i < capture->rings.count; i++)
 		perf_ring_close(&capture->rings.items[i]);
 	array_free(&capture->rings);
+	array_free(&capture->followed);
 	buffer_free(&capture->batch);
+	perf_samples_free(&capture->samples);
 	if (capture->epoll >= 0)
 		close(capture->epoll);
 	free(capture);
@@ -81,15 +85,16 @@ static int perf_open(const struct capture_options *options, struct capture **res
 	}
 	close(probe);
 	if (options->counting.events)
-		log_warning("no counters in the trace: that needs BPF ('tracelet stat' does not)");
+		log_warning("no counters in the trace: they need BPF ('tracelet stat' does not)");
 	struct capture *capture = memory_alloc(sizeof(*capture));
 	capture->options = *options;
 	capture->epoll = epoll_create1(EPOLL_CLOEXEC);
+	perf_samples_choose(&capture->samples, options);
 	*result = capture;
 	return 0;
 }
 
-// What a user may lock is limited: take as large a ring as is allowed.
+// Locked memory is limited: use the largest ring that is allowed.
 static int add_ring(struct capture *capture, pid_t pid, uint32_t cpu) {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t wanted = capture->options.buffer_size ? capture->options.buffer_size : 1 << 20;
@@ -99,6 +104,7 @@ static int add_ring(struct capture *capture, pid_t pid, uint32_t cpu) {
 	for (; size >= page; size /= 2) {
 		struct perf_event_attr attribute = attributes();
 		struct perf_ring ring;
+		perf_samples_ask(&capture->samples, &attribute);
 		attribute.wakeup_watermark = (uint32_t)(size / 4);
 		int error = perf_ring_open(&ring, attribute, pid, cpu, size);
 		if (!error) {
@@ -112,21 +118,29 @@ static int add_ring(struct capture *capture, pid_t pid, uint32_t cpu) {
 	return -ENOBUFS; // not even a page
 }
 
+static int enable_rings(struct capture *capture) {
+	for (; capture->enabled < capture->rings.count; capture->enabled++)
+		if (ioctl(capture->rings.items[capture->enabled].fd, PERF_EVENT_IOC_ENABLE, 0))
+			return -errno;
+	return 0;
+}
+
 static int perf_follow(struct capture *capture, pid_t pid, int pidfd) {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 	int error = 0;
+	if (capture->samples.how != PERF_SAMPLES_NONE)
+		array_push(&capture->followed, pid);
 	for (uint32_t cpu = 0; !error && cpu < (uint32_t)cpus; cpu++)
 		error = add_ring(capture, pid, cpu);
-	return error;
+	return error || !capture->started ? error : enable_rings(capture);
 }
 
 static int perf_start(struct capture *capture, char *why) {
-	for (size_t i = 0; i < capture->rings.count; i++)
-		if (ioctl(capture->rings.items[i].fd, PERF_EVENT_IOC_ENABLE, 0)) {
-			snprintf(why, 256, "perf events cannot be enabled: %s", strerror(errno));
-			return -errno;
-		}
-	return 0;
+	int error = enable_rings(capture);
+	if (error)
+		snprintf(why, 256, "cannot enable perf events: %s", strerror(-error));
+	capture->started = !error;
+	return error;
 }
 
 static int perf_wait_fd(const struct capture *capture) {
@@ -149,14 +163,14 @@ static void flush_batch(struct capture *capture, struct spool *spool, uint32_t c
 		buffer_append(&capture->batch, &head, sizeof(head));
 	head.size = (uint32_t)(capture->batch.size - sizeof(head));
 	head.lost = capture->lost_here;
-	head.lost_source = RECORD_SOURCE_SCHED;
+	head.lost_source = SOURCE_SCHED;
 	memcpy(capture->batch.data, &head, sizeof(head));
 	spool_append(spool, SPOOL_BATCH, capture->batch.data, capture->batch.size);
 	capture->batch.size = 0;
 	capture->lost_here = 0;
 }
 
-// Begins a record of `size` bytes at this time, in a new batch where the time does not fit.
+// Begins a record of `size` bytes at this time, in a new batch if the time does not fit.
 static struct record *append(struct capture *capture, struct spool *spool, uint32_t cpu, uint64_t time,
 			     uint8_t kind, uint8_t flags, size_t size) {
 	if (capture->batch.size && (time < capture->base || time - capture->base > UINT32_MAX ||
@@ -204,6 +218,8 @@ static void take_comm(struct capture *capture, struct spool *spool, const struct
 	memcpy(rename->name, name, sizeof(name));
 	if (!(misc & PERF_RECORD_MISC_COMM_EXEC))
 		return;
+	if (capture->samples.how != PERF_SAMPLES_NONE)
+		perf_samples_exec(spool, id->pid, id->time);
 	// perf does not say what was executed; while the process lives, /proc does.
 	struct buffer arguments = {0};
 	task_command_line((pid_t)id->pid, &arguments);
@@ -241,7 +257,7 @@ static void take_fork(struct capture *capture, struct spool *spool, const struct
 	record->child_pid = who.pid;
 }
 
-// After its exit perf does not see a task any more: its last switch is made here.
+// perf does not see a task after its exit: its last switch is added here.
 static void take_exit(struct capture *capture, struct spool *spool, const struct perf_ring *ring,
 		      struct cursor *in, const struct sample_id *id) {
 	struct lineage who;
@@ -261,6 +277,11 @@ static void take_exit(struct capture *capture, struct spool *spool, const struct
 static void take_record(struct capture *capture, struct spool *spool, const struct perf_ring *ring,
 			const struct perf_event_header *header, struct cursor in) {
 	enum { SAMPLE_ID_SIZE = 24 }; // pid, tid, time, cpu, reserved
+	if (header->type == PERF_RECORD_SAMPLE) {
+		flush_batch(capture, spool, ring->cpu);
+		perf_samples_take(&capture->samples, spool, ring->cpu, in);
+		return;
+	}
 	if (cursor_left(&in) < SAMPLE_ID_SIZE)
 		return;
 	struct cursor tail = cursor_of(in.end - SAMPLE_ID_SIZE, SAMPLE_ID_SIZE);
@@ -278,6 +299,9 @@ static void take_record(struct capture *capture, struct spool *spool, const stru
 		break;
 	case PERF_RECORD_EXIT:
 		take_exit(capture, spool, ring, &in, &id);
+		break;
+	case PERF_RECORD_MMAP2:
+		perf_samples_mapping(spool, header->misc, in, id.time);
 		break;
 	case PERF_RECORD_LOST:
 		cursor_u64(&in);
@@ -308,6 +332,9 @@ static void drain_ring(struct capture *capture, struct spool *spool, struct perf
 }
 
 static void perf_drain(struct capture *capture, struct spool *spool) {
+	for (size_t i = 0; i < capture->followed.count; i++)
+		perf_samples_process(spool, capture->followed.items[i]);
+	capture->followed.count = 0;
 	for (size_t i = 0; i < capture->rings.count; i++)
 		drain_ring(capture, spool, &capture->rings.items[i]);
 }
@@ -322,11 +349,12 @@ static void perf_stop(struct capture *capture, struct spool *spool, struct captu
 	for (size_t i = 0; i < capture->rings.count; i++)
 		ioctl(capture->rings.items[i].fd, PERF_EVENT_IOC_DISABLE, 0);
 	perf_sync(capture, spool);
-	totals->lost[RECORD_SOURCE_SCHED] = capture->lost;
+	totals->lost[SOURCE_SCHED] = capture->lost;
+	totals->sample_event = capture->samples.how != PERF_SAMPLES_NONE ? "cpu-clock" : NULL;
 }
 
 static const bool known_sources[RECORD_SOURCE_COUNT] = {
-	[RECORD_SOURCE_SCHED] = true, [RECORD_SOURCE_PROCESS] = true, [RECORD_SOURCE_MARKER] = true};
+	[SOURCE_SCHED] = true, [SOURCE_PROCESS] = true, [SOURCE_MARKER] = true, [SOURCE_SAMPLE] = true};
 
 const struct capture_backend capture_perf = {
 	.name = "perf",
@@ -339,5 +367,5 @@ const struct capture_backend capture_perf = {
 	.stop = perf_stop,
 	.close = perf_close,
 	.sources = known_sources,
-	.missing = "wakeups, interrupts, exit codes, who else ran",
+	.missing = "wakeups, interrupts, exit codes, other processes",
 };

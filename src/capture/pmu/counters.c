@@ -1,6 +1,6 @@
-// Each group of events has a leader, whose descriptor gives the values of all of them in one
-// read, together with the time for which they should have counted and did: where there are
-// more events than counters the kernel takes turns, and the rest is extrapolated.
+// Each group of events has a leader, whose descriptor returns the values of all of them in one read, together
+// with the times that they were enabled and running: with more events than counters the kernel takes turns,
+// and the values are extrapolated.
 #include "capture/pmu/counters.h"
 
 #include <ctype.h>
@@ -80,7 +80,7 @@ static bool only_in_kernel(const struct pmu_event *event) {
 						     event->config[0] == PERF_COUNT_SW_CPU_MIGRATIONS);
 }
 
-// An ordinary user may as a rule not count the kernel.
+// Ordinary users usually may not count the kernel.
 static int open_as_allowed(struct counters *counters, const struct pmu_event *event, size_t part,
 			   const struct counter_place *place, int leader) {
 	int fd = open_event(event, part, place, leader, false);
@@ -101,15 +101,16 @@ static char *why_missing(const struct pmu_event *event, int error, bool in_group
 	case EOPNOTSUPP:
 	case ENODEV:
 	case ENXIO:
-		return memory_string(hardware ? "no PMU here counts it" : "the kernel does not count it");
+		return memory_string(hardware ? "no PMU on this machine counts it"
+					      : "the kernel does not count it");
 	case EACCES:
 	case EPERM:
 		return memory_format(
-			"not permitted: root may, or lower kernel.perf_event_paranoid (it is %s)",
-			level ? level : "not known");
+			"not permitted; run as root or lower kernel.perf_event_paranoid (now %s)",
+			level ? level : "unknown");
 	case EINVAL:
-		return memory_string(in_group ? "the group does not fit the counters"
-					      : "the PMU does not take it");
+		return memory_string(in_group ? "the group needs more counters than the PMU has"
+					      : "the PMU rejects it");
 	case EMFILE:
 		return memory_string("too many open files (ulimit -n)");
 	default:
@@ -121,14 +122,14 @@ char *counter_why_missing(const struct pmu_event *event, int error) {
 	return why_missing(event, error, false);
 }
 
-// Is this part of the event to be counted at a place? Without a CPU all of them are.
+// Whether this part of the event is counted at a place. Without a CPU all parts are.
 static bool belongs(const struct pmu_event *event, size_t part, const struct counter_place *place) {
 	if (!event->parts.count)
 		return part == 0;
 	return part < event->parts.count && (place->cpu < 0 || pmu_part_on(event, place->cpu) == (int)part);
 }
 
-// The events [first, end) are one group; a group is on one kind of cores.
+// The events [first, end) form one group; a group runs on one kind of core.
 static void open_group(struct counters *counters, size_t first, size_t end, size_t place_index,
 		       const struct counter_place *place, size_t part) {
 	struct counter_group group = {.place = place_index, .leader = -1, .part = part};
@@ -139,8 +140,8 @@ static void open_group(struct counters *counters, size_t first, size_t end, size
 			continue;
 		int fd = open_as_allowed(counters, event, part, place, group.leader);
 		if (fd < 0) {
-			// A thread or a CPU that went away meanwhile is none of the event's faults, nor is
-			// a kind of cores that does not know it.
+			// That a thread or a CPU went away meanwhile, or that a kind of core lacks the event,
+			// is not the event's fault.
 			bool may_fail = fd == -ESRCH || place_index || event->parts.count > 1;
 			if (!may_fail || fd == -EMFILE)
 				event->missing = why_missing(event, -fd, group.leader >= 0);
@@ -159,8 +160,8 @@ static void open_group(struct counters *counters, size_t first, size_t end, size
 		free(group.members);
 }
 
-// A PMU beside the cores counts for the whole machine, and is asked by the CPUs it names. With
-// places that are CPUs each takes its own, else the first place has them all.
+// An uncore PMU counts for the whole machine and is read through the CPUs it names. If places are CPUs, each
+// takes its own; otherwise the first place has them all.
 static void open_beside(struct counters *counters, size_t first, size_t end) {
 	struct cpu_list cpus = {0};
 	if (cpu_list_parse(&cpus, counters->events->items[first].cpus) == 0)
@@ -183,7 +184,7 @@ static bool is_open(const struct counters *counters, size_t event) {
 	return false;
 }
 
-// At each place, on each kind of cores that may be there.
+// Opens the group at each place, on each kind of core that may be there.
 static void open_everywhere(struct counters *counters, size_t first, size_t end) {
 	struct pmu_events *events = counters->events;
 	size_t parts = 1;
@@ -238,7 +239,7 @@ void count_add_part(struct count *count, uint64_t value, uint64_t enabled, uint6
 	count->value += value;
 	count->running += running;
 	count->enabled = MAX(count->enabled, enabled);
-	// These times are kept for each PMU by itself: they agree, but for a little.
+	// The kernel tracks these times per PMU, so they differ slightly.
 	bool shared = count->running && count->running < count->enabled - count->enabled / 1000;
 	count->scaled = (double)count->value * (shared ? (double)count->enabled / (double)count->running : 1);
 }
@@ -273,8 +274,8 @@ static void read_group(const struct counters *counters, struct counter_group *gr
 	}
 }
 
-// A task that is counted on each CPU by itself: the time in which it was on another one looks
-// like time without a counter. Only all of its CPUs together tell which it was.
+// For a task that is counted on each CPU separately, time spent on another CPU looks like time
+// without a counter. Only all its CPUs together tell the two apart.
 static void share_of_task(const struct counters *counters, size_t first, size_t end, size_t event,
 			  struct count *counts) {
 	uint64_t enabled = 0, running = 0;
@@ -283,7 +284,7 @@ static void share_of_task(const struct counters *counters, size_t first, size_t 
 		enabled = MAX(enabled, count->enabled);
 		running += count->running;
 	}
-	// The kernel keeps these times for each CPU by itself: they agree, but for a little.
+	// The kernel tracks these times per CPU, so they differ slightly.
 	double factor = !counters->places[first].elsewhere && running && running < enabled - enabled / 1000
 				? (double)enabled / (double)running
 				: 1;

@@ -1,5 +1,5 @@
-// From a list of names to events. Names that are the same everywhere are in tables here;
-// those of a machine's own come from sysfs and tracefs.
+// Turns a list of names into events. Names that are the same everywhere are in tables here; those of a
+// specific machine come from sysfs and tracefs.
 #include "capture/pmu/events.h"
 #include "base/near.h"
 
@@ -19,51 +19,49 @@ struct known {
 
 static const struct known known[] = {
 	{"task-clock", NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, "nanoseconds on a CPU"},
-	{"cpu-clock", NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, "nanoseconds, by the CPU's clock"},
+	{"cpu-clock", NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, "nanoseconds of the CPU clock"},
 	{"context-switches", "cs", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES,
-	 "times that a thread left its CPU"},
+	 "times a thread left its CPU"},
 	{"cpu-migrations", "migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS,
-	 "times that a thread went on on another CPU"},
-	{"page-faults", "faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, "pages asked for"},
+	 "times a thread moved to another CPU"},
+	{"page-faults", "faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, "page faults"},
 	{"minor-faults", NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN,
-	 "pages that were in memory already"},
+	 "page faults served from memory"},
 	{"major-faults", NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ,
-	 "pages that had to be read from disk"},
+	 "page faults that read a disk"},
 	{"alignment-faults", NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_ALIGNMENT_FAULTS,
-	 "unaligned accesses that the kernel mended"},
+	 "unaligned accesses fixed up by the kernel"},
 	{"emulation-faults", NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_FAULTS,
-	 "instructions that the kernel emulated"},
-	{"cgroup-switches", NULL, PERF_TYPE_SOFTWARE, 11, "switches to a task of another cgroup"},
-	{"cycles", "cpu-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, "cycles of the CPU"},
-	{"instructions", NULL, PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, "instructions that retired"},
+	 "instructions emulated by the kernel"},
+	{"cgroup-switches", NULL, PERF_TYPE_SOFTWARE, 11, "switches to a task in another cgroup"},
+	{"cycles", "cpu-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, "CPU cycles"},
+	{"instructions", NULL, PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, "retired instructions"},
 	{"cache-references", NULL, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES,
-	 "accesses to the last cache, as a rule"},
+	 "usually accesses to the last-level cache"},
 	{"cache-misses", NULL, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES,
-	 "accesses that no cache could serve, as a rule"},
+	 "usually misses of the last-level cache"},
 	{"branches", "branch-instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS,
-	 "branches that retired"},
-	{"branch-misses", NULL, PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES,
-	 "branches that were predicted wrongly"},
-	{"bus-cycles", NULL, PERF_TYPE_HARDWARE, PERF_COUNT_HW_BUS_CYCLES, "cycles of the bus"},
+	 "retired branches"},
+	{"branch-misses", NULL, PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES, "mispredicted branches"},
+	{"bus-cycles", NULL, PERF_TYPE_HARDWARE, PERF_COUNT_HW_BUS_CYCLES, "bus cycles"},
 	{"stalled-cycles-frontend", "idle-cycles-frontend", PERF_TYPE_HARDWARE,
-	 PERF_COUNT_HW_STALLED_CYCLES_FRONTEND, "cycles in which nothing came to be executed"},
+	 PERF_COUNT_HW_STALLED_CYCLES_FRONTEND, "cycles in which the frontend delivered nothing"},
 	{"stalled-cycles-backend", "idle-cycles-backend", PERF_TYPE_HARDWARE,
-	 PERF_COUNT_HW_STALLED_CYCLES_BACKEND, "cycles in which nothing could be executed"},
-	{"ref-cycles", NULL, PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES,
-	 "cycles at the rate that does not change"},
+	 PERF_COUNT_HW_STALLED_CYCLES_BACKEND, "cycles in which the backend could execute nothing"},
+	{"ref-cycles", NULL, PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES, "cycles at a constant rate"},
 };
 
 static const struct {
 	const char *name, *what;
 	uint64_t config;
 } caches[] = {
-	{"L1-dcache", "the first cache, of data", PERF_COUNT_HW_CACHE_L1D},
-	{"L1-icache", "the first cache, of instructions", PERF_COUNT_HW_CACHE_L1I},
-	{"LLC", "the last cache", PERF_COUNT_HW_CACHE_LL},
-	{"dTLB", "the address cache of data", PERF_COUNT_HW_CACHE_DTLB},
-	{"iTLB", "the address cache of instructions", PERF_COUNT_HW_CACHE_ITLB},
+	{"L1-dcache", "the level 1 data cache", PERF_COUNT_HW_CACHE_L1D},
+	{"L1-icache", "the level 1 instruction cache", PERF_COUNT_HW_CACHE_L1I},
+	{"LLC", "the last-level cache", PERF_COUNT_HW_CACHE_LL},
+	{"dTLB", "the data TLB", PERF_COUNT_HW_CACHE_DTLB},
+	{"iTLB", "the instruction TLB", PERF_COUNT_HW_CACHE_ITLB},
 	{"branch", "the branch predictor", PERF_COUNT_HW_CACHE_BPU},
-	{"node", "the node's memory", PERF_COUNT_HW_CACHE_NODE},
+	{"node", "the NUMA node's memory", PERF_COUNT_HW_CACHE_NODE},
 };
 
 static const struct {
@@ -130,17 +128,17 @@ static bool take_raw(struct pmu_event *event, const char *name) {
 	return !*end;
 }
 
-// What has a colon is a tracepoint, unless it was meant as an event with a modifier.
+// A name with a colon is a tracepoint, unless it is an event with a modifier.
 static void no_tracepoint(const char *name, char *why) {
 	struct pmu_event event = {0};
 	CLEANUP_FREE char *before = memory_string(name);
 	*strchr(before, ':') = 0;
 	if (take_known(&event, before) || take_cache(&event, before))
-		snprintf(why, PMU_WHY_SIZE,
-			 "'%.100s': behind an event there may be :u (programs) or :k (kernel)", name);
+		snprintf(why, PMU_WHY_SIZE, "'%.100s': only :u (programs) or :k (kernel) may follow an event",
+			 name);
 	else
 		snprintf(why, PMU_WHY_SIZE,
-			 "there is no tracepoint '%.100s'; /sys/kernel/tracing/available_events has them",
+			 "there is no tracepoint '%.100s'; /sys/kernel/tracing/available_events lists them",
 			 name);
 }
 
@@ -159,8 +157,7 @@ static int take_tracepoint(struct pmu_event *event, const char *name, const stru
 		return 0;
 	event->type = PERF_TYPE_TRACEPOINT;
 	if (access(events, R_OK | X_OK) < 0) {
-		event->missing = memory_format("tracepoints cannot be looked up: %s: %s", events,
-					       strerror(errno));
+		event->missing = memory_format("cannot look up tracepoints: %s: %s", events, strerror(errno));
 		return 0;
 	}
 	if (!id) {
@@ -177,7 +174,7 @@ static int take_pmu(struct pmu_event *event, const char *name, const struct pmu_
 	*terms++ = 0;
 	char *end = strchr(terms, '/');
 	if (!end || end[1]) {
-		snprintf(why, PMU_WHY_SIZE, "'%.100s' is not written as pmu/event/", name);
+		snprintf(why, PMU_WHY_SIZE, "'%.100s' is not of the form pmu/event/", name);
 		return -EINVAL;
 	}
 	*end = 0;
@@ -211,7 +208,7 @@ static void no_event(const char *name, char *why) {
 	char words[NEAR_LONGEST + 32];
 	pmu_event_names(offer_name, &near);
 	near_words(&near, words, sizeof(words));
-	snprintf(why, PMU_WHY_SIZE, "there is no event '%.100s'%s; 'tracelet stat list' shows them", name,
+	snprintf(why, PMU_WHY_SIZE, "there is no event '%.100s'%s; 'tracelet stat list' lists them", name,
 		 words);
 }
 
@@ -240,7 +237,7 @@ static int take_name(struct pmu_event *event, const char *name, const struct pmu
 
 // ---- lists ----
 
-// ":u" and the like behind a name, which are cut off; sched:u is no tracepoint of that name.
+// Cuts off ":u" and the like after a name; "sched:u" is not a tracepoint.
 static void take_modifiers(char *name, struct pmu_event *event) {
 	char *colon = strrchr(name, ':');
 	if (!colon || !colon[1] || strspn(colon + 1, "uk") != strlen(colon + 1))
@@ -263,7 +260,7 @@ static int add_event(struct pmu_events *events, const char *text, const char *mo
 		event.name = memory_string(text);
 	}
 	if (!*name) {
-		snprintf(why, PMU_WHY_SIZE, "a name of an event is missing");
+		snprintf(why, PMU_WHY_SIZE, "missing event name");
 		free(event.name);
 		return -EINVAL;
 	}
@@ -296,7 +293,7 @@ static int add_group(struct pmu_events *events, char *text, const struct pmu_sou
 	const char *modifiers = end && end[1] == ':' ? end + 2 : "";
 	if (!end || strchr(text + 1, '{') || (end[1] && (end[1] != ':' || !*modifiers)) ||
 	    strspn(modifiers, "uk") != strlen(modifiers)) {
-		snprintf(why, PMU_WHY_SIZE, "'%.100s' is no group like {a,b} or {a,b}:u", text);
+		snprintf(why, PMU_WHY_SIZE, "'%.100s' is not a group such as {a,b} or {a,b}:u", text);
 		return -EINVAL;
 	}
 	*end = 0;

@@ -1,5 +1,4 @@
-// Recursive descent with a limit on its depth; what comes out is a list of steps without
-// any recursion left in it.
+// Recursive descent with a depth limit; the result is a flat list of steps.
 #include "capture/pmu/formula.h"
 
 #include <ctype.h>
@@ -23,7 +22,7 @@ static void fail(struct parser *parser, const char *what) {
 		if (*parser->at)
 			snprintf(parser->why, FORMULA_WHY_SIZE, "%s at '%.40s'", what, parser->at);
 		else
-			snprintf(parser->why, FORMULA_WHY_SIZE, "%s at its end", what);
+			snprintf(parser->why, FORMULA_WHY_SIZE, "%s at the end", what);
 	}
 	parser->failed = true;
 }
@@ -70,10 +69,10 @@ static void parse_sum(struct parser *parser);
 static void parse_call(struct parser *parser, enum formula_operation operation) {
 	parse_sum(parser);
 	if (!take(parser, ','))
-		fail(parser, "a ',' is missing");
+		fail(parser, "missing ','");
 	parse_sum(parser);
 	if (!take(parser, ')'))
-		fail(parser, "a ')' is missing");
+		fail(parser, "missing ')'");
 	add_operation(parser, operation);
 }
 
@@ -81,7 +80,7 @@ static void parse_name(struct parser *parser) {
 	const char *begin = parser->at;
 	size_t length = name_length(begin);
 	if (length > LONGEST_NAME) {
-		fail(parser, "a name is too long");
+		fail(parser, "name too long");
 		return;
 	}
 	parser->at += length;
@@ -91,7 +90,7 @@ static void parse_name(struct parser *parser) {
 	else if (call && length == 3 && memcmp(begin, "max", 3) == 0)
 		parse_call(parser, FORMULA_MAX);
 	else if (call)
-		fail(parser, "only min and max take arguments:");
+		fail(parser, "only min and max take arguments,");
 	else
 		add_step(parser, (struct formula_step){.operation = FORMULA_NAME,
 						       .name = memory_format("%.*s", (int)length, begin)});
@@ -101,7 +100,7 @@ static void parse_number(struct parser *parser) {
 	char *end;
 	double number = strtod(parser->at, &end);
 	if (end == parser->at || is_word(*end)) {
-		fail(parser, "a number is expected");
+		fail(parser, "expected a number");
 		return;
 	}
 	parser->at = end;
@@ -120,13 +119,13 @@ static void parse_factor(struct parser *parser) {
 	} else if (take(parser, '(')) {
 		parse_sum(parser);
 		if (!take(parser, ')'))
-			fail(parser, "a ')' is missing");
+			fail(parser, "missing ')'");
 	} else if (isdigit((unsigned char)*parser->at) || *parser->at == '.') {
 		parse_number(parser);
 	} else if (isalpha((unsigned char)*parser->at) || *parser->at == '_') {
 		parse_name(parser);
 	} else {
-		fail(parser, "a number or a name is expected");
+		fail(parser, "expected a number or a name");
 	}
 	if (negative)
 		add_operation(parser, FORMULA_NEGATE);
@@ -186,7 +185,7 @@ int formula_parse(struct formula *formula, const char *text, char why[FORMULA_WH
 	}
 	skip_spaces(&parser);
 	if (*parser.at)
-		fail(&parser, "it is not understood");
+		fail(&parser, "syntax error");
 	if (!parser.failed)
 		return 0;
 	formula_free(formula);
@@ -211,7 +210,7 @@ static double calculate(enum formula_operation operation, double left, double ri
 		return right == 0 ? (double)NAN : left / right;
 	case FORMULA_MIN:
 	case FORMULA_MAX:
-		// Not fmin(): what is not known stays so.
+		// Not fmin(): an unknown value must stay unknown.
 		if (isnan(left) || isnan(right))
 			return (double)NAN;
 		return (left < right) == (operation == FORMULA_MIN) ? left : right;

@@ -33,8 +33,7 @@ struct formula_step {
 	char *name;
 };
 
-// Steps in the order of a calculator with a stack; those of the comparison's right side
-// begin at `right`.
+// Steps in postfix order; those of the comparison's right side begin at `right`.
 struct formula {
 	ARRAY(struct formula_step) steps;
 	enum formula_comparison comparison;
@@ -43,15 +42,15 @@ struct formula {
 
 enum { FORMULA_WHY_SIZE = 128 };
 
-// 0, or -EINVAL and why. A formula that failed needs no freeing.
+// Returns 0, or -EINVAL with the reason. A formula that failed need not be freed.
 int formula_parse(struct formula *formula, const char *text, char why[FORMULA_WHY_SIZE]);
 void formula_free(struct formula *formula);
 
-// What a name stands for; NAN: not known.
+// The value of a name; NAN if unknown.
 typedef double formula_lookup(const char *name, void *context);
 
-// The value, of the left side if it is a comparison. NAN if a name has none, or for a
-// division by zero.
+// The value; for a comparison, that of its left side. NAN if a name is unknown, or for a division
+// by zero.
 double formula_value(const struct formula *formula, formula_lookup *lookup, void *context);
 
 // Whether the comparison holds; false if a side is NAN.

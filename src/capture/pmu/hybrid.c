@@ -1,7 +1,6 @@
-// Machines whose cores are not all alike have a PMU for each kind, and each tells the CPUs it is
-// on. One event is then counted by several of them, and its value is their sum. A name that all
-// PMUs know is looked up with each of them; one that is the kernel's own for all machines
-// (cycles) goes to a PMU by its number in the upper half.
+// Machines with several kinds of cores have a PMU for each kind, which lists its CPUs. An event is then
+// counted by several of them, and its value is their sum. A name that all PMUs know is looked up in each of
+// them; a generic one (cycles) is directed to a PMU by the PMU's number in the upper half of its own.
 #include "capture/pmu/events.h"
 
 #include <errno.h>
@@ -28,7 +27,7 @@ static const struct {
 	{PERF_COUNT_HW_REF_CPU_CYCLES, {"ref-cycles", NULL}},
 };
 
-// The PMUs of cores, of which there is more than one kind; else none.
+// The PMUs of the cores if there is more than one kind; otherwise none.
 static void list_cores(struct pmu_sysfs_names *cores, const char *devices) {
 	struct pmu_sysfs_names all = {0};
 	pmu_sysfs_list(&all, devices);
@@ -58,7 +57,7 @@ static bool take_named(struct pmu_event *event, const char *devices, const char 
 	return good;
 }
 
-// The event as this PMU knows it; false: it does not.
+// The event as this PMU knows it; false if it does not.
 static bool translate(struct pmu_event *event, const char *devices, const char *pmu, uint32_t type,
 		      const char *name) {
 	if (name)

@@ -39,9 +39,9 @@ struct metrics {
 // The names by which files know this machine's CPU: "AuthenticAMD-25-17", "arm-0x41-0xd49". To be freed.
 char *metrics_this_cpu(void);
 
-// What the built-in files have for a CPU.
+// Loads what the built-in files have for a CPU.
 void metrics_load(struct metrics *metrics, const char *cpu);
-// One file's text. 0, or the number of the first line that is wrong.
+// Reads the text of one file. Returns 0, or the number of the first invalid line.
 int metrics_read(struct metrics *metrics, const char *text);
 void metrics_free(struct metrics *metrics);
 

@@ -1,6 +1,6 @@
-// Names of the CPU's own events (INST_RETIRED:ANY_P, RETIRED_INSTRUCTIONS) as libpfm4 knows them.
-// Its tables are 3.5 MB, more than half of what we are, and most runs need none of them: it is
-// loaded when a name is known nowhere else, if it is installed, and is not needed to build.
+// Names of the CPU's own events (INST_RETIRED:ANY_P, RETIRED_INSTRUCTIONS) from libpfm4. Its tables are 3.5
+// MB, more than half of our own size, and most runs need none of them. So it is loaded, if installed, only
+// for a name that is unknown otherwise, and is not needed to build.
 #include "capture/pmu/events.h"
 
 #include <dlfcn.h>

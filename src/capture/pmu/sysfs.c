@@ -1,6 +1,5 @@
-// What the kernel tells of a PMU: its number (type), where the bits of a term go (format/),
-// names of events as terms (events/), and which CPUs may ask one that is not in the cores
-// (cpumask).
+// What sysfs says about a PMU: its number (type), where the bits of a term go (format/), names of events as
+// terms (events/), and through which CPUs an uncore PMU is read (cpumask).
 #include "capture/pmu/events.h"
 
 #include <ctype.h>
@@ -127,8 +126,8 @@ static int take_term(struct pmu_event *event, const char *folder, char *term, bo
 		errno = 0;
 		value = strtoull(equals + 1, &end, 0);
 		if (!isdigit((unsigned char)equals[1]) || *end || errno) {
-			snprintf(why, PMU_WHY_SIZE, "'%.80s' is no number that '%.40s' could have",
-				 equals + 1, term);
+			snprintf(why, PMU_WHY_SIZE, "'%.80s' is not a valid number for '%.40s'", equals + 1,
+				 term);
 			return -EINVAL;
 		}
 	}
@@ -140,7 +139,7 @@ static int take_term(struct pmu_event *event, const char *folder, char *term, bo
 		return 0;
 	if (!format && !equals && alias)
 		return take_alias(event, folder, term, why);
-	snprintf(why, PMU_WHY_SIZE, format ? "'%.80s' does not have so many bits" : "it has no term '%.80s'",
+	snprintf(why, PMU_WHY_SIZE, format ? "the value is too large for '%.80s'" : "it has no term '%.80s'",
 		 term);
 	return -EINVAL;
 }

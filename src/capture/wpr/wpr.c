@@ -18,7 +18,7 @@ double wpr_seconds(const char *variable, double usual) {
 
 // ---- its command line ----
 
-// No file of that name in the folder we happen to be in is ever taken.
+// Never runs a file with that name from the current directory.
 static wchar_t *find_program(void) {
 	const char *chosen = system_variable("TRACELET_WPR");
 	if (chosen && *chosen)
@@ -56,7 +56,7 @@ struct running {
 	PROCESS_INFORMATION process;
 };
 
-// Inherited by wpr.exe alone, gone when it is closed.
+// Inherited by wpr.exe only; deleted when closed.
 static HANDLE open_output(void) {
 	wchar_t folder[MAX_PATH + 1], path[MAX_PATH + 16];
 	SECURITY_ATTRIBUTES inherited = {.nLength = sizeof(inherited), .bInheritHandle = TRUE};
@@ -102,7 +102,7 @@ static bool spawn(struct running *running, const wchar_t *program, wchar_t *line
 	return started;
 }
 
-// In the console's encoding, UTF-8 or, some programs do that in files, UTF-16.
+// The output is in the console's encoding, UTF-8, or UTF-16, which some programs use in files.
 static char *decode(const char *bytes, size_t size) {
 	wchar_t wide[sizeof(((struct wpr_answer *)NULL)->said) + 1];
 	int count = 0;
@@ -127,7 +127,8 @@ static bool has(const char *line, size_t length, const char *word) {
 	return false;
 }
 
-// Lines become one, without who it is, and up to its code, which is known; below that it is said once more.
+// Joins its lines into one, without the banner and everything from the error code on: we know the
+// code, and the rest repeats it.
 static void read_output(HANDLE output, struct wpr_answer *answer) {
 	char text[sizeof(answer->said)], code[16];
 	DWORD size = 0;
@@ -151,14 +152,14 @@ static void read_output(HANDLE output, struct wpr_answer *answer) {
 	buffer_free(&said);
 }
 
-// To save a large recording takes minutes, in which somebody may wonder.
+// Saving a large recording takes minutes, so say what is going on.
 static bool ends_within(HANDLE process, double seconds) {
 	const double patience = 3;
 	double first = MIN(seconds, patience);
 	if (WaitForSingleObject(process, (DWORD)(first * 1000)) == WAIT_OBJECT_0)
 		return true;
 	if (seconds > first && system_is_terminal(STDERR_FILENO) && log_get_level() != LOG_QUIET)
-		fprintf(stderr, "tracelet: wpr.exe is at work, for %g s at most\n", seconds);
+		fprintf(stderr, "tracelet: running wpr.exe, for at most %g s\n", seconds);
 	return WaitForSingleObject(process, (DWORD)((seconds - first) * 1000)) == WAIT_OBJECT_0;
 }
 
@@ -189,7 +190,7 @@ static bool run(struct buffer *words, const char *instance, double limit, struct
 	CLEANUP_FREE wchar_t *program = find_program();
 	CLEANUP_FREE wchar_t *line = system_wide((char *)words->data);
 	log_verbose("%s", (char *)words->data);
-	// To kill what it has started, if it must be. If we are killed, it comes to its end.
+	// So that its children can be killed with it. If we are killed, it runs to its end.
 	struct running running = {
 		.job = CreateJobObjectW(NULL, NULL), .output = open_output(), .nothing = open_nothing()};
 	if (spawn(&running, program, line)) {
@@ -233,7 +234,7 @@ bool wpr_start(char *const *profiles, size_t count, bool to_file, const char *in
 	return run(&words, instance, start_seconds(), answer);
 }
 
-// Symbols of managed code take minutes, and nobody may ever look. Older ones do not know the word.
+// Symbols of managed code take minutes, and may never be used. Older versions do not have this option.
 static bool knows_skip(void) {
 	struct wpr_version version = wpr_version();
 	return !version.major || version.major > 10 || (version.major == 10 && version.build >= 18955);
@@ -258,7 +259,7 @@ bool wpr_marker(const char *text, const char *instance, struct wpr_answer *answe
 	return run(&words, instance, start_seconds(), answer);
 }
 
-// It may say so by its code or, with another code, in words, which are of the system's language.
+// It reports this by exit code or, with another code, as text in the system's language.
 bool wpr_is_idle(const char *instance, struct wpr_answer *answer) {
 	struct buffer words = command("-status");
 	run(&words, instance, start_seconds(), answer);

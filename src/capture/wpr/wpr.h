@@ -1,9 +1,7 @@
-// Windows Performance Recorder, through wpr.exe: it alone may make the system's
-// collectors record, and leaves the .etl file. Each session has an instance name of
-// its own, so that several record at the same time.
-//
-// wpr.exe can hang. It gets a time limit, a console of its own, so that no Ctrl-C
-// meets it, and is killed then with all it has started.
+// Windows Performance Recorder, through wpr.exe, which controls the system's collectors and writes the .etl
+// file. Each session has its own instance name, so that several can record at the same time. wpr.exe can
+// hang. It has a time limit, after which it is killed with everything it has started, and its own console, so
+// that Ctrl-C does not reach it.
 //
 // Variables: TRACELET_WPR names another wpr.exe; TRACELET_WPR_START_SECONDS (60, for all but
 // stop) and TRACELET_WPR_STOP_SECONDS (600) are the limits.
@@ -14,32 +12,31 @@
 #include <stdint.h>
 
 struct wpr_answer {
-	bool missing;    // there is no wpr.exe, or it cannot be started; `code` says why
+	bool missing;    // no wpr.exe, or it cannot be started; `code` says why
 	bool timed_out;  // it was killed
-	double limit;    // seconds that it had
-	uint32_t code;   // HRESULT, 0: it is done
-	char said[1024]; // by wpr.exe, on one line
+	double limit;    // its time limit in seconds
+	uint32_t code;   // HRESULT, 0: success
+	char said[1024]; // output of wpr.exe, on one line
 };
 
-// Each of `profiles` is FILE[!NAME], no two of the same FILE: WPR refuses that (800700b7). Collectors
-// of the same name become one, whichever files they come from. True: it is done.
+// Each of `profiles` is FILE[!NAME], no two with the same FILE: WPR refuses that (800700b7). Collectors with
+// the same name become one, whichever files they come from. Returns true if it worked.
 bool wpr_start(char *const *profiles, size_t count, bool to_file, const char *instance,
 	       struct wpr_answer *answer);
 bool wpr_stop(const char *path, const char *instance, struct wpr_answer *answer);
 bool wpr_cancel(const char *instance, struct wpr_answer *answer);
 bool wpr_marker(const char *text, const char *instance, struct wpr_answer *answer);
 
-// Whether it says that nothing is being recorded under this name. If it cannot tell, so it is told, too:
-// false.
+// True if it says that no recording with this name is running. False also if unknown.
 bool wpr_is_idle(const char *instance, struct wpr_answer *answer);
 
-// Where it is, to be freed; its version, 0.0.0 if it does not say.
+// Its path, to be freed; its version, 0.0.0 if unknown.
 char *wpr_path(void);
 struct wpr_version {
 	unsigned major, minor, build;
 } wpr_version(void);
 
-// All collectors are in use: it may go well later.
+// All collectors are in use: it may work later.
 bool wpr_is_busy(const struct wpr_answer *answer);
 
 enum {
@@ -59,8 +56,8 @@ enum {
 	WPR_COM_FAILURE = (int)0x80010106,
 };
 
-// What went wrong and what to do, in words.
+// What went wrong and what to do, as text.
 void wpr_words(const struct wpr_answer *answer, char *words, size_t size);
 
-// A number of seconds from the environment, else `usual`.
+// A number of seconds from the environment, or `usual`.
 double wpr_seconds(const char *variable, double usual);

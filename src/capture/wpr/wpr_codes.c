@@ -7,40 +7,41 @@
 static const struct {
 	int code;
 	bool busy;
-	bool quote; // what wpr.exe says has more: the line of a profile
+	bool quote; // append wpr.exe's output, which says more: the line of a profile
 	const char *words, *advice;
 } codes[] = {
-	{WPR_NOTHING_RUNNING, .words = "nothing is being recorded under this name",
-	 .advice = "somebody has stopped or cancelled it"},
-	{WPR_ALREADY_RUNNING, .words = "a recording of this name is running already",
+	{WPR_NOTHING_RUNNING, .words = "no recording with this name is running",
+	 .advice = "another process stopped or cancelled it"},
+	{WPR_ALREADY_RUNNING, .words = "a recording with this name is already running",
 	 .advice = "'tracelet status' lists them, 'tracelet cancel' ends one"},
 	{WPR_COLLECTOR_IN_USE, .busy = true, .words = "the collector is in use by another recording",
-	 .advice = "'wpr -status' and 'logman query -ets' tell by whom"},
+	 .advice = "'wpr -status' and 'logman query -ets' list the recordings"},
 	{WPR_STATE_PROVIDER,
 	 .words = "the provider of runtime state, or one of the profile's, is not running",
-	 .advice = "is one Strict that is not there? else another wpr.exe (TRACELET_WPR) or a restart helps"},
+	 .advice = "remove Strict from providers that are not installed; otherwise try another wpr.exe "
+		   "(TRACELET_WPR) or restart Windows"},
 	{WPR_NOT_ELEVATED, .words = "not allowed: recording needs administrator rights",
 	 .advice = "start it from an elevated prompt (Run as administrator)"},
 	{WPR_NO_PROVIDER, .words = "no provider of the profile could be enabled",
-	 .advice = "is what it traces installed here (and, with a ProcessExeFilter, running)? 'tracelet "
-		   "profile show' lists the providers"},
+	 .advice = "check that the traced software is installed (and, with a ProcessExeFilter, running); "
+		   "'tracelet profile show' lists the providers"},
 	{WPR_INVALID_PROFILE, .quote = true, .words = "the profile is not valid",
-	 .advice = "'tracelet profile check FILE.wprp' tells more"},
+	 .advice = "'tracelet profile check FILE.wprp' shows details"},
 	{WPR_NO_SUCH_PROFILE, .quote = true,
 	 .words = "the file has no such profile for this way of recording",
-	 .advice = "'tracelet profile check FILE.wprp' tells more; --type file or memory says which variant "
-		   "is wanted"},
-	{WPR_FILE_TWICE, .words = "one .wprp file is named twice",
-	 .advice = "WPR takes one profile of each file at a time"},
-	{WPR_TOO_MANY_SESSIONS, .busy = true, .words = "all event collectors of this machine are in use",
-	 .advice = "run fewer traced tests at the same time ('logman query -ets' lists who records)"},
+	 .advice = "'tracelet profile check FILE.wprp' shows details; choose a variant with --type file or "
+		   "memory"},
+	{WPR_FILE_TWICE, .words = "the same .wprp file is given twice",
+	 .advice = "WPR takes only one profile from each file"},
+	{WPR_TOO_MANY_SESSIONS, .busy = true, .words = "all event collectors on this machine are in use",
+	 .advice = "run fewer traced tests at the same time ('logman query -ets' lists the recordings)"},
 	{WPR_OUT_OF_MEMORY, .words = "not enough memory for the buffers",
-	 .advice = "a profile with smaller buffers needs less, as --profile light"},
+	 .advice = "use a profile with smaller buffers, such as --profile light"},
 	{WPR_ACCESS_DENIED, .words = "access denied",
 	 .advice = "start it from an elevated prompt (Run as administrator)"},
 	{WPR_ABORTED, .words = "the recording was aborted", .advice = "is the disk full?"},
-	{WPR_COM_FAILURE, .words = "COM failed while the recording was saved",
-	 .advice = "a restart of Windows or a newer wpr.exe (Windows ADK; TRACELET_WPR) helps"},
+	{WPR_COM_FAILURE, .words = "COM failed while saving the recording",
+	 .advice = "restart Windows, or try a newer wpr.exe (Windows ADK; TRACELET_WPR)"},
 };
 
 bool wpr_is_busy(const struct wpr_answer *answer) {
@@ -57,7 +58,7 @@ void wpr_words(const struct wpr_answer *answer, char *words, size_t size) {
 	}
 	if (answer->missing) {
 		snprintf(words, size,
-			 "wpr.exe cannot be started (error %" PRIu32
+			 "cannot start wpr.exe (error %" PRIu32
 			 "): it is part of Windows 10 and later, in System32",
 			 answer->code);
 		return;

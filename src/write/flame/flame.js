@@ -1,9 +1,9 @@
-// The flame graph's behaviour, in the SVG and in the HTML page alike. The frames
-// that are there before this runs are a picture for viewers without scripts; they
-// are drawn anew from `profile`, which stands before this text:
+// The flame graph's behaviour, for both the SVG and the HTML page. The frames already in
+// the document are for viewers without scripts; this script redraws them from `profile`,
+// which is defined before it:
 //
 //   names, modules  texts; nodes refer to them by number
-//   nodes           of the tree, parents before children, each as
+//   nodes           tree nodes, parents before children, each as
 //                   depth, name, total, kind, module [, total before, self before]
 //   sources         file and line of functions, by "name:module" in these numbers
 //   look            title, unit, theme, frame height, font size, ... (flame_data.c)
@@ -15,10 +15,10 @@ const { names, modules, nodes, sources, look } = profile;
 const svg = document.getElementById("flame");
 const frames = document.getElementById("frames");
 const details = document.getElementById("details");
-const tip = document.getElementById("tip"); // of the page only
+const tip = document.getElementById("tip"); // HTML page only
 const page = document.documentElement.localName === "html";
 
-// ---- the tree, and the one from the leaves ----
+// ---- the tree, and the inverted tree from the leaves ----
 
 function makeNode(name, kind, module, parent) {
 	return { name, kind, module, parent, depth: parent ? parent.depth + 1 : 0,
@@ -48,7 +48,7 @@ function readTree() {
 	return root;
 }
 
-// Each node's own weight, put in again with its stack turned round.
+// Inserts each node's own weight again, with its stack reversed.
 function reverseTree(root) {
 	const top = makeNode(root.name, 0, 0, null);
 	top.total = root.total;
@@ -90,7 +90,7 @@ function deepest(node) {
 	return node.children.reduce((most, child) => Math.max(most, deepest(child)), node.depth);
 }
 
-// ---- colours: flame_colour.c makes the same ----
+// ---- colours: the same as in flame_colour.c ----
 
 function hash(text) {
 	let value = 0x811c9dc5;
@@ -133,7 +133,7 @@ function colour(node) {
 		return "hsl(0, 0%, 86%)";
 	if (state.theme === "difference")
 		return difference(node);
-	if (state.theme === look.theme && look.palette[node.name])
+	if (state.theme === look.theme && Object.hasOwn(look.palette, node.name))
 		return look.palette[node.name];
 	if (state.theme === "module") {
 		const module = modules[node.module];
@@ -182,7 +182,42 @@ function element(name, attributes, text) {
 	return made;
 }
 
-const geometry = { width: look.width, top: 0, height: 0 };
+const geometry = { width: look.width, top: 0, height: 0, scroll: 0, framed: false };
+
+// Browsers fit a picture into <object>, <embed> and sandboxed frames instead of scrolling it: a tall one would
+// be too small to read. There the view is a part of the picture, and the wheel moves it.
+const scale = () => (geometry.framed ? geometry.width / window.innerWidth : 1);
+const viewHeight = () => window.innerHeight * scale();
+const scrolled = () => (geometry.framed ? geometry.scroll : window.scrollY);
+
+function scrollTo(y) {
+	if (!geometry.framed) {
+		window.scrollTo(0, y);
+		return;
+	}
+	geometry.scroll = Math.max(0, Math.min(y, geometry.whole - viewHeight()));
+	svg.setAttribute("viewBox", `0 ${geometry.scroll} ${geometry.width} ${viewHeight()}`);
+	controls.place();
+}
+
+function onWheel(event) {
+	if (!geometry.framed || event.ctrlKey)
+		return;
+	const before = geometry.scroll;
+	scrollTo(before + event.deltaY * scale() * (event.deltaMode ? look.frameHeight : 1));
+	if (geometry.scroll !== before)
+		event.preventDefault();
+}
+
+function reveal(node) {
+	const y = place(node.depth), bar = 48;
+	if (!geometry.framed)
+		node.drawn.scrollIntoView({ block: "nearest" });
+	else if (y < geometry.scroll + bar)
+		scrollTo(y - bar);
+	else if (y + bar > geometry.scroll + viewHeight())
+		scrollTo(y + bar - viewHeight());
+}
 
 function place(depth) {
 	return state.inverted ? geometry.top + depth * look.frameHeight
@@ -236,7 +271,7 @@ function draw() {
 	controls.reset.disabled = state.zoom === state.root;
 }
 
-// The depth of the tree that is shown decides on the height.
+// The depth of the displayed tree determines the height.
 function resize() {
 	geometry.width = page ? svg.parentElement.clientWidth : Math.max(600, look.fluid ? window.innerWidth : look.width);
 	geometry.top = page ? 0 : look.top;
@@ -246,14 +281,20 @@ function resize() {
 	svg.setAttribute("height", height);
 	svg.setAttribute("viewBox", `0 0 ${geometry.width} ${height}`);
 	geometry.whole = height;
-	if (!page)
+	const shown = svg.getBoundingClientRect();
+	const before = geometry.framed;
+	geometry.framed = !page && window.innerWidth > 0 && window.innerHeight > 0 &&
+		(Math.abs(shown.width - geometry.width) > 1 || Math.abs(shown.height - height) > 1);
+	if (geometry.framed)
+		scrollTo(before ? geometry.scroll : state.inverted ? 0 : height); // a frame may get its size late
+	else if (!page)
 		controls.place();
 	draw();
 }
 
 // ---- search ----
 
-// The weight of what matches, each stack once: whatever is below a match is in it.
+// The total weight of the matches. A match includes everything below it, so that each stack counts once.
 function mark(node, pattern) {
 	node.found = Boolean(pattern && node.parent && pattern.test(node.name));
 	const below = node.children.reduce((sum, child) => sum + mark(child, pattern), 0);
@@ -274,7 +315,7 @@ function search(text) {
 	draw();
 }
 
-// ---- what one can do ----
+// ---- actions ----
 
 function zoomTo(node) {
 	state.zoom = node;
@@ -308,7 +349,7 @@ function select(node) {
 	draw();
 	tell(describe(node));
 	if (node.drawn.isConnected)
-		node.drawn.scrollIntoView({ block: "nearest" });
+		reveal(node);
 }
 
 function isBelow(node, above) {
@@ -408,12 +449,12 @@ function makeControls() {
 		svg.append(hole);
 		details.before(ground);
 		svg.append(ground, details);
-		// The bar and the details stay in sight when a tall picture is scrolled.
+		// The bar and the details stay visible while a tall picture scrolls.
 		made.place = () => {
 			const begin = Math.min(geometry.width - 200, look.titleWidth + 20);
-			const below = Math.min(geometry.whole, window.scrollY + window.innerHeight);
+			const below = Math.min(geometry.whole, scrolled() + viewHeight());
 			hole.setAttribute("x", begin);
-			hole.setAttribute("y", window.scrollY + 8);
+			hole.setAttribute("y", scrolled() + 8);
 			hole.setAttribute("width", geometry.width - begin - 10);
 			ground.setAttribute("y", below - 26);
 			ground.setAttribute("width", geometry.width);
@@ -448,9 +489,10 @@ frames.addEventListener("click", (event) => nodeAt(event) && zoomTo(nodeAt(event
 svg.addEventListener("mousemove", hover);
 svg.addEventListener("mouseleave", hover);
 window.addEventListener("keydown", onKey);
+window.addEventListener("wheel", onWheel, { passive: false });
 window.addEventListener("resize", resize);
 resize();
-// Of a tall picture the root is what one wants to see first.
+// In a tall picture, scroll to the root first.
 if (!state.inverted)
-	window.scrollTo(0, document.documentElement.scrollHeight || geometry.whole);
+	scrollTo(Math.max(document.documentElement.scrollHeight, geometry.whole));
 })();

@@ -1,4 +1,4 @@
-"""Cases of every kind that pytest has, for test_each.sh."""
+"""Every kind of pytest case, for test_each.sh."""
 import pytest
 
 

@@ -1,5 +1,5 @@
-// A test program with cases of its own, in one process. The argument is how it ends: "ends",
-// or "crashes" in the middle of one.
+// A test program with several cases in one process. The argument says how it ends: "ends", or
+// "crashes" in the middle of a case.
 #include <tracelet/mark.h>
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-// Burns CPU at the end of call chains that are known, without frame pointers. The argument
-// names the chain; a second one says how often.
+// Burns CPU at the end of known call chains, without frame pointers. The argument names the chain;
+// a second one says how often.
 #include <alloca.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -10,6 +10,7 @@
 #include <strings.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define KEEP static __attribute__((noinline, noclone, noipa, optimize("no-optimize-sibling-calls")))
@@ -42,6 +43,32 @@ KEEP void large_frame(void) {
 	memset(bytes, (int)sum, sizeof(bytes));
 	burn();
 	sum += (unsigned long)bytes[sum % sizeof(bytes)];
+}
+
+// Larger than the offsets of most unwinders' tables.
+KEEP void huge_frame(void) {
+	char bytes[600 * 1024];
+	memset(bytes, (int)sum, sizeof(bytes));
+	burn();
+	sum += (unsigned long)bytes[sum % sizeof(bytes)];
+}
+
+static ucontext_t before, inside;
+
+KEEP void in_coroutine(void) {
+	burn();
+	sum++;
+}
+
+KEEP void coroutine(void) {
+	static char stack[64 * 1024];
+	getcontext(&inside);
+	inside.uc_stack.ss_sp = stack;
+	inside.uc_stack.ss_size = sizeof(stack);
+	inside.uc_link = &before;
+	makecontext(&inside, in_coroutine, 0);
+	swapcontext(&before, &inside);
+	sum++;
 }
 
 KEEP void with_alloca(size_t size) {
@@ -96,7 +123,7 @@ KEEP void without_exec(void) {
 	sum++;
 }
 
-// A tail call leaves no frame of the caller.
+// A tail call leaves no frame for the caller.
 __attribute__((noinline, noclone, noipa)) static void tail_target(void) {
 	burn();
 	sum++;
@@ -107,7 +134,7 @@ __attribute__((noinline, noclone, noipa)) static void tail_call(void) {
 	tail_target();
 }
 
-// The call is its last instruction: it returns to what is another function's.
+// The call is its last instruction: the return address belongs to another function.
 __attribute__((noinline, noclone, noipa, noreturn)) static void never_returns(void) {
 	burn();
 	_exit(0);
@@ -127,7 +154,7 @@ KEEP void in_vdso(void) {
 	sum++;
 }
 
-// Each call goes by the PLT, and its stub is as long as the function.
+// Each call goes through the PLT, whose stub is as long as the function.
 KEEP void through_plt(void) {
 	double end = cpu_seconds() + 0.15;
 	while (cpu_seconds() < end)
@@ -149,7 +176,7 @@ KEEP void short_threads(void) {
 	}
 }
 
-// A library that is not there any more when it runs.
+// A library that is deleted before it runs.
 KEEP void deleted_library(const char *path) {
 	void *library = dlopen(path, RTLD_NOW);
 	void (*call)(void (*)(void)) = NULL;
@@ -170,6 +197,14 @@ int main(int argc, char **argv) {
 	for (int times = argc > 2 ? atoi(argv[2]) : 1; times > 0; times--) {
 		if (strcmp(chain, "recursion") == 0)
 			recursion(30);
+		else if (strcmp(chain, "deep") == 0)
+			recursion(600);
+		else if (strcmp(chain, "deepest") == 0)
+			recursion(3000);
+		else if (strcmp(chain, "huge_frame") == 0)
+			huge_frame();
+		else if (strcmp(chain, "coroutine") == 0)
+			coroutine();
 		else if (strcmp(chain, "large_frame") == 0)
 			large_frame();
 		else if (strcmp(chain, "with_alloca") == 0)

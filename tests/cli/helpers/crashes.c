@@ -1,5 +1,5 @@
-// crashes HOW [thread|child]: dies as told, some calls deep, in the first thread, in
-// another one, or in a child whose death does not matter.
+// crashes HOW [thread|child]: crashes in this way, some calls deep, in the first thread, in another one, or
+// in a child whose death does not matter.
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,6 +19,28 @@ static void handle(int signal) {
 	_exit(12);
 }
 
+// Recursion without an end, of two functions. What follows the calls keeps them from being jumps.
+static int odd(int depth);
+
+__attribute__((noinline)) static int even(int depth) {
+	volatile char room[300];
+	room[depth % 300] = 1;
+	return odd(depth + 1) + room[0];
+}
+
+__attribute__((noinline)) static int odd(int depth) {
+	volatile char room[4500];
+	room[depth % 300] = 1;
+	return even(depth + 1) + room[0];
+}
+
+// Crashes below a frame that is larger than what is saved of a stack.
+__attribute__((noinline)) static void below_large_frame(void) {
+	volatile char room[200000];
+	room[zero] = 1;
+	*null = room[0];
+}
+
 __attribute__((noinline)) static void inner(const char *how) {
 	if (strcmp(how, "segv") == 0)
 		*null = 1;
@@ -32,6 +54,10 @@ __attribute__((noinline)) static void inner(const char *how) {
 		nowhere();
 	if (strcmp(how, "kill") == 0)
 		kill(getpid(), SIGSEGV);
+	if (strcmp(how, "overflow") == 0)
+		zero = even(0);
+	if (strcmp(how, "large") == 0)
+		below_large_frame();
 	if (strcmp(how, "bus") == 0) {
 		volatile char *page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fileno(tmpfile()), 0);
 		zero = *page;

@@ -1,12 +1,12 @@
-// A small tree of processes and threads with a known story, for a test to find it
-// in a trace. It prints "NAME ID" for each of its tasks.
+// A small tree of processes and threads with a known story, for a test to find it in a trace. It
+// prints "NAME ID" for each of its tasks.
 //
 //   burner      a thread that keeps a CPU busy for 50 ms of CPU time and ends
 //   sleeper     a thread that waits on a pipe until the main thread writes: woken by it
-//   early       a thread that takes its name and ends at once
+//   early       a thread that sets its name and ends immediately
 //   leaver      a child process that ends with status 42
 //   killed      a child process that kills itself with SIGTERM
-//   detached    forked twice, in a session of its own, its parent is gone; ends before the main thread
+//   detached    forked twice, in its own session, without its parent; ends before the main thread
 //   executed    a child process that executes `/bin/sh -c "exit 9" family-argument`
 #include <pthread.h>
 #include <signal.h>
@@ -49,7 +49,7 @@ static void *end_at_once(void *unused) {
 	return unused;
 }
 
-// Begun, asleep in its read: known from /proc, not guessed from the time.
+// Started, and asleep in its read: known from /proc, not guessed from the time.
 static void wait_until_asleep(void) {
 	struct timespec moment = {.tv_nsec = 1000000};
 	char path[64], name[17] = "", state = 0;
@@ -78,7 +78,7 @@ static void detach(void) {
 	setsid();
 	if (fork() == 0) {
 		introduce("detached");
-		while (getppid() == getpgrp()) // until the one in between is gone
+		while (getppid() == getpgrp()) // until the process in between has ended
 			usleep(1000);
 	}
 	_exit(0);

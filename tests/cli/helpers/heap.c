@@ -1,4 +1,4 @@
-// Allocations that are known to the unit, one way for each word of the command line.
+// Exactly known allocations, one kind for each word of the command line.
 #include "heap_ways.h"
 
 #include <dlfcn.h>
@@ -19,12 +19,13 @@ APART static void empty(void) {
 	take(give(0));
 }
 
-// 77 bytes that become nothing.
+// 77 bytes, resized to nothing.
 APART static void to_nothing(void) {
 	kept = realloc(give(77), 0);
 }
 
-// 50 bytes that cannot become more, and 32 blocks of 100 bytes, each after a size that no allocator has.
+// 50 bytes that cannot grow, and 32 blocks of 100 bytes, each after a size that no allocator
+// accepts.
 APART static void *one_too_large(int way, size_t size, void *old) {
 	void *block = NULL;
 	switch (way) {
@@ -59,7 +60,7 @@ APART static void too_large(void) {
 	take(old);
 }
 
-// 200,000 blocks that grow from 64 to 128 bytes, and go.
+// 200,000 blocks that grow from 64 to 128 bytes and are freed.
 APART static void grown(void) {
 	static void *blocks[1000];
 	for (int turn = 0; turn < 200; turn++) {
@@ -72,7 +73,7 @@ APART static void grown(void) {
 	}
 }
 
-// All of each block is written, also what malloc_usable_size() allows.
+// Writes all of each block, including what malloc_usable_size() allows.
 APART static void to_the_brim(void) {
 	for (size_t size = 1; size < 300; size++) {
 		char *block = give(size);
@@ -86,7 +87,7 @@ APART static void to_the_brim(void) {
 #endif
 }
 
-// 4 threads with 10,000 blocks of 48 bytes each, freed by the thread after it.
+// 4 threads with 10,000 blocks of 48 bytes each, freed by the next thread.
 static void *handed[4][10000];
 static pthread_barrier_t together;
 
@@ -109,7 +110,7 @@ APART static void threads(void) {
 		pthread_join(running[i], NULL);
 }
 
-// What children allocate is theirs: 5 blocks of 100 bytes are ours.
+// Children's allocations are their own: 5 blocks of 100 bytes are ours.
 APART static void forks(void) {
 	for (int i = 0; i < 5; i++) {
 		void *block = give(100);
@@ -125,7 +126,7 @@ APART static void forks(void) {
 	}
 }
 
-// Interrupted at any place: 100,000 blocks of 20 bytes.
+// Interrupted anywhere: 100,000 blocks of 20 bytes.
 static volatile sig_atomic_t interruptions;
 
 APART static void on_alarm(int signal) {
@@ -141,7 +142,7 @@ APART static void signals(void) {
 	setitimer(ITIMER_REAL, &never, NULL);
 }
 
-// On a stack of its own: 300 bytes in a handler.
+// In a handler on its own stack: 300 bytes.
 APART static void on_signal(int signal) {
 	take(give(300));
 }
@@ -156,7 +157,7 @@ APART static void other_stack(void) {
 		raise(SIGUSR1);
 }
 
-// 2000 deep: 50 bytes at the bottom of it, 100 times.
+// 2000 deep: 50 bytes at the bottom, 100 times.
 APART static void deeper(int depth) {
 	if (depth)
 		deeper(depth - 1);
@@ -225,8 +226,8 @@ APART static void samples(void) {
 		take(blocks[i]);
 }
 
-// Two libraries, loaded in turn to the same place most likely: 50 blocks of 64 bytes by the one, of 65 by the
-// other.
+// Two libraries, loaded in turn, most likely at the same address: 50 blocks of 64 bytes from one,
+// of 65 from the other.
 APART static void plugins(void) {
 #ifndef HEAP_STATIC
 	static const char *const names[] = {"give_first", "give_second"};
@@ -245,8 +246,8 @@ APART static void plugins(void) {
 #endif
 }
 
-// Whatever comes, in threads that count themselves what they do, and print it: blocks and bytes in all,
-// and what is left of them.
+// Random operations in threads that count for themselves and print: total blocks and bytes, and
+// what is left of them.
 struct tally {
 	uint64_t seed, blocks, bytes, left_blocks, left_bytes;
 };
@@ -311,7 +312,7 @@ APART static void random_ways(void) {
 	       sum.left_bytes);
 }
 
-// A thread that goes on when the first one has ended: 10 blocks of 41 bytes.
+// A thread that continues after the first one has ended: 10 blocks of 41 bytes.
 APART static void *outlives(void *unused) {
 	char state = 0, text[256];
 	while (state != 'Z') { // the first thread's
@@ -335,7 +336,7 @@ APART static void outlived(void) {
 static void nothing(void) {
 }
 
-// What libc gets for itself and keeps.
+// What libc allocates for itself and keeps.
 APART static void of_libc(void) {
 	setlocale(LC_ALL, "");
 	printf("a buffer\n");

@@ -1,7 +1,7 @@
-// A handler that jumps out of the allocator, whatever it was doing, as often as the first
-// argument says and in as many threads as the second: what is in the way must not hold
-// anything then. Alternately it jumps to a place further out and to the caller's own; with
-// a third argument the handler has a stack of its own.
+// A handler that jumps out of the allocator, whatever it was doing, as often as the first argument
+// says and in as many threads as the second: the intercepting library must not hold anything then.
+// It alternates between jumping far out and to the caller; with a third argument the handler has
+// its own stack.
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-// Allocates when it is told to: a word on standard input, its answer on standard output. What
-// each word allocates is known to the unit.
+// Allocates on request: reads a word from standard input, answers on standard output. What each
+// word allocates is exactly known.
 #include "heap_ways.h"
 
 #include <pthread.h>
@@ -21,7 +21,7 @@ APART static void leaks(void) {
 	}
 }
 
-// Blocks from before that go now.
+// Frees blocks that were allocated earlier.
 APART static void release(void) {
 	take(before);
 	before = NULL;
@@ -42,7 +42,7 @@ APART static void threads(void) {
 		pthread_join(thread[i], NULL);
 }
 
-// What a child allocates is its own.
+// A child's allocations are its own.
 APART static void forks(void) {
 	pid_t child = fork();
 	if (child == 0) {
@@ -52,7 +52,7 @@ APART static void forks(void) {
 	waitpid(child, NULL, 0);
 }
 
-// Goes on as the same program, with other memory.
+// Executes the same program again, with new memory.
 APART static void become(void) {
 	static char name[] = "heap_server", again[] = "again";
 	char *words[] = {name, again, NULL};
@@ -63,7 +63,7 @@ APART static void killed(void) {
 	raise(SIGKILL);
 }
 
-// How much of the CPU it takes to make a block and to free it, in nanoseconds.
+// CPU time to allocate and free a block, in nanoseconds.
 APART static void measure(void) {
 	enum { TIMES = 100000 };
 	struct timespec begin, end;
@@ -87,7 +87,7 @@ int main(int argc, char **argv) {
 	setvbuf(stdin, NULL, _IONBF, 0);
 	setvbuf(stdout, answers, _IOLBF, sizeof(answers));
 	before = malloc(5555);
-	if (argc > 1) // who became this one has not answered
+	if (argc > 1) // the request that exec'd this one is still unanswered
 		printf("done\n");
 	while (fgets(room, sizeof(room), stdin)) {
 		room[strcspn(room, "\n")] = 0;

@@ -1,6 +1,6 @@
-// An allocator that may be left at any instruction, as a program's own would have to be if
-// handlers of signals jump out of it. Small blocks come from a ring and are used again
-// without being asked for; others stay.
+// An allocator that may be left at any instruction, as a program's own allocator must allow if
+// signal handlers jump out of it. Small blocks come from a ring and are reused without being freed;
+// others stay.
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-// Everything at once, for a while: threads that resize and free each other's blocks, libraries that come and
-// go, signals, children that go on with what they inherit, and what they become by exec. Each process counts
-// what work() has allocated, and leaves that as FOLDER/PID: blocks and bytes in all, and what is left of
-// them.
+// Everything at once, for a while: threads that resize and free each other's blocks, libraries that
+// are loaded and unloaded, signals, children that continue with what they inherit, and programs
+// that they exec. Each process counts what work() has allocated, and writes it to FOLDER/PID: total
+// blocks and bytes, and what is left of them.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,7 +22,7 @@ enum { THREADS = 4, SLOTS = 2000, TURNS = 30000, CHILDREN = 24, CHILD_TURNS = 30
 
 struct block {
 	uint64_t size;
-	uint32_t owner; // the process: what was inherited is not counted
+	uint32_t owner; // the process: inherited blocks are not counted
 };
 
 static _Atomic(struct block *) slots[SLOTS];
@@ -74,7 +74,7 @@ APART static struct block *work(struct block *old, uint64_t size, uint64_t way) 
 static void turns(uint64_t seed, int times) {
 	for (int i = 0; i < times; i++) {
 		uint64_t number = next_number(&seed), size = sizeof(struct block) + number / SLOTS % 900;
-		size = number % 1000 == 7 ? size << 10 : size; // some have mappings of their own
+		size = number % 1000 == 7 ? size << 10 : size; // some get their own mappings
 		_Atomic(struct block *) *slot = &slots[number % SLOTS];
 		struct block *block = work(atomic_exchange(slot, NULL), size, next_number(&seed));
 		if (!block)
@@ -82,7 +82,7 @@ static void turns(uint64_t seed, int times) {
 		count(block, size);
 		block = atomic_exchange(slot, block);
 		count_off(block);
-		free(block); // another thread's, from between
+		free(block); // another thread's, stored in between
 	}
 }
 

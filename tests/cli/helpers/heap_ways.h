@@ -1,4 +1,4 @@
-// Allocations that are known to the unit, for the programs whose heap is looked at.
+// Exactly known allocations, for the programs whose heap is profiled.
 #pragma once
 
 #include <malloc.h>
@@ -6,7 +6,7 @@
 
 #define APART __attribute__((noinline, noclone))
 
-static void *volatile kept; // so that no allocation is left out
+static void *volatile kept; // so that no allocation is optimized away
 
 APART static void *give(size_t size) {
 	void *block = malloc(size);
@@ -31,7 +31,7 @@ APART static void plain(void) {
 // 24, 24000 and 12 bytes: three blocks, the last of which stays.
 APART static void resized(void) {
 	void *block = give(24);
-	void *other = malloc(40); // so that it has to move
+	void *other = malloc(40); // forces it to move
 	block = realloc(block, 24000);
 	kept = realloc(block, 12);
 	take(other);

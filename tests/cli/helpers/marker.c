@@ -1,5 +1,6 @@
-// marker COUNT: eight threads and a forked child mark COUNT times each. With a second argument the main
-// thread first says "ready" and waits for a line: the test does something to the tracer meanwhile.
+// marker COUNT: eight threads and a forked child set COUNT marks each. With a second argument the
+// main thread first prints "ready" and waits for a line: meanwhile the test does something to the
+// tracer.
 #include <tracelet/mark.h>
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
-// reports COUNT: says "ready", then the number of every signal that arrives, a
-// line each. Ends with status 40 + COUNT after COUNT of them. A SIGTSTP also
-// stops it, as it would a program that does not care.
+// reports COUNT: prints "ready", then the number of every signal that arrives,
+// one per line. Exits with status 40 + COUNT after COUNT of them. A SIGTSTP also
+// stops it, as it would stop any program that does not handle it.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@ int main(int argc, char **argv) {
 	int count = argc > 1 ? atoi(argv[1]) : 1;
 	sigset_t all;
 	sigfillset(&all);
-	sigdelset(&all, SIGABRT); // a sanitizer's last word
+	sigdelset(&all, SIGABRT); // used by sanitizers
 	sigprocmask(SIG_BLOCK, &all, NULL);
 	printf("ready\n");
 	fflush(stdout);

@@ -1,8 +1,9 @@
-// The session half of the C API, step by step; prints what each step gave.
+// The session half of the C API, step by step; prints the result of each step.
 #include "tracelet/tracelet.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void say(const char *step, int result) {
@@ -24,6 +25,7 @@ int main(int argc, char **argv) {
 	pid_t child = fork();
 	if (child == 0)
 		execl("/bin/true", "true", "child-of-the-caller", NULL);
+	waitpid(child, NULL, 0); // before the recording stops
 	say("too short", tl_session_current_file("api", path, 3));
 	say("stop", tl_session_stop("api", path, sizeof(path)));
 	printf("same file: %d\n", strcmp(path, current) == 0);

@@ -1,5 +1,5 @@
-// storm COUNT: starts COUNT processes that end at once, up to 16 of them at a
-// time; every 50th executes a program. Prints how many were started.
+// storm COUNT: starts COUNT processes that end immediately, up to 16 at a time;
+// every 50th executes a program. Prints how many were started.
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>

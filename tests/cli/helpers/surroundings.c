@@ -1,5 +1,5 @@
-// Prints all that a program finds around itself when it starts and that its
-// starter may have changed: a test compares it with and without tracelet.
+// Prints everything that a program inherits and that its parent may have changed: a test compares it with and
+// without tracelet.
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

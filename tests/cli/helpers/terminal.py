@@ -15,7 +15,7 @@ import signal
 import sys
 import time
 
-LIMIT = 30  # seconds without the expected: this will not come
+LIMIT = 30  # seconds without the expected text: it will not come
 
 
 def main(words):
@@ -23,7 +23,7 @@ def main(words):
     steps, command = words[:split], words[split + 1:]
     pid, terminal = pty.fork()
     if pid == 0:
-        # As a shell has it, whatever ran us may have ignored.
+        # As in a shell, even if our parent ignored them.
         for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
         os.execvp(command[0], command)
@@ -37,7 +37,7 @@ def main(words):
             return False
         try:
             piece = os.read(terminal, 65536)
-        except OSError:  # the last one that had the terminal open is gone
+        except OSError:  # the last process with the terminal open has ended
             piece = b""
         written += piece
         return piece != b""

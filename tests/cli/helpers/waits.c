@@ -1,5 +1,5 @@
-// Waits at the end of call chains that are known, without frame pointers: sleeping, for a
-// lock, for a pipe, each for a time that is printed in milliseconds.
+// Waits at the end of known call chains, without frame pointers: sleeping, for a lock, for a pipe,
+// each for a time that is printed in milliseconds.
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>
@@ -39,7 +39,7 @@ KEEP void wait_for_pipe(void) {
 	sum += (unsigned long)read(pipe_ends[0], &byte, 1);
 }
 
-// Holds the lock for a while, then is silent for a while.
+// Holds the lock for a while, then does nothing for a while.
 static void *other(void *unused) {
 	pthread_mutex_lock(&lock);
 	sum += (unsigned long)write(locked[1], "x", 1);

@@ -1,4 +1,4 @@
-// A process whose first thread has ended while another one stays: its id is on stdout.
+// A process whose first thread has ended while another one continues; prints its id on stdout.
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>

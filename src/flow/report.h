@@ -1,0 +1,130 @@
+// Pages that people look at: of one test, and of a run of many.
+//
+//   report_records.c  the lines of several manifests as one run: no session twice, attempts in order
+//   report_trace.c    one recording: its answer, columns and picture
+//   report_test.c     the article about a test, plain HTML first
+//   report_run.c      the table of a run, and which tests are inside the page
+//   report_session.c  at the end of a session: is a page wanted, and where?
+#pragma once
+
+#include "analyse/why.h"
+#include "flow/pipeline.h"
+#include "format/manifest_record.h"
+#include "write/page/trace.h"
+
+// ---- records ----
+
+struct report_record {
+	struct manifest_record record;
+	const char *folder; // of its artifacts
+	uint64_t order;     // in which it was read
+	bool passed;
+};
+
+// One test of a run: the same name and variant.
+struct report_test {
+	const char *name;
+	ARRAY(size_t) attempts; // records, the newest last
+	bool flaky;
+};
+
+struct report_run {
+	ARRAY(struct report_record) records;
+	ARRAY(char *) folders;
+	ARRAY(struct report_test) tests; // after report_group()
+	struct map sessions;
+	size_t duplicates; // sessions that were in more than one manifest
+	size_t most;       // bytes to read of a manifest, its end; 0: all
+};
+
+// Adds a folder with a manifest. 0 or -errno.
+int report_add_folder(struct report_run *run, const char *folder);
+void report_group(struct report_run *run);
+void report_run_free(struct report_run *run);
+
+// One of manifest_status_names[], whatever the line says.
+const char *report_status(const struct report_record *record);
+// The path of an artifact of this kind (NULL: a trace) that is still there, to be freed; or NULL.
+char *report_artifact(const struct report_record *record, const char *kind);
+// The last passing attempt before a record, of the same test and variant; NULL if none.
+const struct report_record *report_last_pass(const struct report_run *run,
+					     const struct report_record *record);
+// The record whose artifact is this file; NULL if none.
+const struct report_record *report_of_file(const struct report_run *run, const char *file);
+
+// ---- one recording ----
+
+struct report_trace {
+	struct tables tables;
+	struct timeline timeline;
+	struct page_trace page;
+	struct why why;
+	struct why_parts parts;
+	struct why_difference difference;
+	struct why_parts base_parts;
+	struct sink *tables_set; // all tables, or NULL
+	uint8_t colours[REASON_COUNT];
+	bool explained, compared;
+};
+
+// What to read. Only `trace` must be there.
+struct report_files {
+	const char *trace;
+	const char *heap;            // a heap profile, or NULL
+	const char *baseline;        // the trace of the last passing run, or NULL
+	const char *baseline_digest; // or its digest
+	bool all_tables;             // for a view
+};
+
+// 0 or -errno, after an error message. Free it in any case.
+int report_trace_read(struct report_trace *trace, const struct report_files *files);
+void report_trace_free(struct report_trace *trace);
+
+// ---- pages ----
+
+struct report_article {
+	const struct report_record *record; // NULL: only a file is known
+	const struct report_record *before; // the last passing run, or NULL
+	const char *trace, *heap;           // paths, or NULL
+	const char *title;
+	const char *output; // the end of what the test printed; NULL if it was not recorded
+	size_t output_size;
+	bool all_tables;     // as a view has them
+	bool in_run;         // there is a table to go back to
+	bool embed_files;    // the trace can be saved from the page
+	uint64_t most_trace; // bytes; larger ones are only linked
+};
+
+// Appends the article. 0, or -errno with an article that says what is missing.
+int report_article(struct buffer *out, const struct report_article *article);
+
+enum { REPORT_BUDGET = 20 << 20 };
+
+enum report_embed { EMBED_FAILED, EMBED_ALL, EMBED_NONE };
+
+struct report_options {
+	const char *title;
+	enum report_embed embed;
+	uint64_t budget;                  // bytes of the page for tests inside it
+	const struct report_run *history; // where to look for the last passing runs; NULL: in the run itself
+	// Returns the end of a test's output, or NULL; or is NULL.
+	const char *(*output)(void *context, const struct report_record *record, size_t *size);
+	void *context;
+};
+
+void report_run_page(struct buffer *out, const struct report_run *run, const struct report_options *options);
+// Of one test or file; `record` may be NULL if `trace` is there.
+int report_test_page(struct buffer *out, const struct report_run *run, const struct report_record *record,
+		     const char *trace, const char *output, size_t output_size);
+
+// Of recordings, with all tables; `preset` is JSON, or NULL.
+int report_view_page(struct buffer *out, char **files, size_t count, const char *preset);
+// Writes the page; `artifact`: a file that is ours, private, which replaces an older one. 0 or -errno.
+int report_write(const char *path, struct buffer *page, bool artifact);
+
+// ---- at the end of a session ----
+
+struct settings;
+bool report_wanted(const struct settings *settings, bool passed);
+// Writes the page next to the trace if it is wanted. Returns its path, to be freed, or NULL.
+char *report_session(const struct settings *settings, const struct manifest_record *record, bool passed);

@@ -1,0 +1,295 @@
+// `history compare`: what one run changed against another. Outcomes are compared directly. A time is
+// compared with the last commits of the older run's branch, not with one measurement; all tests together
+// are allowed 5 % of false alarms (Benjamini-Hochberg).
+#include "base/log.h"
+#include "base/text.h"
+#include "history/change.h"
+#include "history/compare.h"
+#include "history/series.h"
+#include "history/statistics.h"
+
+#include <errno.h>
+#include <math.h>
+
+enum { BASELINE = 30, LEAST_BASELINE = 8, REPEATS = 4, MOST_CHANGES = 8 };
+
+// One session of the current test, of either run or of the baseline.
+struct entry {
+	const char *machine_class, *branch, *commit, *run;
+	enum manifest_status status;
+	bool trusted;
+	int64_t values[ARRAY_SIZE(((struct history_question *)0)->metrics)];
+};
+
+struct collecting {
+	struct comparison *comparison;
+	uint64_t test;
+	ARRAY(struct entry) entries;
+};
+
+// ---- one metric of one test on one class of machines ----
+
+static bool is_good(const struct entry *entry, size_t metric) {
+	return entry->trusted && HISTORY_PASSED >> entry->status & 1 && entry->values[metric] != HISTORY_NONE;
+}
+
+// Medians of the commits of the baseline, the oldest first.
+static size_t baseline_of(const struct collecting *collecting, const char *class, size_t metric,
+			  double values[BASELINE]) {
+	const struct comparison *comparison = collecting->comparison;
+	double all[4 * BASELINE], some[64];
+	size_t count = 0;
+	for (size_t i = 0; i < collecting->entries.count;) {
+		const struct entry *first = &collecting->entries.items[i];
+		size_t here = 0;
+		const char *commit = *first->commit ? first->commit : first->run;
+		for (; i < collecting->entries.count; i++) { // sessions of one commit stand together
+			const struct entry *entry = &collecting->entries.items[i];
+			if ((*entry->commit ? entry->commit : entry->run) != commit)
+				break;
+			if (entry->run != comparison->new_run.run &&
+			    entry->branch == comparison->old_run.branch && entry->machine_class == class &&
+			    is_good(entry, metric) && here < ARRAY_SIZE(some))
+				some[here++] = (double)entry->values[metric];
+		}
+		if (here && count < ARRAY_SIZE(all))
+			all[count++] = statistics_median(some, here);
+	}
+	size_t used = MIN(count, (size_t)BASELINE);
+	memcpy(values, all + (count - used), used * sizeof(*values));
+	return used;
+}
+
+// Only what was measured since the level last changed.
+static size_t since_change(double *values, size_t count) {
+	struct change changes[MOST_CHANGES];
+	size_t found = change_find(values, count, changes, MOST_CHANGES);
+	size_t from = found ? changes[found - 1].at : 0;
+	memmove(values, values + from, (count - from) * sizeof(*values));
+	return count - from;
+}
+
+static void judge(struct collecting *collecting, const char *class, size_t metric, const double *now,
+		  size_t repeats) {
+	struct comparison *comparison = collecting->comparison;
+	const char *name = comparison->question->metrics[metric];
+	double baseline[BASELINE], logarithms[BASELINE], repeated[64];
+	size_t count = baseline_of(collecting, class, metric, baseline);
+	double value = statistics_median(now, repeats), least = history_metric_is_exact(name) ? 0.01 : 0.05;
+	if (count < LEAST_BASELINE) {
+		comparison->without_baseline += metric == 0;
+		return;
+	}
+	double usual = statistics_median(baseline, count);
+	struct compared_time time = {.test = collecting->test,
+				     .metric = name,
+				     .machine_class = class,
+				     .value = value,
+				     .probability = 1};
+	if (fabs(value / usual - 1) >= least) // only these can be reported: spare the others the search
+		count = since_change(baseline, count);
+	for (size_t i = 0; i < count; i++)
+		logarithms[i] = log(MAX(baseline[i], 1));
+	for (size_t i = 0; i < repeats; i++)
+		repeated[i] = log(MAX(now[i], 1));
+	if (count >= LEAST_BASELINE)
+		time.probability = repeats >= REPEATS
+					   ? statistics_rank_test(logarithms, count, repeated, repeats)
+					   : statistics_single_test(log(MAX(value, 1)), logarithms, count);
+	time.usual = statistics_median(baseline, count);
+	time.ratio = value / time.usual;
+	time.large = fabs(time.ratio - 1) >= least;
+	array_push(&comparison->times, time);
+}
+
+// ---- one test ----
+
+// What the run says about the test: its last session, as retries come later.
+static const struct entry *last_of(const struct collecting *collecting, const char *run) {
+	for (size_t i = collecting->entries.count; i-- > 0;)
+		if (collecting->entries.items[i].run == run)
+			return &collecting->entries.items[i];
+	return NULL;
+}
+
+static void judge_times(struct collecting *collecting) {
+	const struct comparison *comparison = collecting->comparison;
+	const struct entry *last = last_of(collecting, comparison->new_run.run);
+	double now[64];
+	for (size_t m = 0; last && m < comparison->question->metric_count; m++) {
+		size_t repeats = 0;
+		for (size_t i = 0; i < collecting->entries.count; i++) {
+			const struct entry *entry = &collecting->entries.items[i];
+			if (entry->run == comparison->new_run.run &&
+			    entry->machine_class == last->machine_class &&
+			    HISTORY_PASSED >> entry->status & 1 && entry->values[m] != HISTORY_NONE &&
+			    repeats < ARRAY_SIZE(now))
+				now[repeats++] = (double)entry->values[m];
+		}
+		if (repeats)
+			judge(collecting, last->machine_class, m, now, repeats);
+	}
+}
+
+static void finish_test(struct collecting *collecting) {
+	struct comparison *comparison = collecting->comparison;
+	if (!collecting->entries.count)
+		return;
+	const struct entry *before = last_of(collecting, comparison->old_run.run);
+	const struct entry *after = last_of(collecting, comparison->new_run.run);
+	struct compared_test test = {.test = collecting->test,
+				     .before = before ? before->status : ENDED_COUNT,
+				     .after = after ? after->status : ENDED_COUNT};
+	bool failed = after && HISTORY_FAILED >> after->status & 1;
+	bool failed_before = before && HISTORY_FAILED >> before->status & 1;
+	if (!before && !after) {
+		collecting->entries.count = 0;
+		return;
+	}
+	comparison->tests += after != NULL;
+	test.kind = !before                                                ? COMPARED_NEW
+		    : !after                                               ? COMPARED_GONE
+		    : failed && !failed_before                             ? COMPARED_FAILS
+		    : failed_before && HISTORY_PASSED >> after->status & 1 ? COMPARED_FIXED
+									   : COMPARED_SAME;
+	if (test.kind != COMPARED_SAME)
+		array_push(&comparison->outcomes, test);
+	if (test.kind == COMPARED_NEW && failed) {
+		test.kind = COMPARED_FAILS;
+		array_push(&comparison->outcomes, test);
+	}
+	if (before)
+		judge_times(collecting);
+	collecting->entries.count = 0;
+}
+
+static void take_session(void *data, const struct history_session *row) {
+	struct collecting *collecting = data;
+	if (collecting->test != row->test)
+		finish_test(collecting);
+	collecting->test = row->test;
+	struct entry entry = {.machine_class = row->machine_class,
+			      .branch = row->branch,
+			      .commit = row->commit,
+			      .run = row->run,
+			      .status = row->status,
+			      .trusted = row->trusted};
+	memcpy(entry.values, row->values,
+	       collecting->comparison->question->metric_count * sizeof(*row->values));
+	array_push(&collecting->entries, entry);
+}
+
+// ---- which runs ----
+
+typedef ARRAY(struct history_run) run_list;
+
+static void push_run(void *context, const struct history_run *row) {
+	run_list *runs = context;
+	array_push(runs, *row);
+}
+
+// The last trusted run of a branch, other than `not`, that began before it.
+static int last_run_of(struct history_question *question, const char *branch, const struct history_run * not,
+		       struct history_run *found) {
+	struct history_filter filter = {.project = question->project, .branch = branch, .trusted = true};
+	run_list runs = {0};
+	int error = question->store->operations->runs(question->store, &filter, push_run, &runs);
+	bool any = false;
+	for (size_t i = 0; i < runs.count; i++)
+		if (runs.items[i].run != not ->run && runs.items[i].started <= not ->started) {
+			*found = runs.items[i];
+			any = true;
+		}
+	array_free(&runs);
+	if (!error && !any) {
+		CLEANUP_FREE char *plain = text_plain_copy(branch);
+		log_error("the history has no earlier run of the branch '%s'", plain);
+		error = -ENOENT;
+	}
+	return error;
+}
+
+static int choose_runs(struct history_question *question, struct comparison *comparison) {
+	const char *newer = question->baseline ? question->runs[0] : question->runs[1];
+	int error = question_run(question, newer ? newer : "latest", &comparison->new_run);
+	if (error)
+		return error;
+	return question->baseline
+		       ? last_run_of(question, question->baseline, &comparison->new_run, &comparison->old_run)
+		       : question_run(question, question->runs[0], &comparison->old_run);
+}
+
+// The older run's branch up to it, the newest BASELINE ones, and both runs.
+static int choose_baseline(struct history_question *question, const struct comparison *comparison,
+			   const char **names, size_t *count) {
+	struct history_filter filter = {.project = question->project,
+					.branch = comparison->old_run.branch,
+					.until = comparison->old_run.started + 1};
+	run_list runs = {0};
+	int error = question->store->operations->runs(question->store, &filter, push_run, &runs);
+	*count = 0;
+	names[(*count)++] = comparison->old_run.run;
+	if (comparison->new_run.run != comparison->old_run.run)
+		names[(*count)++] = comparison->new_run.run;
+	for (size_t i = runs.count; i-- > 0 && *count < BASELINE + 2;) {
+		const char *run = runs.items[i].run;
+		if (run != names[0] && run != comparison->new_run.run)
+			names[(*count)++] = run;
+	}
+	array_free(&runs);
+	return error;
+}
+
+// ---- all of it ----
+
+// What is too likely to be chance is not reported.
+static void discover(struct comparison *comparison) {
+	double *probabilities = memory_alloc((comparison->times.count + 1) * sizeof(*probabilities));
+	for (size_t i = 0; i < comparison->times.count; i++)
+		probabilities[i] = comparison->times.items[i].probability;
+	double limit = statistics_discovery_limit(probabilities, comparison->times.count, 0.05);
+	size_t kept = 0;
+	free(probabilities);
+	for (size_t i = 0; i < comparison->times.count; i++)
+		if (comparison->times.items[i].large && comparison->times.items[i].probability <= limit)
+			comparison->times.items[kept++] = comparison->times.items[i];
+	comparison->times.count = kept;
+}
+
+static void note_suspects(struct history_question *question, const struct comparison *comparison) {
+	question->suspects.count = 0;
+	question->regression = false;
+	for (size_t i = 0; i < comparison->outcomes.count; i++)
+		if (comparison->outcomes.items[i].kind == COMPARED_FAILS)
+			array_push(&question->suspects, comparison->outcomes.items[i].test);
+	for (size_t i = 0; i < comparison->times.count; i++)
+		if (comparison->times.items[i].ratio > 1)
+			array_push(&question->suspects, comparison->times.items[i].test);
+	question->regression = question->suspects.count > 0;
+}
+
+int question_compare(struct history_question *question) {
+	struct comparison comparison = {.question = question};
+	struct collecting collecting = {.comparison = &comparison};
+	struct history_wish wish = {.metrics = question->metrics, .metric_count = question->metric_count};
+	const char *names[BASELINE + 2];
+	history_tests tests = {0};
+	size_t count = 0;
+	int error = choose_runs(question, &comparison);
+	error = error ? error : choose_baseline(question, &comparison, names, &count);
+	error = error ? error : question_read_tests(question, &tests);
+	struct history_filter filter = {.project = question->project, .runs = names, .run_count = count};
+	if (!error)
+		error = question->store->operations->sessions(question->store, &filter, &wish, take_session,
+							      &collecting);
+	finish_test(&collecting);
+	discover(&comparison);
+	note_suspects(question, &comparison);
+	if (!error)
+		compare_print(&comparison, &tests);
+	array_free(&collecting.entries);
+	array_free(&comparison.outcomes);
+	array_free(&comparison.times);
+	array_free(&tests);
+	return error;
+}

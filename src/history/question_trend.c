@@ -1,0 +1,184 @@
+// `history trend`: where tests changed their level, the newest first. Tests that change at the same commit
+// are one entry.
+#include "history/change.h"
+#include "history/show.h"
+#include "base/text.h"
+
+#include <math.h>
+
+enum { MOST_CHANGES = 64 };
+
+struct finding {
+	uint64_t test;
+	const char *metric, *branch, *machine_class;
+	const char *from, *to, *commit; // the change is after `from`, up to `to`; `commit` is the likeliest
+	int64_t when;                   // of that commit's first session
+	double before, after, ratio;
+	bool alert;
+};
+
+struct context {
+	struct history_question *question;
+	ARRAY(struct finding) findings;
+	size_t series;
+};
+
+static void take_metric(struct context *context, const struct series *series, size_t metric) {
+	const char *name = context->question->metrics[metric];
+	struct change changes[MOST_CHANGES];
+	size_t count, *places = memory_alloc((series->count + 1) * sizeof(*places));
+	double *values = series_values(series, metric, places, &count);
+	size_t found = history_metric_is_exact(name) ? change_find_exact(values, count, changes, MOST_CHANGES)
+						     : change_find(values, count, changes, MOST_CHANGES);
+	context->series += count > 0;
+	for (size_t i = 0; i < found; i++) {
+		const struct change *change = &changes[i];
+		const struct series_point *at = &series->points[places[change->at]];
+		struct finding finding = {.test = series->test,
+					  .metric = name,
+					  .branch = series->branch,
+					  .machine_class = series->machine_class,
+					  .from = series->points[places[change->first - 1]].commit,
+					  .to = series->points[places[change->last]].commit,
+					  .commit = at->commit,
+					  .when = at->started,
+					  .before = change->before,
+					  .after = change->after,
+					  .ratio = change->ratio,
+					  .alert = change->alert};
+		array_push(&context->findings, finding);
+	}
+	free(values);
+	free(places);
+}
+
+static void take_series(void *data, const struct series *series) {
+	struct context *context = data;
+	for (size_t m = 0; m < context->question->metric_count; m++)
+		take_metric(context, series, m);
+}
+
+// The newest first; those of one commit together; then by size. Nothing is left to the order of reading.
+static int by_time(const void *a, const void *b) {
+	const struct finding *left = a, *right = b;
+	int order = (left->when < right->when) - (left->when > right->when);
+	order = order ? order : strcmp(left->commit, right->commit);
+	order = order ? order : strcmp(left->branch, right->branch);
+	double l = fabs(log(left->ratio)), r = fabs(log(right->ratio));
+	order = order ? order : (l < r) - (l > r);
+	order = order ? order : (left->test > right->test) - (left->test < right->test);
+	order = order ? order : strcmp(left->metric, right->metric);
+	return order ? order : strcmp(left->machine_class, right->machine_class);
+}
+
+static bool same_change(const struct finding *a, const struct finding *b) {
+	return *a->commit && strcmp(a->commit, b->commit) == 0 && strcmp(a->branch, b->branch) == 0;
+}
+
+// ---- text ----
+
+static void print_head(struct history_question *question, const struct finding *first, size_t tests) {
+	char commit[SHOW_SIZE], from[SHOW_SIZE], to[SHOW_SIZE], day[SHOW_SIZE];
+	show_line(question, "%s%s%s  %s  %zu change%s, commits %s..%s", show_day(first->when, day),
+		  *first->branch ? "  " : "", first->branch, show_commit(first->commit, commit), tests,
+		  plural(tests), show_commit(first->from, from), show_commit(first->to, to));
+}
+
+static bool is_commit(const char *text) {
+	return *text && strspn(text, "0123456789abcdefABCDEF") == strlen(text);
+}
+
+// The line is to be pasted into a shell, and a manifest may say anything.
+static void print_bisect(struct history_question *question, const struct finding *first) {
+	if (!is_commit(first->from) || !is_commit(first->to) || strcmp(first->from, first->to) == 0)
+		return;
+	show_line(question,
+		  "  git bisect start %.12s %.12s && git bisect run sh -c 'BUILD && tracelet run --run "
+		  "bisect -- TEST "
+		  "&& tracelet history compare %.12s latest --fail-on regression'",
+		  first->to, first->from, first->from);
+}
+
+static void print_findings(struct context *context, const history_tests *tests) {
+	struct history_question *question = context->question;
+	static const char *const headers[] = {"  test",  "metric", "before>", "after>",
+					      "change>", "",       "machines"};
+	for (size_t from = 0, to; from < context->findings.count; from = to) {
+		const struct finding *first = &context->findings.items[from];
+		struct show_table table = {headers, ARRAY_SIZE(headers), {0}};
+		for (to = from; to < context->findings.count; to++) {
+			const struct finding *finding = &context->findings.items[to];
+			char before[SHOW_SIZE], after[SHOW_SIZE], percent[SHOW_SIZE];
+			if (to > from && !same_change(first, finding))
+				break;
+			CLEANUP_FREE char *name = show_test(question_find_test(tests, finding->test));
+			show_cell(&table, "  %s", name);
+			show_cell(&table, "%s", finding->metric);
+			show_cell(&table, "%s", show_value(finding->metric, finding->before, before));
+			show_cell(&table, "%s", show_value(finding->metric, finding->after, after));
+			show_cell(&table, "%s", show_percent(finding->ratio, percent));
+			show_cell(&table, "%s", finding->alert ? "" : "uncertain");
+			show_cell(&table, "%s", finding->machine_class);
+		}
+		print_head(question, first, to - from);
+		show_table_print(&table, question->form, question->out);
+		print_bisect(question, first);
+		buffer_text(question->out, "\n");
+	}
+	show_line(question, "%zu change%s in %zu series", context->findings.count,
+		  plural(context->findings.count), context->series);
+}
+
+// ---- JSON ----
+
+static void json_findings(struct context *context, const history_tests *tests) {
+	struct json json = json_into(context->question->out);
+	json_object(&json, NULL);
+	json_uint(&json, "series", context->series);
+	json_array(&json, "changes");
+	for (size_t i = 0; i < context->findings.count; i++) {
+		const struct finding *finding = &context->findings.items[i];
+		char time[SHOW_SIZE];
+		json_object(&json, NULL);
+		show_json_test(&json, question_find_test(tests, finding->test));
+		json_string(&json, "metric", finding->metric);
+		json_string(&json, "branch", finding->branch);
+		json_string(&json, "machine_class", finding->machine_class);
+		json_string(&json, "commit", finding->commit);
+		json_string(&json, "after_commit", finding->from);
+		json_string(&json, "up_to_commit", finding->to);
+		json_string(&json, "started", show_exact_time(finding->when, time));
+		json_double(&json, "before", finding->before);
+		json_double(&json, "after", finding->after);
+		json_double(&json, "ratio", finding->ratio);
+		json_bool(&json, "alert", finding->alert);
+		json_close_object(&json);
+	}
+	json_close_array(&json);
+	json_close_object(&json);
+	buffer_text(context->question->out, "\n");
+}
+
+int question_trend(struct history_question *question) {
+	history_tests tests = {0};
+	struct context context = {.question = question};
+	struct history_wish wish = {.metrics = question->metrics, .metric_count = question->metric_count};
+	struct history_filter filter = question_filter(question);
+	filter.statuses = HISTORY_PASSED;
+	filter.trusted = true;
+	int error = question_read_tests(question, &tests);
+	error = error ? error : series_read(question->store, &filter, &wish, take_series, &context);
+	if (context.findings.count)
+		qsort(context.findings.items, context.findings.count, sizeof(*context.findings.items),
+		      by_time);
+	for (size_t i = 0; i < context.findings.count; i++)
+		question->regression |= context.findings.items[i].alert &&
+					context.findings.items[i].ratio > 1;
+	if (!error && question->form == HISTORY_JSON)
+		json_findings(&context, &tests);
+	else if (!error)
+		print_findings(&context, &tests);
+	array_free(&context.findings);
+	array_free(&tests);
+	return error;
+}

@@ -1,0 +1,101 @@
+#include "suite/confirm.h"
+#include "artifact/manifest.h"
+#include "base/log.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+struct command {
+	uint64_t test;
+	char *name;
+	ARRAY(char *) words;
+};
+
+struct looking {
+	const struct history_question *question;
+	ARRAY(struct command) commands;
+};
+
+static void command_free(struct command *command) {
+	for (size_t i = 0; i < command->words.count; i++)
+		free(command->words.items[i]);
+	array_free(&command->words);
+	free(command->name);
+}
+
+static bool is_suspect(const struct history_question *question, uint64_t test) {
+	for (size_t i = 0; i < question->suspects.count; i++)
+		if (question->suspects.items[i] == test)
+			return true;
+	return false;
+}
+
+// The newest line of a test has the command to run.
+static void take_record(void *context, const struct manifest_record *record) {
+	struct looking *looking = context;
+	static struct history_fact fact; // large
+	if (!record->command.count || !record->kind || strcmp(record->kind, "test") != 0 ||
+	    record->variant_hash || !history_fact_of(record, "", 0, &fact))
+		return;
+	uint64_t test = fact.test;
+	history_fact_free(&fact);
+	if (!is_suspect(looking->question, test))
+		return;
+	size_t at = 0;
+	while (at < looking->commands.count && looking->commands.items[at].test != test)
+		at++;
+	if (at == looking->commands.count)
+		array_push(&looking->commands, (struct command){.test = test});
+	struct command *command = &looking->commands.items[at];
+	command_free(command);
+	*command = (struct command){.test = test,
+				    .name = memory_string(record->name ? record->name : record->test)};
+	for (size_t i = 0; i < record->command.count; i++)
+		array_push(&command->words, memory_string(record->command.items[i]));
+}
+
+// Its output is not the caller's answer: it goes to standard error.
+static int run_once(const char *program, const char *folder, const char *run, const struct command *command) {
+	ARRAY(char *) words = {0};
+	const char *const begin[] = {program, "run", "--quiet",      "--name", command->name,
+				     "--run", run,   "--output-dir", folder,   "--"};
+	posix_spawn_file_actions_t actions;
+	pid_t pid;
+	int status = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(begin); i++)
+		array_push(&words, (char *)begin[i]);
+	for (size_t i = 0; i < command->words.count; i++)
+		array_push(&words, command->words.items[i]);
+	array_push(&words, NULL);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+	int error = -posix_spawn(&pid, program, &actions, NULL, words.items, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	array_free(&words);
+	while (!error && waitpid(pid, &status, 0) < 0)
+		error = errno == EINTR ? 0 : -errno;
+	return error;
+}
+
+int confirm_suspects(const char *program, const char *folder, struct history_question *question,
+		     const char *run, unsigned times) {
+	struct looking looking = {.question = question};
+	int error = manifest_walk(folder, take_record, &looking);
+	for (size_t i = 0; i < looking.commands.count; i++) {
+		struct command *command = &looking.commands.items[i];
+		CLEANUP_FREE char *plain = text_plain_copy(command->name);
+		log_verbose("running %s %u more times", plain, times);
+		for (unsigned k = 0; k < times && !error; k++)
+			error = run_once(program, folder, run, command);
+		command_free(command);
+	}
+	array_free(&looking.commands);
+	if (error)
+		log_error("%s: cannot run the suspects again: %s", folder, strerror(-error));
+	return error;
+}

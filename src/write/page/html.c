@@ -1,0 +1,44 @@
+#include "write/page/html.h"
+
+#include "base/text.h"
+#include "write/page/columns.h"
+
+void page_text(struct buffer *out, const char *text) {
+	text_xml(out, text, strlen(text));
+}
+
+void page_cell(struct buffer *out, const char *tag, const char *text) {
+	size_t name = strcspn(tag, " ");
+	buffer_printf(out, "<%s>", tag);
+	page_text(out, text);
+	buffer_printf(out, "</%.*s>", (int)name, tag);
+}
+
+void page_begin(struct buffer *out, const char *title) {
+	buffer_text(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+			 "<meta http-equiv=\"Content-Security-Policy\" content=\"");
+	buffer_text(out, page_policy);
+	buffer_text(out, "\">\n<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+			 "<meta name=\"referrer\" content=\"no-referrer\">\n<title>");
+	page_text(out, title);
+	buffer_text(out, "</title>\n<style>");
+	buffer_text(out, page_style);
+	buffer_text(out, "</style>\n</head>\n<body>\n<header><p>Tracelet " TRACELET_VERSION
+			 "</p></header>\n<main>\n");
+}
+
+void page_end(struct buffer *out) {
+	buffer_text(out, "</main>\n<template id=\"code\">");
+	buffer_text(out, page_code);
+	buffer_text(out, "</template>\n<script>");
+	buffer_text(out, page_loader);
+	buffer_text(out, "</script>\n</body>\n</html>\n");
+}
+
+void page_file(struct buffer *out, const char *name, const uint8_t *bytes, size_t size) {
+	buffer_text(out, "<template class=\"file\" data-name=\"");
+	page_text(out, name);
+	buffer_text(out, "\">");
+	columns_pack(out, bytes, size);
+	buffer_text(out, "</template>");
+}

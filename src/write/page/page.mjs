@@ -1,0 +1,150 @@
+// The page: opens tests, keeps the address, light and dark.
+import { inflate } from "./columns.mjs";
+import { element, save, say } from "./ground.mjs";
+import { Run } from "./run.mjs";
+import { readTables } from "./tables.mjs";
+import { Test } from "./test.mjs";
+import { View } from "./view.mjs";
+
+const tests = new Map(); // by name: {article, test}
+let current = null, run = null, writing = 0;
+
+function address() {
+	return new URLSearchParams(location.hash.slice(1));
+}
+
+// What is seen, as a link. Written seldom: browsers count.
+function remember() {
+	clearTimeout(writing);
+	writing = setTimeout(() => {
+		const words = new URLSearchParams();
+		if (current) {
+			const { timeline } = current.test, { view, range, picked } = timeline, round = time => Math.round(time);
+			words.set("test", current.name);
+			words.set("t", `${round(view.from)}-${round(view.to)}`);
+			if (range)
+				words.set("sel", `${round(range.from)}-${round(range.to)}`);
+			if (picked)
+				words.set("state", `${picked.thread.index}-${picked.state - picked.thread.low}`);
+		} else if (run?.search.value) {
+			words.set("q", run.search.value);
+		}
+		history.replaceState(null, "", "#" + words);
+	}, 200);
+}
+
+async function open(name) {
+	const entry = tests.get(name);
+	if (!entry)
+		return;
+	for (const other of tests.values())
+		other.article.hidden = run && other !== entry;
+	entry.article.hidden = false;
+	document.querySelector("#run")?.toggleAttribute("hidden", true);
+	if (!entry.test) {
+		const template = entry.article.querySelector("template.columns");
+		if (template) {
+			const bytes = await inflate(template.content.textContent);
+			template.remove(); // it is large
+			entry.test = new Test(bytes, remember);
+			const picture = entry.article.querySelector("figure.picture");
+			entry.article.querySelectorAll("section.plain").forEach(section => section.hidden = true); // a tab has the same
+			picture ? picture.replaceWith(entry.test.element) : entry.article.append(entry.test.element);
+			await addTables(entry);
+		}
+	}
+	current = entry.test ? entry : null;
+	performance.mark("tracelet-usable");
+}
+
+// All tables of the recording, below its time line.
+async function addTables(entry) {
+	const template = entry.article.querySelector("template.tables"), preset = document.querySelector("template#preset");
+	const tables = template ? readTables(await inflate(template.content.textContent)) : [];
+	template?.remove();
+	if (!tables.length)
+		return;
+	let wanted = null;
+	try {
+		wanted = preset && JSON.parse(preset.content.textContent);
+	} catch {
+		say("The preset is not JSON");
+	}
+	const view = entry.view = new View(tables, entry.test.trace, entry.article.dataset.file || entry.name, wanted);
+	entry.test.element.querySelector(".details").after(view.element);
+	entry.test.selected = range => view.update(range);
+}
+
+function back() {
+	current = null;
+	tests.forEach(entry => entry.article.hidden = true);
+	document.querySelector("#run").hidden = false;
+	remember();
+}
+
+async function restore() {
+	const words = address(), name = words.get("test"), pair = text => (text || "").split("-").map(Number);
+	if (name && tests.has(name))
+		await open(name);
+	else if (run && current)
+		back();
+	if (run && words.has("q")) {
+		run.search.value = words.get("q");
+		run.filter();
+	}
+	if (!current || !name)
+		return;
+	const { timeline, trace } = current.test, [from, to] = pair(words.get("t")), [a, b] = pair(words.get("sel")), [thread, state] = pair(words.get("state"));
+	if (to > from)
+		timeline.show(from, to);
+	if (b > a)
+		timeline.select(a, b);
+	if (state >= 0 && trace.threads[thread] && state < trace.threads[thread].high - trace.threads[thread].low)
+		timeline.pick(trace.threads[thread], trace.threads[thread].low + state);
+}
+
+function theme() {
+	const button = element("button", { type: "button", id: "theme", onclick: () => {
+		const dark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+		document.documentElement.dataset.theme = dark ? "light" : "dark";
+		redraw();
+	} }, "Light or dark");
+	matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+	document.querySelector("header")?.append(button);
+}
+
+function redraw() {
+	for (const { test, view } of tests.values()) {
+		test?.timeline.redraw();
+		test?.graph.draw();
+		view?.draw();
+	}
+}
+
+async function begin() {
+	theme();
+	for (const article of document.querySelectorAll("article.test")) {
+		const name = article.dataset.name;
+		tests.set(name, { article, name, test: null });
+		for (const template of article.querySelectorAll("template.file")) {
+			const file = template.dataset.name;
+			template.after(element("button", { type: "button", onclick: async () => save(file, "application/octet-stream", [await inflate(template.content.textContent)]) }, "Save " + file));
+		}
+		article.querySelectorAll("a.back").forEach(link => link.addEventListener("click", event => { event.preventDefault(); back(); }));
+	}
+	const table = document.querySelector("template#run-columns");
+	if (table) {
+		run = new Run(await inflate(table.content.textContent), async name => { await open(name); remember(); scrollTo(0, 0); }, remember);
+		document.querySelector("#run-table").replaceWith(run.element);
+		tests.forEach(entry => entry.article.hidden = true);
+	} else {
+		for (const name of tests.keys())
+			await open(name);
+	}
+	addEventListener("hashchange", restore);
+	await restore();
+	document.documentElement.dataset.ready = "yes";
+}
+
+globalThis.tracelet = { tests, run: () => run }; // for the console, and to measure
+begin().catch(error => say("This browser cannot show the recording: " + error.message));

@@ -1,0 +1,154 @@
+// What counts as growth between two runs of a test. Digests are made up here; bench/why_difference.sh has
+// runs of a real test.
+#include "unit.h"
+
+#include "analyse/why.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { FUNCTIONS = 10, MS = 1000 * 1000 };
+
+static const double usual[FUNCTIONS] = {5, 10, 15, 20, 8, 12, 4, 25, 9, 12};
+
+static void add_part(struct buffer *digest, const char *reason, const char *function, const char *caller,
+		     double ms) {
+	buffer_printf(digest, ",{\"role\":\"test\",\"reason\":\"%s\"", reason);
+	if (function)
+		buffer_printf(digest, ",\"function\":\"%s\"", function);
+	if (caller)
+		buffer_printf(digest, ",\"caller\":\"%s\"", caller);
+	buffer_printf(digest, ",\"ns\":%.0f}", ms * MS);
+}
+
+// A run in which each function ran for its usual time, more or less.
+static void begin_run(struct buffer *digest, double wall, const double ms[FUNCTIONS]) {
+	*digest = (struct buffer){0};
+	buffer_printf(digest, "{\"wall_ns\":%.0f,\"segments\":[{\"role\":\"x\",\"reason\":\"cpu\",\"ns\":1}",
+		      wall * MS);
+	for (int i = 0; i < FUNCTIONS; i++) {
+		char name[24];
+		snprintf(name, sizeof(name), "part_%d", i);
+		add_part(digest, "cpu", name, NULL, ms[i]);
+	}
+}
+
+// What grew from `before` to `after`, as "reason function caller|". Frees both.
+static const char *growth(struct buffer *before, struct buffer *after) {
+	static char found[400];
+	struct why_parts parts[2];
+	struct why_difference difference = {0};
+	struct buffer *digests[] = {before, after};
+	for (int i = 0; i < 2; i++) {
+		buffer_text(digests[i], "]}");
+		buffer_append(digests[i], "", 1);
+		assert_true(why_parts_read(&parts[i], (const char *)digests[i]->data));
+	}
+	why_compare(&difference, &parts[1], &parts[0]);
+	*found = 0;
+	for (size_t i = 0; i < difference.changes.count; i++) {
+		const struct why_change *change = &difference.changes.items[i];
+		size_t used = strlen(found);
+		snprintf(found + used, sizeof(found) - used, "%s %s %s|", change->reason,
+			 change->function ? change->function : "-", change->caller ? change->caller : "-");
+	}
+	why_difference_free(&difference);
+	for (int i = 0; i < 2; i++) {
+		why_parts_free(&parts[i]);
+		buffer_free(digests[i]);
+	}
+	return found;
+}
+
+static void test_a_function_that_takes_longer_is_named(void **state) {
+	for (int slow = 0; slow < FUNCTIONS; slow++) {
+		struct buffer before, after;
+		double ms[FUNCTIONS];
+		char wanted[40];
+		memcpy(ms, usual, sizeof(ms));
+		ms[slow] += 20;
+		begin_run(&before, 121, usual);
+		begin_run(&after, 141, ms);
+		snprintf(wanted, sizeof(wanted), "cpu part_%d -|", slow);
+		assert_string_equal(growth(&before, &after), wanted);
+	}
+}
+
+static void test_samples_that_differ_by_chance_are_no_growth(void **state) {
+	static const double chance[FUNCTIONS] = {3, -4, 2.5, 3.7, 1.7, 3.3, 1.3, 3.3, 2.5, -6};
+	struct buffer before, after;
+	double ms[FUNCTIONS];
+	for (int i = 0; i < FUNCTIONS; i++)
+		ms[i] = usual[i] + chance[i];
+	begin_run(&before, 121, usual);
+	begin_run(&after, 135, ms);
+	assert_string_equal(growth(&before, &after), "");
+}
+
+static void test_a_slower_machine_is_no_growth_of_all_functions(void **state) {
+	struct buffer before, after;
+	double normal[FUNCTIONS], slower[FUNCTIONS];
+	for (int i = 0; i < FUNCTIONS; i++) {
+		normal[i] = usual[i] * 10;
+		slower[i] = normal[i] * 1.5;
+	}
+	begin_run(&before, 1210, normal);
+	begin_run(&after, 1810, slower);
+	assert_string_equal(growth(&before, &after), "");
+	slower[3] += 60;
+	begin_run(&before, 1210, normal);
+	begin_run(&after, 1870, slower);
+	assert_string_equal(growth(&before, &after), "cpu part_3 -|");
+}
+
+static void test_a_busy_machine_is_named_last(void **state) {
+	struct buffer before, after;
+	double ms[FUNCTIONS];
+	begin_run(&before, 130, usual);
+	begin_run(&after, 230, usual);
+	add_part(&after, "ready", NULL, NULL, 100);
+	assert_string_equal(growth(&before, &after), "");
+	memcpy(ms, usual, sizeof(ms));
+	ms[7] += 20;
+	begin_run(&before, 130, usual);
+	begin_run(&after, 430, ms);
+	add_part(&after, "ready", NULL, NULL, 280);
+	assert_string_equal(growth(&before, &after), "cpu part_7 -|ready - -|");
+}
+
+static void test_waits_are_exact(void **state) {
+	struct buffer before, after;
+	begin_run(&before, 1000, usual);
+	add_part(&before, "sleep", "settle", NULL, 100);
+	begin_run(&after, 1020, usual);
+	add_part(&after, "sleep", "settle", NULL, 120);
+	assert_string_equal(growth(&before, &after), "sleep settle -|");
+	begin_run(&before, 1000, usual);
+	add_part(&before, "fsync", "commit", NULL, 100);
+	begin_run(&after, 1020, usual);
+	add_part(&after, "fsync", "commit", NULL, 120);
+	assert_string_equal(growth(&before, &after), "");
+}
+
+static void test_a_helper_is_compared_for_each_caller(void **state) {
+	struct buffer before, after;
+	begin_run(&before, 500, usual);
+	add_part(&before, "sleep", "nap", "load", 300);
+	add_part(&before, "sleep", "nap", "store", 20);
+	begin_run(&after, 500, usual);
+	add_part(&after, "sleep", "nap", "load", 20);
+	add_part(&after, "sleep", "nap", "store", 300);
+	assert_string_equal(growth(&before, &after), "sleep nap store|");
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_function_that_takes_longer_is_named),
+		cmocka_unit_test(test_samples_that_differ_by_chance_are_no_growth),
+		cmocka_unit_test(test_a_slower_machine_is_no_growth_of_all_functions),
+		cmocka_unit_test(test_a_busy_machine_is_named_last),
+		cmocka_unit_test(test_waits_are_exact),
+		cmocka_unit_test(test_a_helper_is_compared_for_each_caller),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
