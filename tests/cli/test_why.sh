@@ -145,6 +145,8 @@ run_whole "$TRACELET" run --quiet --keep-spool -- ./moved
 spool=$(ls -t tracelet-out/moved_*.spool | head -n 1)
 mkdir -p "root$PWD"
 mv moved "root$PWD/moved"
+# The C library, too: a stack is walked through it.
+ldd lines | grep -o '/[^ ]*' | xargs realpath | xargs cp --parents --target-directory root
 named() {
 	"$TRACELET" why --json "$@" "$spool" | jq '[.segments[] | select(.function == "outer" and .line == 12 and .reason == "sleep")] | length'
 }

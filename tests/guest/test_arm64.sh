@@ -38,7 +38,7 @@ expect 'its output is whole' 0 $?
 
 trace=$("$TRACELET" artifact guest)
 expect 'check' 0 "$("$TRACELET" check "$trace" >&2 && echo 0)"
-expect 'the machine' aarch64 "$("$TRACELET" info "$trace" | sed -n 's/^machine *//p')"
+expect 'the machine' aarch64 "$("$TRACELET" info "$trace" | sed -n 's/^machine  *//p')"
 expect 'recorded by BPF, nothing missing' 'bpf|0' \
 	"$(jq -r 'select(.kind == "test") | "\(.backend)|\([.lost[]] | add // 0)"' tracelet-out/manifest.jsonl)"
 expect 'it has landed' 0 "$("$TRACELET" check --quiet --landed tracelet-out --name guest && echo 0)"
