@@ -182,6 +182,7 @@ static int load_once(struct capture *capture, const struct capture_options *opti
 	programs->rodata->auxiliary_name = auxiliary_index(AT_EXECFN);
 	programs->rodata->auxiliary_base = auxiliary_index(AT_BASE);
 	programs->rodata->auxiliary_entry = auxiliary_index(AT_ENTRY);
+	programs->rodata->linker_debug = linker_debug_offset();
 	programs->rodata->switch_has_state = switch_has_state;
 	programs->rodata->preemptible = kernel_at_least(6, 19); // tracepoints disabled preemption before
 	int error = programs_load(programs);
