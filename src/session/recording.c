@@ -479,21 +479,17 @@ static void add_trace(struct recording *recording, const struct conversion_resul
 
 // ---- the heap ----
 
-static bool leaks_wanted(const struct settings *settings) {
-	return settings->heap_leaks || settings->heap_suppressions || settings->fail_on_leak;
-}
-
 // Before deciding what to keep: a leak may be a failure. Memory still held by a test that was
 // stopped by a signal or limit is not a leak.
 static void collect_heap(struct recording *recording, const struct test_end *end,
 			 const struct heap_time *when) {
 	const struct settings *settings = recording->settings;
 	struct heap_suppressions suppressions;
-	if (recording->heap < 0 || (finish_not_kept(settings, end) && !leaks_wanted(settings)))
+	if (recording->heap < 0 || (finish_not_kept(settings, end) && !settings_leaks(settings)))
 		return;
 	recording_stop(recording); // what follows is not part of the test
 	heap_collect(recording->heap, settings->command, when, &recording->heap_results);
-	if (!leaks_wanted(settings) || end->timed_out || end->abandoned || end->status & 0x7f)
+	if (!settings_leaks(settings) || end->timed_out || end->abandoned || end->status & 0x7f)
 		return;
 	heap_suppressions_load(&suppressions, settings->heap_suppressions);
 	for (size_t i = 0; i < recording->heap_results.items.count; i++) {
@@ -563,6 +559,14 @@ static void save_heap(struct recording *recording, const struct test_end *end, s
 
 static void describe_leaks(struct recording *recording, struct finish *finish) {
 	const struct heap_leaks *leaks = &recording->leaks;
+	if (leaks->reached_blocks)
+		buffer_printf(&recording->leak_words,
+			      "tracelet: not freed, but still reachable: %" PRIu64 " byte%s in %" PRIu64
+			      " block%s\n",
+			      leaks->reached_bytes, leaks->reached_bytes == 1 ? "" : "s",
+			      leaks->reached_blocks, leaks->reached_blocks == 1 ? "" : "s");
+	if (leaks->reached_blocks)
+		finish->leaks = &recording->leak_words;
 	if (!leaks->blocks)
 		return;
 	buffer_printf(&recording->leak_words,
