@@ -88,7 +88,7 @@ check "so is the commit" cmp by-name "$stdout"
 ask compare run-38 run-39
 check_match "two equal runs" "^nothing changed in 2 tests" "$stdout"
 ask compare run-39 latest --markdown
-check_match "Markdown" '^\|   fast \| passed \| failed \|' "$stdout"
+check_match "Markdown" '^\| fast \| passed \| failed \|' "$stdout"
 ask compare nothing latest
 check_equal "an unknown run is an error" 2 "$status"
 ask compare
@@ -204,11 +204,11 @@ mkdir empty
 for word in any "" trend "compare a b"; do
 	run "$TRACELET" history --output-dir empty $word # without a manifest
 	check_equal "history $word without a manifest" 2 "$status"
-	check_equal "one line says so" "tracelet: empty/manifest.jsonl: No such file or directory" "$(cat "$stderr")"
+	check_equal "one line says so, and what to do" "tracelet: empty/manifest.jsonl: No such file or directory; 'tracelet run' makes it, --output-dir names another folder" "$(cat "$stderr")"
 done
 check_equal "and nothing is left there" "" "$(ls empty)"
 run "$TRACELET" history --output-dir nowhere any
-check_equal "without a directory" "2 tracelet: nowhere/manifest.jsonl: No such file or directory" "$status $(cat "$stderr")"
+check_equal "without a directory" "2 tracelet: nowhere/manifest.jsonl: No such file or directory;" "$status $(grep -o '.*directory;' "$stderr")"
 run "$TRACELET" history --output-dir nowhere
 check_equal "no folder, no history" 2 "$status"
 check_not "and none is made" test -e nowhere
