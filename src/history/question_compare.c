@@ -53,7 +53,7 @@ static size_t baseline_of(const struct collecting *collecting, const char *class
 				some[here++] = (double)entry->values[metric];
 		}
 		if (here && count < ARRAY_SIZE(all))
-			all[count++] = statistics_median(some, here);
+			all[count++] = here == 1 ? some[0] : statistics_median(some, here);
 	}
 	size_t used = MIN(count, (size_t)BASELINE);
 	memcpy(values, all + (count - used), used * sizeof(*values));
@@ -86,8 +86,10 @@ static void judge(struct collecting *collecting, const char *class, size_t metri
 				     .machine_class = class,
 				     .value = value,
 				     .probability = 1};
-	if (fabs(value / usual - 1) >= least) // only these can be reported: spare the others the search
+	if (fabs(value / usual - 1) >= least) { // only these can be reported: spare the others the search
 		count = since_change(baseline, count);
+		usual = statistics_median(baseline, count);
+	}
 	for (size_t i = 0; i < count; i++)
 		logarithms[i] = log(MAX(baseline[i], 1));
 	for (size_t i = 0; i < repeats; i++)
@@ -96,8 +98,8 @@ static void judge(struct collecting *collecting, const char *class, size_t metri
 		time.probability = repeats >= REPEATS
 					   ? statistics_rank_test(logarithms, count, repeated, repeats)
 					   : statistics_single_test(log(MAX(value, 1)), logarithms, count);
-	time.usual = statistics_median(baseline, count);
-	time.ratio = value / time.usual;
+	time.usual = usual;
+	time.ratio = value / usual;
 	time.large = fabs(time.ratio - 1) >= least;
 	array_push(&comparison->times, time);
 }

@@ -85,6 +85,10 @@ ask compare --baseline main --fail-on regression
 check "the branch's last run is the same" cmp by-name "$stdout"
 ask compare "$(printf '%040x' 39)" run-40
 check "so is the commit" cmp by-name "$stdout"
+mkdir spread
+sort -s -t, -k 4,4 out/manifest.jsonl >spread/manifest.jsonl # by name: the sessions of a run are far from each other
+"$TRACELET" history --output-dir spread --until 2026-10-20 compare run-39 run-40 >by-spread
+check "the order of the manifest does not matter" cmp by-name by-spread
 ask compare run-38 run-39
 check_match "two equal runs" "^nothing changed in 2 tests" "$stdout"
 ask compare run-39 latest --markdown
