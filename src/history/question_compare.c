@@ -172,6 +172,7 @@ static void judge_times(struct collecting *collecting) {
 			    repeats < ARRAY_SIZE(now))
 				now[repeats++] = (double)entry->values[m];
 		}
+		comparison->question->seen |= (uint32_t)(repeats > 0) << m;
 		if (repeats)
 			judge(collecting, last->machine_class, m, now, repeats);
 	}

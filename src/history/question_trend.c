@@ -31,6 +31,7 @@ static void take_metric(struct context *context, const struct series *series, si
 	size_t found = history_metric_is_exact(name) ? change_find_exact(values, count, changes, MOST_CHANGES)
 						     : change_find(values, count, changes, MOST_CHANGES);
 	context->series += count > 0;
+	context->question->seen |= (uint32_t)(count > 0) << metric;
 	for (size_t i = 0; i < found; i++) {
 		const struct change *change = &changes[i];
 		const struct series_point *at = &series->points[places[change->at]];

@@ -89,6 +89,11 @@ mkdir spread
 sort -s -t, -k 4,4 out/manifest.jsonl >spread/manifest.jsonl # by name: the sessions of a run are far from each other
 "$TRACELET" history --output-dir spread --until 2026-10-20 compare run-39 run-40 >by-spread
 check "the order of the manifest does not matter" cmp by-name by-spread
+ask compare run-39 run-40 --metric wal_ns
+check_match "a misspelt metric is a warning" "no passed session here has the metric 'wal_ns' \(did you mean 'wall_ns'" "$stderr"
+ask trend --metric wall_ns,instructions
+check_match "so is one that was never measured" "has the metric 'instructions'$" "$stderr"
+check_lines "and no other" 1 "$stderr"
 ask compare run-38 run-39
 check_match "two equal runs" "^nothing changed in 2 tests" "$stdout"
 ask compare run-39 latest --markdown
