@@ -69,12 +69,15 @@ rm -f "/var/cache/tracelet/$name" "/var/cache/tracelet/$name.lock"
 # A lock that another user holds does not stop root.
 fresh_out
 chown nobody out
-as_attacker sh -c 'exec 9>"$1/history.db.lock"; flock 9; sleep 60' sh "$work/out" &
+mkfifo hold
+as_attacker sh -c 'exec 9>"$1/history.db.lock"; flock 9; : >"$1/held"; read -r end' sh "$work/out" <hold &
 holder=$!
-wait_until test -e out/history.db.lock
+exec 7>hold
+wait_until test -e out/held
 ask out
 check_equal "a lock of another user's" 0 "$status"
-kill $holder
+exec 7>&-
+wait $holder
 
 # An ordinary user without any place gets an answer, too.
 fresh_out
