@@ -313,6 +313,24 @@ void heap_leaks_add(struct heap_leaks *leaks, const struct heap_made *made,
 	array_free(&found);
 }
 
+static void describe_sum(struct buffer *words, const char *what, uint64_t bytes, uint64_t blocks) {
+	buffer_printf(words, "tracelet: %s: %" PRIu64 " byte%s in %" PRIu64 " block%s", what, bytes,
+		      bytes == 1 ? "" : "s", blocks, blocks == 1 ? "" : "s");
+}
+
+void heap_leaks_describe(const struct heap_leaks *leaks, struct buffer *words) {
+	if (leaks->reached_blocks) {
+		describe_sum(words, "not freed, but still reachable", leaks->reached_bytes,
+			     leaks->reached_blocks);
+		buffer_printf(words, "\n");
+	}
+	if (!leaks->blocks)
+		return;
+	describe_sum(words, "leaked", leaks->bytes, leaks->blocks);
+	buffer_printf(words, ", from %" PRIu64 " place%s\n", leaks->places, leaks->places == 1 ? "" : "s");
+	buffer_append(words, leaks->beginning.data, leaks->beginning.size);
+}
+
 void heap_leaks_free(struct heap_leaks *leaks) {
 	buffer_free(&leaks->text);
 	buffer_free(&leaks->beginning);

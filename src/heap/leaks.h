@@ -41,4 +41,6 @@ void heap_leaks_add(struct heap_leaks *leaks, const struct heap_made *made,
 		    struct heap_suppressions *suppressions, const char *whose);
 // Reports lines that hid nothing (they may be outdated or wrong), with --verbose only.
 void heap_suppressions_report_unused(const struct heap_suppressions *suppressions, const char *path);
+// Appends the sums, and the places of the largest leaks; nothing if all was freed.
+void heap_leaks_describe(const struct heap_leaks *leaks, struct buffer *words);
 void heap_leaks_free(struct heap_leaks *leaks);

@@ -558,24 +558,9 @@ static void save_heap(struct recording *recording, const struct test_end *end, s
 }
 
 static void describe_leaks(struct recording *recording, struct finish *finish) {
-	const struct heap_leaks *leaks = &recording->leaks;
-	if (leaks->reached_blocks)
-		buffer_printf(&recording->leak_words,
-			      "tracelet: not freed, but still reachable: %" PRIu64 " byte%s in %" PRIu64
-			      " block%s\n",
-			      leaks->reached_bytes, leaks->reached_bytes == 1 ? "" : "s",
-			      leaks->reached_blocks, leaks->reached_blocks == 1 ? "" : "s");
-	if (leaks->reached_blocks)
+	heap_leaks_describe(&recording->leaks, &recording->leak_words);
+	if (recording->leak_words.size)
 		finish->leaks = &recording->leak_words;
-	if (!leaks->blocks)
-		return;
-	buffer_printf(&recording->leak_words,
-		      "tracelet: leaked: %" PRIu64 " byte%s in %" PRIu64 " block%s, from %" PRIu64
-		      " place%s\n",
-		      leaks->bytes, leaks->bytes == 1 ? "" : "s", leaks->blocks,
-		      leaks->blocks == 1 ? "" : "s", leaks->places, leaks->places == 1 ? "" : "s");
-	buffer_append(&recording->leak_words, leaks->beginning.data, leaks->beginning.size);
-	finish->leaks = &recording->leak_words;
 }
 
 // Is the spool deleted once there is a trace? A flight recorder has its spool in memory.
