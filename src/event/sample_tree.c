@@ -293,6 +293,7 @@ static void take_sample(struct sample_tree *profile, const struct event *event) 
 	}
 	uint32_t label = label_of(profile, event);
 	uint32_t node = stack_node(profile, label, event->sample.stack);
+	profile->last_node = node;
 	bool baseline = event->sample.flags & SAMPLE_BASELINE;
 	if (event->sample.flags & SAMPLE_METRIC && !profile->options.every_event) {
 		if (!profile->metric)

@@ -67,6 +67,7 @@ struct sample_tree {
 	uint32_t heap_units[HEAP_UNIT_COUNT]; // strings: their names there; 0 for the usual ones
 	bool event_chosen, event_warned;
 	bool second_choice;                 // samples on the clock take precedence over that event
+	uint32_t last_node;                 // of the last sample that was counted
 	uint64_t samples, weight, left_out; // left_out: samples of other events
 	uint64_t base_samples, base_weight;
 	uint64_t divisor,

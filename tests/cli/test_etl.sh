@@ -77,6 +77,8 @@ if [ -d "$corpus" ]; then
 		"$("$TRACELET" dump --json --event RecvReq "$corpus/tx__HTTP_Server.etl" | jq -r .fields.RemoteAddr | head -1)"
 	check_equal "file operations of the provider Kernel-File are in their table" 562 \
 		"$("$TRACELET" table --json "$net" file-io | jq '[.[] | select(.operation == "Create" and .file)] | length')"
+	check_equal "structs in lists are decoded" '5 5' "$("$TRACELET" dump --json --event PerHeapHistory "$corpus/perfview__gcevents.etl" | head -1 |
+		jq -r '"\(.fields.Count) \([.fields.Values | scan("NewAllocation=")] | length)"')"
 	check_equal "info describes the machine" 'BRIANROB-W8 Virtual HD ATA Device C:' \
 		"$("$TRACELET" info --json "$net" | jq -r '.machine | "\(.computer) \(.disks[0].name) \(.volumes[0].letter)"')"
 	check_equal "images are on drives" C: "$("$TRACELET" table --csv "$net" images | awk -F, '$5 ~ /ntdll/ { print substr($5, 1, 2) }' | sort -u)"
