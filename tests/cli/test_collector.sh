@@ -235,4 +235,23 @@ check_equal "it ends as it does by hand" 0 $?
 check "and leaves the socket to its owner" test -S "$TRACELET_COLLECTOR_SOCKET"
 check_run "without rights" 2 as $first_user --bounding-set=-all "$TRACELET" collector --listen users/sock
 check_match "it says what it needs" 'cannot start: .*CAP_BPF and CAP_PERFMON' "$stderr"
+
+# An agent's collector is for the users of its guest, and ends with the agent.
+agents=$work_root/agents.sock
+"$TRACELET" agent --listen "unix:$work_root/agent" --collector $collector_group --collector-socket "$agents" 2>agent.log &
+agent=$!
+wait_until "$TRACELET" status --collector --collector-socket "$agents" || note "$(cat agent.log)"
+check_run "a user of the guest" 0 as_first --collector require --collector-socket "$agents" --name guests -- true
+check_equal "has the agent's collector" collector "$(jq -r 'select(.test == "guests") | .backend' users/out/manifest.jsonl)"
+child=$(pgrep -P $agent)
+kill $agent && wait $agent
+check_equal "the agent ends as always" 0 $?
+check_not "and so does its collector" kill -0 "$child"
+"$TRACELET" agent --listen "unix:$work_root/agent" --collector $collector_group --collector-socket "$agents" 2>agent.log &
+agent=$!
+wait_until "$TRACELET" status --collector --collector-socket "$agents" || note "$(cat agent.log)"
+child=$(pgrep -P $agent)
+kill -KILL $agent && wait $agent 2>/dev/null
+wait_until sh -c "! kill -0 $child 2>/dev/null"
+check_not "also if the agent is killed" kill -0 "$child"
 done_testing
