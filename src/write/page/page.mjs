@@ -1,6 +1,6 @@
 // The page: opens tests, keeps the address, light and dark.
 import { inflate } from "./columns.mjs";
-import { element, save, say } from "./ground.mjs";
+import { duration, element, save, say } from "./ground.mjs";
 import { Run } from "./run.mjs";
 import { readTables } from "./tables.mjs";
 import { Test } from "./test.mjs";
@@ -64,15 +64,45 @@ async function addTables(entry) {
 	template?.remove();
 	if (!tables.length)
 		return;
-	let wanted = null;
+	let presets = [];
 	try {
-		wanted = preset && JSON.parse(preset.content.textContent);
+		presets = preset ? [JSON.parse(preset.content.textContent)].flat() : [];
 	} catch {
 		say("The preset is not JSON");
 	}
-	const view = entry.view = new View(tables, entry.test.trace, entry.article.dataset.file || entry.name, wanted);
+	const view = entry.view = new View(tables, entry.test.timeline, entry.article.dataset.file || entry.name, presets);
 	entry.test.element.querySelector(".details").after(view.element);
 	entry.test.selected = range => view.update(range);
+	entry.test.zoomed = () => view.chart.follow();
+}
+
+// Several files have one axis: the zoom and the selection of one are those of all. Times are those of the clock if the
+// recordings overlap or are near each other; otherwise all begin at the same place.
+function link(all) {
+	const origins = all.map(({ test }) => test.trace.origin), first = origins.reduce((a, b) => a < b ? a : b);
+	let offsets = origins.map(origin => Number(origin - first));
+	const lasts = all.map(({ test }) => test.trace.last), far = Math.max(...lasts.map((last, i) => last + offsets[i])) > 20 * lasts.reduce((a, b) => a + b);
+	if (far)
+		offsets = offsets.map(() => 0);
+	const high = Math.max(...lasts.map((last, i) => last + offsets[i]));
+	all.forEach(({ test, view, article }, i) => {
+		const { timeline } = test, own = offsets[i];
+		Object.assign(timeline, { low: -own, high: high - own, view: { from: -own, to: high - own } });
+		article.querySelector("h2")?.append(element("span", { class: "soft" }, far ? " from the beginning of each file" : ` at ${duration(own)} of all files`));
+		timeline.redraw();
+		view?.draw();
+		test.linked = what => all.forEach((other, j) => {
+			if (i === j)
+				return;
+			const theirs = other.test.timeline, by = own - offsets[j], limit = time => Math.max(0, Math.min(theirs.trace.last, time + by));
+			if (what === "view")
+				theirs.view = { from: timeline.view.from + by, to: timeline.view.to + by };
+			else
+				theirs.range = timeline.range && { from: limit(timeline.range.from), to: limit(timeline.range.to) };
+			theirs.redraw();
+			what === "view" ? other.test.zoomed?.() : other.test.refresh();
+		});
+	});
 }
 
 function back() {
@@ -104,11 +134,11 @@ async function restore() {
 }
 
 function theme() {
-	const button = element("button", { type: "button", id: "theme", onclick: () => {
+	const button = element("button", { type: "button", id: "theme", "aria-label": "Light or dark", title: "Light or dark", onclick: () => {
 		const dark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 		document.documentElement.dataset.theme = dark ? "light" : "dark";
 		redraw();
-	} }, "Light or dark");
+	} }, "◐");
 	matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 	document.querySelector("header")?.append(button);
 }
@@ -140,6 +170,9 @@ async function begin() {
 	} else {
 		for (const name of tests.keys())
 			await open(name);
+		const opened = [...tests.values()].filter(entry => entry.test);
+		if (opened.length > 1)
+			link(opened);
 	}
 	addEventListener("hashchange", restore);
 	await restore();

@@ -23,15 +23,20 @@ export class Test {
 			}
 		});
 		this.panel = element("div", { role: "tabpanel" });
-		this.about = element("p", { class: "soft" });
+		this.about = this.timeline.about;
 		const keys = element("p", { class: "soft keys" }, ...["W", "S", " zoom  ", "A", "D", " move  ", "drag", " selects a range  ", "click", " explains a state  ", "F", " zooms to the selection  ", "0", " shows all"]
 			.map(word => word.startsWith(" ") ? word : element("kbd", {}, word)));
-		this.element = element("div", { class: "app" }, this.timeline.element, keys, this.about, this.details,
+		this.timeline.element.append(keys);
+		this.element = element("div", { class: "app" }, this.timeline.element, this.details,
 			this.tables.length ? element("section", {}, this.tabs, this.panel) : null, this.graph.element);
 		this.open(0);
 		setTimeout(() => this.refresh()); // the time line comes first
 	}
 	changed(what, moved) {
+		if (what === "view")
+			this.zoomed?.();
+		if (what !== "state")
+			this.linked?.(what);
 		if (what === "selection")
 			this.refresh();
 		if (what === "state")
@@ -43,7 +48,7 @@ export class Test {
 	}
 	refresh() {
 		const { range } = this.timeline;
-		this.about.textContent = range ? `Selected: ${duration(range.to - range.from)}, from ${duration(range.from)} to ${duration(range.to)}. Tables and graphs are about it; Escape ends the selection.`
+		this.about.textContent = range ? `Selected: ${duration(range.to - range.from)}, from ${duration(range.from)} to ${duration(range.to)}. Tables and graphs are about it; Escape ends it.`
 			: `All of the recording: ${duration(this.trace.last)}.` + (this.trace.leftOut ? ` ${digits(this.trace.leftOut)} events are not in this page.` : "");
 		this.stale = new Set(this.tables);
 		this.fill();
@@ -71,7 +76,7 @@ export class Test {
 	makeTables() {
 		const { trace } = this, time = ns => [ns, duration(ns)], list = [];
 		const table = (name, there, columns, sort, rows, pick) => there && list.push({ name, sort, rows: rows.bind(this),
-			grid: new Grid(columns.map(c => c[0] === "#" ? { name: c.slice(1), number: true } : { name: c }), { name: name.toLowerCase(), pick }) });
+			grid: new Grid(columns.map(c => c[0] === "#" ? { name: c.slice(1), number: true, share: c.endsWith("%") } : { name: c }), { name: name.toLowerCase(), pick }) });
 		table("Critical path", trace.path.count, ["reason", "thread", "#time", "#share %", "#pieces", "#longest"], 2, this.pathRows);
 		table("Threads", trace.shown.length, ["thread", "process", "#tid", ...CATEGORIES.slice(0, 6).map(c => "#" + c.split(",")[0])], 3,
 			({ from, to }) => trace.shown.map(t => [t.name, t.process, [t.tid, String(t.tid)], ...Array.from(trace.within(t, from, to).slice(0, 6), time)]),

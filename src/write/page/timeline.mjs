@@ -2,7 +2,9 @@
 import { CATEGORIES, KIND, RUNS, READY, STATES, LOST, lowerBound } from "./trace.mjs";
 import { colour, context, cut, digits, duration, element, hue, isDark, say, tooltip } from "./ground.mjs";
 
-const ROW = 20, GUTTER = 190, RULER = 24;
+const ROW = 22, RULER = 24;
+// How wide the names at the left are; graphs below a time line use it, too, so that times are below each other.
+export const gutterOf = width => width < 600 ? 96 : 190;
 const COLOURS = ["runs", "ready", "lock", "disk", "waits", "sleeps", "ended"];
 
 export class Timeline {
@@ -10,6 +12,8 @@ export class Timeline {
 	constructor(trace, changed) {
 		this.trace = trace;
 		this.changed = changed;
+		this.low = 0; // the axis; other files of the page may make it longer
+		this.high = trace.last;
 		this.view = { from: 0, to: trace.last };
 		this.range = null;
 		this.picked = null;
@@ -20,7 +24,8 @@ export class Timeline {
 			+ "left and right move, up and down choose a row, Enter shows its state, Escape ends the selection." });
 		this.legend = element("p", { class: "legend" }, ...CATEGORIES.slice(0, 6).map((name, i) =>
 			element("span", {}, element("i", { class: COLOURS[i] }), name)));
-		this.element = element("div", { class: "timeline" }, this.legend, this.canvas);
+		this.about = element("span", { class: "soft about" });
+		this.element = element("div", { class: "timeline" }, element("div", { class: "bar" }, this.legend, this.about), this.canvas);
 		this.listen();
 		this.makeRows();
 		setTimeout(() => { this.later = true; this.makeRows(); }); // what takes longer comes after the first picture
@@ -32,7 +37,7 @@ export class Timeline {
 	makeRows() {
 		const { trace, closed } = this, rows = [];
 		if (trace.path.count)
-			rows.push({ type: "path", name: "critical path" });
+			rows.push({ type: "path", name: "critical path", height: ROW + 4 });
 		this.markRows().forEach((marks, i) => rows.push({ type: "marks", name: i ? "" : "marks and cases", marks }));
 		const group = (name, count, make) => {
 			if (!count)
@@ -102,7 +107,7 @@ export class Timeline {
 		return Math.max(50, this.width - this.gutter);
 	}
 	get gutter() {
-		return this.width < 600 ? 96 : GUTTER;
+		return gutterOf(this.width);
 	}
 	get height() {
 		return RULER + Math.min(this.total, Math.max(200, Math.round(innerHeight * 0.6)));
@@ -130,6 +135,7 @@ export class Timeline {
 		draw.beginPath();
 		draw.rect(0, RULER, width, height - RULER);
 		draw.clip();
+		this.lines(height);
 		for (const row of this.rows) {
 			const y = RULER + row.top - this.scroll;
 			if (y > height || y + row.height < RULER)
@@ -157,32 +163,43 @@ export class Timeline {
 		draw.fillStyle = bold ? colour("soft") : this.ink;
 		const id = row.id ? String(row.id) : "", idWidth = id && this.gutter > 150 ? draw.measureText(id).width + 6 : 0;
 		const text = bold ? `${this.closed.has(row.key) ? "▸" : "▾"} ${row.name}` : row.name;
-		draw.fillText(cut(draw, text, this.gutter - 16 - idWidth), 8, y + row.height / 2 + 1);
+		draw.fillText(cut(draw, text, this.gutter - 14 - idWidth), bold ? 4 : 8, y + row.height / 2 + 1);
 		if (idWidth) {
 			draw.fillStyle = colour("soft");
 			draw.fillText(id, this.gutter - idWidth - 2, y + row.height / 2 + 1);
 		}
 	}
-	ruler() {
-		const draw = this.pen, span = this.view.to - this.view.from;
+	// The times that have a line, and their unit.
+	steps() {
+		const span = this.view.to - this.view.from, times = [];
 		let step = 10 ** Math.floor(Math.log10(span / this.plot * 110));
 		step *= [1, 2, 5, 10].find(n => step * n / span * this.plot >= 80) || 10;
+		for (let time = Math.ceil(this.view.from / step) * step; time <= this.view.to; time += step)
+			times.push(time);
+		return { times, scale: step >= 1e9 ? [1e9, "s"] : step >= 1e6 ? [1e6, "ms"] : step >= 1e3 ? [1e3, "µs"] : [1, "ns"] };
+	}
+	lines(height) {
+		const draw = this.pen;
+		draw.strokeStyle = colour("hair");
+		draw.beginPath();
+		for (const time of this.steps().times) {
+			const x = Math.round(this.x(time)) + 0.5;
+			draw.moveTo(x, RULER - 4);
+			draw.lineTo(x, height);
+		}
+		draw.stroke();
+	}
+	ruler() {
+		const draw = this.pen, { times, scale } = this.steps();
 		draw.fillStyle = colour("panel");
 		draw.fillRect(0, 0, this.width, RULER);
 		draw.fillStyle = colour("soft");
-		draw.strokeStyle = this.faint;
-		draw.beginPath();
-		const scale = step >= 1e9 ? [1e9, "s"] : step >= 1e6 ? [1e6, "ms"] : step >= 1e3 ? [1e3, "µs"] : [1, "ns"];
-		for (let time = Math.ceil(this.view.from / step) * step; time <= this.view.to; time += step) {
-			const x = Math.round(this.x(time)) + 0.5;
-			draw.moveTo(x, RULER - 6);
-			draw.lineTo(x, this.height);
-			draw.fillText(`${digits(+(time / scale[0]).toFixed(3))} ${scale[1]}`, x + 3, RULER / 2);
+		for (const time of times) {
+			const text = `${digits(+(time / scale[0]).toFixed(3))} ${scale[1]}`, x = this.x(time), wide = draw.measureText(text).width;
+			if (x - wide / 2 > this.gutter - 12)
+				draw.fillText(text, Math.min(x - wide / 2, this.width - wide), RULER / 2);
 		}
-		draw.globalAlpha = 0.5;
-		draw.stroke();
-		draw.globalAlpha = 1;
-		draw.fillText(cut(draw, duration(span) + " shown", this.gutter - 12), 8, RULER / 2);
+		draw.fillText(cut(draw, duration(this.view.to - this.view.from), this.gutter - 12), 4, RULER / 2);
 	}
 	box(x, y, wide, high, text, ink) {
 		const draw = this.pen;
@@ -219,9 +236,7 @@ export class Timeline {
 	}
 	group(row, y) {
 		this.pen.fillStyle = this.faint;
-		this.pen.globalAlpha = 0.35;
-		this.pen.fillRect(0, y, this.width, row.height);
-		this.pen.globalAlpha = 1;
+		this.pen.fillRect(this.gutter, y + row.height / 2, this.plot, 1);
 	}
 	// What most of a pixel's time was decides its colour.
 	thread(row, y) {
@@ -429,7 +444,7 @@ export class Timeline {
 	// ---- moving ----
 
 	zoom(factor, at = (this.view.from + this.view.to) / 2) {
-		const span = Math.min(this.trace.last * 1.02 + 1, Math.max(100, (this.view.to - this.view.from) * factor));
+		const span = Math.min((this.high - this.low) * 1.02 + 1, Math.max(100, (this.view.to - this.view.from) * factor));
 		const share = (at - this.view.from) / (this.view.to - this.view.from);
 		this.show(at - span * share, at + span * (1 - share));
 	}
@@ -438,8 +453,8 @@ export class Timeline {
 		this.show(this.view.from + by, this.view.to + by);
 	}
 	show(from, to) {
-		const span = to - from, most = this.trace.last;
-		from = Math.max(-span * 0.02, Math.min(from, Math.max(most * 1.02 - span, 0)));
+		const span = to - from, { low, high } = this;
+		from = Math.max(low - span * 0.02, Math.min(from, Math.max(high + (high - low) * 0.02 - span, low)));
 		this.view = { from, to: from + span };
 		this.redraw();
 		this.changed("view");
@@ -553,7 +568,7 @@ export class Timeline {
 		const keys = {
 			w: () => this.zoom(1 / 1.4), "+": () => this.zoom(1 / 1.4), "=": () => this.zoom(1 / 1.4), s: () => this.zoom(1.4), "-": () => this.zoom(1.4),
 			a: () => this.pan(-0.15), d: () => this.pan(0.15), ArrowLeft: () => this.pan(-0.15), ArrowRight: () => this.pan(0.15),
-			ArrowDown: () => this.moveRow(1), ArrowUp: () => this.moveRow(-1), "0": () => this.show(0, this.trace.last), Home: () => this.show(0, this.trace.last),
+			ArrowDown: () => this.moveRow(1), ArrowUp: () => this.moveRow(-1), "0": () => this.show(this.low, this.high), Home: () => this.show(this.low, this.high),
 			f: () => this.range && this.show(this.range.from, this.range.to), Escape: () => { this.select(null); this.pick(null); },
 			Enter: () => this.click({ row: this.row, time: this.range ? this.range.from : middle, inside: true }),
 			m: () => this.picked && this.select(this.trace.startOf[this.picked.state], this.trace.endOf(this.picked.thread, this.picked.state)),

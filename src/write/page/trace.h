@@ -114,6 +114,9 @@ enum page_colour {
 	COLOUR_COUNT
 };
 
+// How it is drawn and called.
+extern const struct page_colour_words { const char *fill, *words; } page_colours[COLOUR_COUNT];
+
 struct page_reasons {
 	const char *const *names;
 	const uint8_t *colours; // enum page_colour of each

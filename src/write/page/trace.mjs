@@ -16,6 +16,7 @@ export class Trace {
 		this.reasons = columns.get("reasons", "name");
 		this.last = columns.get("trace", "last", Float64Array)[0] || 1;
 		this.start = columns.get("trace", "start")[0] || 0;
+		this.origin = BigInt(columns.get("trace", "origin")[0] || 0);
 		this.leftOut = columns.get("trace", "left", Float64Array)[0];
 		this.readThreads(columns);
 		this.readStates(columns);
