@@ -4,6 +4,7 @@
 //   report_trace.c    one recording: its answer, columns and picture
 //   report_test.c     the article about a test, plain HTML first
 //   report_answer.c   its answer in words and as a bar, and the numbers of the last passing run
+//   report_preset.c   what a view begins with, from files of Windows Performance Analyzer
 //   report_run.c      the table of a run, and which tests are inside the page
 //   report_session.c  at the end of a session: is a page wanted, and where?
 #pragma once
@@ -128,6 +129,10 @@ void report_run_page(struct buffer *out, const struct report_run *run, const str
 int report_test_page(struct buffer *out, const struct report_run *run, const struct report_record *record,
 		     const char *trace, const char *output, size_t output_size);
 
+// Presets of Windows Performance Analyzer (report_preset.c). Returns them as JSON, to be freed; or NULL after
+// an error message. What does not exist here is reported as a warning.
+bool report_preset_is_wpa(const void *bytes, size_t size);
+char *report_preset_from_wpa(const void *bytes, size_t size, const char *path);
 // Of recordings, with all tables; `preset` is JSON, or NULL.
 int report_view_page(struct buffer *out, char **files, size_t count, const char *preset);
 // Writes the page; `artifact`: a file that is ours, private, which replaces an older one. 0 or -errno.

@@ -53,6 +53,8 @@ export class Timeline {
 				rows.push({ type: "thread", thread, name: thread.name === thread.process || processes < 2 ? thread.name
 					: `${thread.name} · ${thread.process}`, id: thread.tid });
 		});
+		const kinds = this.later && !trace.shown.length ? trace.eventKinds() : [];
+		group("events", kinds.length, () => kinds.forEach(({ name, times }) => rows.push({ type: "ticks", times, name, what: "events" })));
 		group("samples", trace.sampled.length, () => trace.sampled.forEach(({ thread, times }) => rows.push({ type: "ticks", times, name: thread.name, id: thread.tid || "" })));
 		if (closed.size === 0 && this.first === undefined) {
 			this.first = true;
@@ -216,7 +218,7 @@ export class Timeline {
 		for (let i = Math.max(0, low - 1); i < path.count && path.time[i] < this.view.to; i++) {
 			const x = this.x(path.time[i]), name = strings[path.name[i]], reason = name.split(":")[0];
 			draw.fillStyle = this.colours[this.pathCategory(reason)];
-			this.box(x, y + 2, this.x(path.time[i] + path.duration[i]) - x - 0.5, row.height - 4, `${threads[path.thread[i]].name}: ${name}`);
+			this.box(x, y + 2, this.x(path.time[i] + path.duration[i]) - x - 0.5, row.height - 4, `${threads[path.thread[i]].name}: ${name}`, this.pathCategory(reason) >= 4 && isDark() && this.ink);
 		}
 	}
 	pathCategory(reason) {
@@ -628,7 +630,7 @@ export class Timeline {
 		}
 		if (row.type === "ticks") {
 			const near = 4 * (this.view.to - this.view.from) / this.plot;
-			return [row.name, `${digits(lowerBound(row.times, time + near) - lowerBound(row.times, time - near))} samples near here`];
+			return [row.name, `${digits(lowerBound(row.times, time + near) - lowerBound(row.times, time - near))} ${row.what || "samples"} near here`];
 		}
 		if (row.type === "lost")
 			{

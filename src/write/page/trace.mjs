@@ -143,6 +143,13 @@ export class Trace {
 		}
 		this.sampled = [...times].map(([thread, list]) => ({ thread, times: Float64Array.from(list).sort() })).sort((a, b) => b.times.length - a.times.length);
 	}
+	// When the most frequent events were; for recordings without threads.
+	eventKinds() {
+		const { events, strings } = this, kinds = new Map();
+		for (let i = 0; i < events.count; i++)
+			(kinds.get(events.name[i]) || kinds.set(events.name[i], []).get(events.name[i])).push(events.time[i]);
+		return [...kinds].sort((a, b) => b[1].length - a[1].length).slice(0, 12).map(([name, times]) => ({ name: strings[name].split(" ").pop(), times: Float64Array.from(times).sort() }));
+	}
 	endOf(thread, state) {
 		return state + 1 < thread.high ? this.startOf[state + 1] : thread.end;
 	}
