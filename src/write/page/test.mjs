@@ -24,9 +24,9 @@ export class Test {
 		});
 		this.panel = element("div", { role: "tabpanel" });
 		this.about = this.timeline.about;
-		const keys = element("p", { class: "soft keys" }, ...["W", "S", " zoom  ", "A", "D", " move  ", "drag", " selects a range  ", "click", " explains a state  ", "F", " zooms to the selection  ", "0", " shows all"]
+		const keys = element("span", { class: "soft keys" }, ...["W", "S", " zoom  ", "A", "D", " move  ", "drag", " selects a range  ", "click", " explains a state  ", "F", " zooms to the selection  ", "0", " shows all"]
 			.map(word => word.startsWith(" ") ? word : element("kbd", {}, word)));
-		this.timeline.element.append(keys);
+		this.timeline.element.append(element("div", { class: "bar below" }, keys, this.about)); // below: the canvas must not move
 		this.element = element("div", { class: "app" }, this.timeline.element, this.details,
 			this.tables.length ? element("section", {}, this.tabs, this.panel) : null, this.graph.element);
 		this.open(0);

@@ -25,7 +25,7 @@ export class Timeline {
 		this.legend = element("p", { class: "legend" }, ...CATEGORIES.slice(0, 6).map((name, i) =>
 			element("span", {}, element("i", { class: COLOURS[i] }), name)));
 		this.about = element("span", { class: "soft about" });
-		this.element = element("div", { class: "timeline" }, element("div", { class: "bar" }, this.legend, this.about), this.canvas);
+		this.element = element("div", { class: "timeline" }, element("div", { class: "bar" }, this.legend), this.canvas);
 		this.listen();
 		this.makeRows();
 		setTimeout(() => { this.later = true; this.makeRows(); }); // what takes longer comes after the first picture
@@ -63,8 +63,9 @@ export class Timeline {
 		}
 		const cpus = this.later && trace.kind.length < 2e6 ? trace.cpus() : [];
 		group("CPUs", cpus.length, () => cpus.forEach(cpu => rows.push({ type: "cpu", cpu, name: `CPU ${cpu.number}` })));
-		group("counters", trace.series.length, () => trace.series.forEach(series =>
-			rows.push({ type: "counter", series, name: series.name, id: series.unit, height: 34 })));
+		const counters = this.counterRows();
+		group("counters", counters.length, () => rows.push(...counters));
+		this.legend.hidden = !trace.shown.length && !trace.path.count;
 		if (trace.lost.count)
 			rows.push({ type: "lost", name: "lost events" });
 		let top = 0;
@@ -76,6 +77,16 @@ export class Timeline {
 		this.rows = rows;
 		this.total = top;
 		this.redraw();
+	}
+	// A row for each counter, with a curve for each of its CPUs.
+	counterRows() {
+		const events = new Map();
+		for (const series of this.trace.series) {
+			const key = series.cpu ? `${series.provider}/${series.event}` : series;
+			(events.get(key) || events.set(key, []).get(key)).push(series);
+		}
+		return [...events.values()].map(list => ({ type: "counter", list: list.sort((a, b) => a.cpu - b.cpu), height: list.length > 1 ? 48 : 36,
+			name: list.length > 1 ? list[0].event : list[0].name, id: list.length > 1 ? `${list.length} CPUs` : list[0].unit }));
 	}
 	// Marks that overlap are in rows below each other.
 	markRows() {
@@ -102,8 +113,9 @@ export class Timeline {
 			this.draw();
 		});
 	}
+	// Asked once for each frame: the browser would lay out the page again.
 	get width() {
-		return this.canvas.clientWidth;
+		return this.known ??= this.canvas.clientWidth;
 	}
 	get plot() {
 		return Math.max(50, this.width - this.gutter);
@@ -122,6 +134,7 @@ export class Timeline {
 	}
 	draw() {
 		const begun = performance.now();
+		this.known = null;
 		if (!this.width)
 			return;
 		const { width, height } = this, draw = this.pen = context(this.canvas, width, height);
@@ -178,7 +191,7 @@ export class Timeline {
 		step *= [1, 2, 5, 10].find(n => step * n / span * this.plot >= 80) || 10;
 		for (let time = Math.ceil(this.view.from / step) * step; time <= this.view.to; time += step)
 			times.push(time);
-		return { times, scale: step >= 1e9 ? [1e9, "s"] : step >= 1e6 ? [1e6, "ms"] : step >= 1e3 ? [1e3, "µs"] : [1, "ns"] };
+		return { times, scale: this.view.to >= 2e9 && step >= 1e8 ? [1e9, "s"] : step >= 1e6 ? [1e6, "ms"] : step >= 1e3 ? [1e3, "µs"] : [1, "ns"] };
 	}
 	lines(height) {
 		const draw = this.pen;
@@ -343,27 +356,39 @@ export class Timeline {
 		}
 	}
 	counter(row, y) {
-		const { series } = row, { pen: draw, view } = this, high = row.height - 6;
-		if (!row.most) {
-			row.most = series.value.reduce((a, b) => Math.max(a, b), -Infinity);
-			row.least = Math.min(0, series.value.reduce((a, b) => Math.min(a, b), Infinity));
+		const { pen: draw } = this, high = row.height - 8;
+		if (row.most === undefined) {
+			row.most = Math.max(...row.list.map(({ value }) => value.reduce((a, b) => Math.max(a, b), -Infinity)));
+			row.least = Math.min(0, ...row.list.map(({ value }) => value.reduce((a, b) => Math.min(a, b), Infinity)));
 		}
-		const at = value => y + 3 + high - (value - row.least) / (row.most - row.least || 1) * high;
-		const low = Math.max(0, lowerBound(series.time, view.from) - 1), end = Math.min(series.time.length, lowerBound(series.time, view.to) + 1);
-		draw.beginPath();
+		const at = value => y + 4 + high - (value - row.least) / (row.most - row.least || 1) * high;
+		draw.strokeStyle = this.faint;
+		draw.strokeRect(this.gutter, Math.round(at(Math.max(row.least, 0))) + 0.5, this.plot, 0);
+		row.list.forEach((series, i) => {
+			draw.strokeStyle = this.curveColour(row, i);
+			draw.lineWidth = 1.5;
+			this.curve(series, at);
+			draw.lineWidth = 1;
+		});
+	}
+	curveColour({ list }, i) {
+		return `hsl(${(hue(list[0].event) + 137 * i) % 360} 60% ${isDark() ? 65 : 42}%)`;
+	}
+	curve({ time, value }, at) {
+		const { pen: draw, view } = this, low = Math.max(0, lowerBound(time, view.from) - 1), end = Math.min(time.length, lowerBound(time, view.to) + 1);
 		const step = Math.max(1, Math.floor((end - low) / this.plot / 2));
+		draw.beginPath();
 		for (let i = low; i < end; i += step) {
-			let least = series.value[i], most = least;
+			let least = value[i], most = least;
 			for (let j = i + 1; j < Math.min(i + step, end); j++) {
-				least = Math.min(least, series.value[j]);
-				most = Math.max(most, series.value[j]);
+				least = Math.min(least, value[j]);
+				most = Math.max(most, value[j]);
 			}
-			const x = this.x(series.time[i]);
+			const x = this.x(time[i]);
 			i === low ? draw.moveTo(x, at(least)) : draw.lineTo(x, at(least));
 			if (most > least)
 				draw.lineTo(x, at(most));
 		}
-		draw.strokeStyle = `hsl(${hue(series.event)} 60% ${isDark() ? 65 : 40}%)`;
 		draw.stroke();
 	}
 	// How many samples are in each pixel.
@@ -625,8 +650,8 @@ export class Timeline {
 				: [trace.threads[row.cpu.thread[i]].name, row.name, duration(row.cpu.end[i] - row.cpu.start[i])];
 		}
 		if (row.type === "counter") {
-			const i = lowerBound(row.series.time, time) - 1;
-			return i < 0 ? null : [row.series.name, `${digits(row.series.value[i])} ${row.series.unit}`, "at " + duration(row.series.time[i])];
+			const values = row.list.map(series => [series, lowerBound(series.time, time + 1) - 1]).filter(([, i]) => i >= 0);
+			return values.length ? [row.name, ...values.slice(0, 16).map(([series, i]) => `${row.list.length > 1 ? `CPU ${series.cpu - 1}: ` : ""}${digits(series.value[i])} ${series.unit}`), "at " + duration(time)] : null;
 		}
 		if (row.type === "ticks") {
 			const near = 4 * (this.view.to - this.view.from) / this.plot;

@@ -57,6 +57,7 @@ export class View {
 		this.keys = this.table.keys.slice();
 		this.values = this.table.sums.slice();
 		this.sort = -1;
+		this.chart.kind = this.kinds.value = this.table.name.startsWith("pmu") ? "lines" : "stacked"; // counters are read now and then
 		this.about.textContent = this.table.summary;
 		this.regroup();
 	}
