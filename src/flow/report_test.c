@@ -13,7 +13,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { MOST_OUTPUT = 16 << 10, MOST_STACKS = 32 << 10, MOST_SEGMENTS = 12, MOST_CHANGES = 8 };
+enum {
+	MOST_OUTPUT = 16 << 10,
+	MOST_STACKS = 32 << 10,
+	MOST_SEGMENTS = 12,
+	MOST_CHANGES = 8,
+	MANY_STATES = 200 * 1000
+};
 
 static void put_link(struct buffer *out, const char *path) {
 	for (const char *at = path; *at; at++)
@@ -256,8 +262,24 @@ static void put_head(struct buffer *out, const struct report_article *article) {
 	buffer_text(out, "</span></h1>\n");
 }
 
+// Of a large recording the page first shows an overview.
+static void put_overview(struct buffer *out, struct report_trace *trace) {
+	struct columns columns;
+	size_t states = 0;
+	for (size_t i = 0; i < trace->page.threads.count; i++)
+		states += trace->page.threads.items[i].states.count;
+	if (states < MANY_STATES)
+		return;
+	columns_init(&columns);
+	page_trace_overview(&trace->page, &columns);
+	buffer_text(out, "<template class=\"overview\">");
+	columns_write(&columns, out, NULL);
+	buffer_text(out, "</template>\n");
+}
+
 static void put_columns(struct buffer *out, struct report_trace *trace) {
 	struct columns columns;
+	put_overview(out, trace);
 	columns_init(&columns);
 	page_trace_columns(&trace->page, &columns);
 	buffer_text(out, "<template class=\"columns\">");

@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { ms, simple } from "./make_trace.mjs";
+import { makeTrace, ms, simple } from "./make_trace.mjs";
 
 const { chromium } = await import(process.env.PLAYWRIGHT);
 const tracelet = process.env.TRACELET;
@@ -231,6 +231,22 @@ page = await open(join(work, "two.html"));
 equal("two files have two time lines", 2, await page.locator(".timeline canvas").count());
 await page.evaluate(() => { const [one] = tracelet.tests.values(); one.test.timeline.show(10e6, 20e6); one.test.timeline.select(12e6, 15e6); });
 equal("with one zoom and one selection", [{ from: 10e6, to: 20e6 }, { from: 12e6, to: 15e6 }], await page.evaluate(() => { const [, { test: { timeline } }] = tracelet.tests.values(); return [timeline.view, timeline.range]; }));
+await page.close();
+
+// ---- a large one ----
+
+// Two threads take turns, every 10 µs for a second; one of them runs alone in the last tenth.
+const turns = Array.from({ length: 101000 }, (_, i) => [5e9 + i * 10000, "switch", i % 2 ? "ping" : "pong", 10 + i % 2, "S", i % 2 ? "pong" : "ping", 11 - i % 2]);
+writeFileSync(join(folder, "large.pb"), makeTrace([...turns, [7e9, "switch", "pong", 10, "S", "swapper/0", 0]]));
+execFileSync(tracelet, ["view", join(folder, "large.pb"), "-o", join(work, "large.html")], { stdio: ["ignore", "ignore", "inherit"] });
+check("a large recording has an overview", readFileSync(join(work, "large.html"), "utf8").includes('<template class="overview">'));
+page = await open(join(work, "large.html"));
+const overview = await page.evaluate(() => { const { test } = [...tracelet.tests.values()][0]; if (!test.waits) return null; test.timeline.select(1.5e9, 1.6e9); return { states: test.trace.kind.length, last: test.trace.last }; });
+check("which can be used at once", overview === null || overview.states < 2000, overview);
+await page.waitForSelector("html[data-whole]");
+const large = await page.evaluate(() => { const { test, view } = [...tracelet.tests.values()][0]; return { states: test.trace.kind.length, last: test.trace.last, range: test.timeline.range, waits: test.waits, tables: !!view }; });
+check("then all of it is there, from another thread", large.states > 202000 && large.tables && !large.waits, large);
+check("and the selection has stayed", overview === null || large.range?.from === 1.5e9, large);
 await page.close();
 
 // ---- as Jenkins serves it, and on paper ----

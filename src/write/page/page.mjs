@@ -4,6 +4,7 @@ import { duration, element, save, say } from "./ground.mjs";
 import { Run } from "./run.mjs";
 import { readTables } from "./tables.mjs";
 import { Test } from "./test.mjs";
+import { Trace, unpack } from "./trace.mjs";
 import { View } from "./view.mjs";
 
 const tests = new Map(); // by name: {article, test}
@@ -42,19 +43,33 @@ async function open(name) {
 	entry.article.hidden = false;
 	document.querySelector("#run")?.toggleAttribute("hidden", true);
 	if (!entry.test) {
-		const template = entry.article.querySelector("template.columns");
+		const template = entry.article.querySelector("template.columns"), overview = entry.article.querySelector("template.overview");
 		if (template) {
-			const bytes = await inflate(template.content.textContent);
-			template.remove(); // it is large
-			entry.test = new Test(bytes, remember);
-			const picture = entry.article.querySelector("figure.picture");
+			const place = entry.article.querySelector("figure.picture"), packed = overview || template;
+			const test = entry.test = new Test(new Trace(await inflate(packed.content.textContent)), remember);
+			packed.remove(); // it is large
 			entry.article.querySelectorAll("section.plain").forEach(section => section.hidden = true); // a tab has the same
-			picture ? picture.replaceWith(entry.test.element) : entry.article.append(entry.test.element);
-			await addTables(entry);
+			place ? place.replaceWith(test.element) : entry.article.append(test.element);
+			test.waits = overview;
+			if (overview)
+				entry.whole = complete(entry, template);
+			else
+				await addTables(entry);
 		}
 	}
 	current = entry.test ? entry : null;
 	performance.mark("tracelet-usable");
+}
+
+// Replaces the overview of a large recording by all of it.
+async function complete(entry, template) {
+	const text = template.content.textContent;
+	template.remove();
+	const trace = await unpack(text), before = entry.test;
+	entry.test = new Test(trace, remember, before);
+	entry.test.linked = before.linked;
+	before.element.replaceWith(entry.test.element);
+	await addTables(entry);
 }
 
 // All tables of the recording, below its time line.
@@ -172,11 +187,13 @@ async function begin() {
 			await open(name);
 		const opened = [...tests.values()].filter(entry => entry.test);
 		if (opened.length > 1)
-			link(opened);
+			Promise.all(opened.map(entry => entry.whole)).then(() => link(opened));
 	}
 	addEventListener("hashchange", restore);
 	await restore();
 	document.documentElement.dataset.ready = "yes";
+	await Promise.all(Array.from(tests.values(), entry => entry.whole));
+	document.documentElement.dataset.whole = "yes"; // nothing is missing any more
 }
 
 globalThis.tracelet = { tests, run: () => run }; // for the console, and to measure

@@ -1,13 +1,14 @@
 // One test: its time line with what is selected in it, in tables and flame graphs.
-import { CATEGORIES, KIND, RUNS, READY, STATES, Trace } from "./trace.mjs";
+import { CATEGORIES, KIND, RUNS, READY, STATES } from "./trace.mjs";
 import { digits, duration, element } from "./ground.mjs";
 import { Timeline } from "./timeline.mjs";
 import { Graph } from "./graph.mjs";
 import { Grid } from "./grid.mjs";
 
 export class Test {
-	constructor(bytes, moved) {
-		const trace = this.trace = new Trace(bytes);
+	// `before`: the test as its overview showed it; zoom and selection stay.
+	constructor(trace, moved, before) {
+		this.trace = trace;
 		this.timeline = new Timeline(trace, what => this.changed(what, moved));
 		this.details = element("section", { class: "details", "aria-live": "polite" });
 		this.graph = new Graph(trace);
@@ -29,6 +30,8 @@ export class Test {
 		this.timeline.element.append(element("div", { class: "bar below" }, keys, this.about)); // below: the canvas must not move
 		this.element = element("div", { class: "app" }, this.timeline.element, this.details,
 			this.tables.length ? element("section", {}, this.tabs, this.panel) : null, this.graph.element);
+		if (before)
+			this.timeline.take(before.timeline);
 		this.open(0);
 		setTimeout(() => this.refresh()); // the time line comes first
 	}
@@ -49,7 +52,7 @@ export class Test {
 	refresh() {
 		const { range } = this.timeline;
 		this.about.textContent = range ? `Selected: ${duration(range.to - range.from)}, from ${duration(range.from)} to ${duration(range.to)}. Tables and graphs are about it; Escape ends it.`
-			: `All of the recording: ${duration(this.trace.last)}.` + (this.trace.leftOut ? ` ${digits(this.trace.leftOut)} events are not in this page.` : "");
+			: `All of the recording: ${duration(this.trace.last)}.` + (this.waits ? " This is an overview: details are being unpacked." : "") + (this.trace.leftOut ? ` ${digits(this.trace.leftOut)} events are not in this page.` : "");
 		this.stale = new Set(this.tables);
 		this.fill();
 		this.graph.update(range);

@@ -32,6 +32,12 @@ export class Timeline {
 		new ResizeObserver(() => this.redraw()).observe(this.canvas);
 	}
 
+	// What another time line of the same recording shows.
+	take({ view, range, scroll, closed, first }) {
+		Object.assign(this, { view, range, scroll, closed, first });
+		this.makeRows();
+	}
+
 	// ---- rows ----
 
 	makeRows() {

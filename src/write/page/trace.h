@@ -164,6 +164,9 @@ uint64_t page_state_end(const struct page_trace *trace, const struct page_thread
 // Writes everything as columns (trace_columns.c), with times since the first event.
 void page_trace_columns(struct page_trace *trace, struct columns *columns);
 
+// The same for a page of millions of states, with some thousand of them (overview.c).
+void page_trace_overview(struct page_trace *trace, struct columns *columns);
+
 // A static time line as SVG: the threads that matter most, with their states and the path (picture.c).
 void page_trace_picture(const struct page_trace *trace, struct buffer *out);
 enum page_colour page_state_colour(const struct page_trace *trace, const struct page_state *state);

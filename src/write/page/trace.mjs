@@ -1,5 +1,5 @@
 // One recording: threads with their states, samples, marks, counters, the critical path.
-import { Columns, Reader } from "./columns.mjs";
+import { Columns, Reader, deltas, inflate, varints } from "./columns.mjs";
 
 export const STATES = ["Running", "R", "R+", "S", "D", "T", "t", "X", "Z", "P", "I"];
 export const RUNS = 0, READY = 1, PREEMPTED = 2, DEAD = 7, ZOMBIE = 8, LOST = 128, SAMPLED = 64, KIND = 63;
@@ -285,6 +285,25 @@ export class Trace {
 			return { number, start, end, thread: Uint32Array.from(start, time => whose.get(time)) };
 		});
 		return this.cpuList;
+	}
+}
+
+// Unpacks a recording in another thread, so that the page stays usable. The thread gets the source of what it needs.
+export async function unpack(text) {
+	const source = [inflate, varints, deltas, lowerBound].map(String).join("\n") + `\nconst STATES=[],RUNS=${RUNS},READY=${READY},PREEMPTED=${PREEMPTED},DEAD=${DEAD},ZOMBIE=${ZOMBIE},KIND=${KIND},CHUNK=${CHUNK},CATEGORIES=${JSON.stringify(CATEGORIES)};\n`
+		+ [Reader, Columns, Trace].map(String).join("\n") + `\nonmessage=async({data})=>{const t={...new Trace(await inflate(data))};postMessage(t,[t.kind,t.startOf,t.what,t.detail].map(a=>a.buffer))}`;
+	const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+	try {
+		return await new Promise((take, fail) => {
+			const worker = new Worker(address);
+			worker.onmessage = ({ data }) => { worker.terminate(); take(Object.setPrototypeOf(data, Trace.prototype)); };
+			worker.onerror = worker.onmessageerror = event => fail(new Error(event.message || "no thread"));
+			worker.postMessage(text);
+		});
+	} catch {
+		return new Trace(await inflate(text));
+	} finally {
+		URL.revokeObjectURL(address);
 	}
 }
 
