@@ -97,6 +97,7 @@ struct report_article {
 	bool in_run;         // there is a table to go back to
 	bool embed_files;    // the trace can be saved from the page
 	uint64_t most_trace; // bytes; larger ones are only linked
+	struct buffer *bulk; // gets the columns of a large recording, for the end of the page; or NULL
 };
 
 // Appends the article. 0, or -errno with an article that says what is missing.

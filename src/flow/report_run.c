@@ -278,6 +278,6 @@ void report_run_page(struct buffer *out, const struct report_run *run, const str
 	buffer_text(out, "</section>\n");
 	buffer_append(out, articles.data, articles.size);
 	buffer_free(&articles);
-	page_end(out);
+	page_end(out, NULL);
 	free(inside);
 }

@@ -262,36 +262,41 @@ static void put_head(struct buffer *out, const struct report_article *article) {
 	buffer_text(out, "</span></h1>\n");
 }
 
-// Of a large recording the page first shows an overview.
-static void put_overview(struct buffer *out, struct report_trace *trace) {
-	struct columns columns;
-	size_t states = 0;
-	for (size_t i = 0; i < trace->page.threads.count; i++)
-		states += trace->page.threads.items[i].states.count;
-	if (states < MANY_STATES)
-		return;
-	columns_init(&columns);
-	page_trace_overview(&trace->page, &columns);
-	buffer_text(out, "<template class=\"overview\">");
-	columns_write(&columns, out, NULL);
+static void put_template(struct buffer *out, const char *attributes, struct columns *columns) {
+	buffer_printf(out, "<template %s>", attributes);
+	columns_write(columns, out, NULL);
 	buffer_text(out, "</template>\n");
 }
 
-static void put_columns(struct buffer *out, struct report_trace *trace) {
+static bool is_large(const struct page_trace *trace) {
+	size_t states = 0;
+	for (size_t i = 0; i < trace->threads.count; i++)
+		states += trace->threads.items[i].states.count;
+	return states >= MANY_STATES;
+}
+
+// Of a large recording the page first shows an overview. The rest is at its end, after the code, so that
+// browsers need not read it first.
+static void put_columns(struct buffer *out, struct report_trace *trace, struct buffer *bulk) {
 	struct columns columns;
-	put_overview(out, trace);
+	bool large = bulk && is_large(&trace->page);
+	CLEANUP_FREE char *place = large ? memory_format(" id=\"bulk%zu\"", bulk->size) : memory_string("");
+	CLEANUP_FREE char *attributes = memory_format("class=\"columns\"%s", place);
+	if (large) {
+		CLEANUP_FREE char *overview = memory_format("class=\"overview\" data-bulk=\"bulk%zu\"",
+							    bulk->size);
+		columns_init(&columns);
+		page_trace_overview(&trace->page, &columns);
+		put_template(out, overview, &columns);
+	}
 	columns_init(&columns);
 	page_trace_columns(&trace->page, &columns);
-	buffer_text(out, "<template class=\"columns\">");
-	columns_write(&columns, out, NULL);
-	buffer_text(out, "</template>\n");
+	put_template(large ? bulk : out, attributes, &columns);
 	if (!trace->tables_set)
 		return;
 	columns_init(&columns);
 	table_set_columns(trace->tables_set, &columns);
-	buffer_text(out, "<template class=\"tables\">");
-	columns_write(&columns, out, NULL);
-	buffer_text(out, "</template>\n");
+	put_template(large ? bulk : out, "class=\"tables\"", &columns);
 }
 
 int report_article(struct buffer *out, const struct report_article *article) {
@@ -337,7 +342,7 @@ int report_article(struct buffer *out, const struct report_article *article) {
 	if (record || article->embed_files)
 		put_artifacts(out, article);
 	if (trace && !error)
-		put_columns(out, trace);
+		put_columns(out, trace, article->bulk);
 	buffer_text(out, "</article>\n");
 	if (trace)
 		report_trace_free(trace);
@@ -351,6 +356,7 @@ int report_test_page(struct buffer *out, const struct report_run *run, const str
 	CLEANUP_FREE char *heap = record ? report_artifact(record, "heap") : NULL;
 	const char *name = record ? (record->record.name ? record->record.name : record->record.test)
 				  : system_base_name(trace);
+	struct buffer bulk = {0};
 	struct report_article article = {.record = record,
 					 .before = record ? report_last_pass(run, record) : NULL,
 					 .trace = trace ? trace : found,
@@ -359,17 +365,20 @@ int report_test_page(struct buffer *out, const struct report_run *run, const str
 					 .output = output,
 					 .output_size = output_size,
 					 .embed_files = true,
-					 .most_trace = 4 << 20};
+					 .most_trace = 4 << 20,
+					 .bulk = &bulk};
 	CLEANUP_FREE char *title = memory_format(
 		"%s: %s", name, record && record->record.result ? record->record.result : "recording");
 	page_begin(out, title);
 	int error = report_article(out, &article);
-	page_end(out);
+	page_end(out, &bulk);
+	buffer_free(&bulk);
 	return error;
 }
 
 int report_view_page(struct buffer *out, char **files, size_t count, const char *preset) {
 	int error = 0;
+	struct buffer bulk = {0};
 	page_begin(out, system_base_name(files[0]));
 	if (preset) {
 		buffer_text(out, "<template id=\"preset\">");
@@ -377,10 +386,13 @@ int report_view_page(struct buffer *out, char **files, size_t count, const char 
 		buffer_text(out, "</template>\n");
 	}
 	for (size_t i = 0; i < count && !error; i++) {
-		struct report_article article = {
-			.trace = files[i], .title = system_base_name(files[i]), .all_tables = true};
+		struct report_article article = {.trace = files[i],
+						 .title = system_base_name(files[i]),
+						 .all_tables = true,
+						 .bulk = &bulk};
 		error = report_article(out, &article);
 	}
-	page_end(out);
+	page_end(out, &bulk);
+	buffer_free(&bulk);
 	return error;
 }

@@ -31,12 +31,15 @@ void page_begin(struct buffer *out, const char *title) {
 		"13h7v4h-7z\"/></svg><p><b>Tracelet</b> " TRACELET_VERSION "</p></header>\n<main>\n");
 }
 
-void page_end(struct buffer *out) {
+void page_end(struct buffer *out, const struct buffer *bulk) {
 	buffer_text(out, "</main>\n<template id=\"code\">");
 	buffer_text(out, page_code);
 	buffer_text(out, "</template>\n<script>");
 	buffer_text(out, page_loader);
-	buffer_text(out, "</script>\n</body>\n</html>\n");
+	buffer_text(out, "</script>\n");
+	if (bulk)
+		buffer_append(out, bulk->data, bulk->size);
+	buffer_text(out, "</body>\n</html>\n");
 }
 
 void page_file(struct buffer *out, const char *name, const uint8_t *bytes, size_t size) {

@@ -44,7 +44,7 @@ async function open(name) {
 	document.querySelector("#run")?.toggleAttribute("hidden", true);
 	if (!entry.test) {
 		const template = entry.article.querySelector("template.columns"), overview = entry.article.querySelector("template.overview");
-		if (template) {
+		if (template || overview) {
 			const place = entry.article.querySelector("figure.picture"), packed = overview || template;
 			const test = entry.test = new Test(new Trace(await inflate(packed.content.textContent)), remember);
 			packed.remove(); // it is large
@@ -52,7 +52,7 @@ async function open(name) {
 			place ? place.replaceWith(test.element) : entry.article.append(test.element);
 			test.waits = overview;
 			if (overview)
-				entry.whole = complete(entry, template);
+				entry.whole = complete(entry, overview.dataset.bulk);
 			else
 				await addTables(entry);
 		}
@@ -62,8 +62,12 @@ async function open(name) {
 }
 
 // Replaces the overview of a large recording by all of it.
-async function complete(entry, template) {
-	const text = template.content.textContent;
+async function complete(entry, bulk) {
+	if (document.readyState === "loading")
+		await new Promise(take => document.addEventListener("DOMContentLoaded", take));
+	const template = document.getElementById(bulk), text = template.content.textContent;
+	if (template.nextElementSibling?.className === "tables")
+		entry.article.append(template.nextElementSibling);
 	template.remove();
 	const trace = await unpack(text), before = entry.test;
 	entry.test = new Test(trace, remember, before);

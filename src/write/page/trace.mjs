@@ -49,7 +49,8 @@ export class Trace {
 		const count = columns.rows("states"), kind = this.kind = columns.get("states", "kind"), lengths = columns.bytes("states", "duration");
 		const cpu = columns.reader("states", "cpu"), waker = columns.reader("states", "waker"), context = columns.reader("states", "context");
 		const stack = columns.reader("states", "stack"), reason = columns.bytes("states", "reason");
-		const start = this.startOf = new Float64Array(count), what = this.what = new Uint32Array(count), detail = this.detail = new Uint8Array(count);
+		const Small = this.threads.length < 65535 && columns.rows("stacks") < 65535 ? Uint16Array : Uint32Array; // numbers of CPUs have 16 bits
+		const start = this.startOf = new Float64Array(count), what = this.what = new Small(count), detail = this.detail = new Uint8Array(count);
 		let at = 0, waits = 0;
 		for (const thread of this.threads) {
 			let time = thread.first, ran = 0;
