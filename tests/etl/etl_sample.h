@@ -210,7 +210,7 @@ static void sample_pmu(struct etl_writer *writer, uint64_t core, uint64_t value,
 
 // A time line of WindowsPerf: five events on four cores, every 100 ms for six seconds. The program warms up,
 // works on two cores, and misses its caches for a while.
-static void sample_time_line(struct etl_writer *writer) {
+ETL_UNUSED static void sample_time_line(struct etl_writer *writer) {
 	static const struct {
 		const char *name;
 		uint32_t index, note;
