@@ -1,12 +1,20 @@
 // node bench/page.mjs PAGE.html ROUNDS [run]: opens a page in Chromium and prints medians: usable ms, MB of its process, and for
-// a test ms of a frame while zooming and of a selection; for a run ms of sorting.
+// a test ms of the first selection, ms until all is unpacked, ms of a frame while zooming and of a selection then; for a run ms
+// of sorting.
 import { execFileSync } from "node:child_process";
 import { pathToFileURL } from "node:url";
 
 const { chromium } = await import(process.env.PLAYWRIGHT);
 const [, , file, rounds, what] = process.argv;
 const median = list => list.sort((a, b) => a - b)[Math.floor(list.length / 2)];
-const all = { usable: [], memory: [], frame: [], select: [], sort: [] };
+const all = { usable: [], first: [], whole: [], memory: [], frame: [], select: [], sort: [] };
+
+// In the page: selects a range, and returns how long that took.
+function select() {
+	const { timeline } = [...tracelet.tests.values()][0].test, begun = performance.now();
+	timeline.select(timeline.trace.last * 0.2, timeline.trace.last * 0.4);
+	return performance.now() - begun;
+}
 
 // The largest renderer below this browser.
 function renderers(pid) {
@@ -39,6 +47,9 @@ for (let i = 0; i < rounds; i++) {
 		}));
 	} else {
 		all.usable.push(await page.evaluate(() => performance.getEntriesByName("tracelet-usable")[0].startTime));
+		all.first.push(await page.evaluate(select)); // in an overview, if there is one
+		await page.waitForSelector("html[data-whole]", { timeout: 120000 });
+		all.whole.push(await page.evaluate(() => performance.now()));
 		all.frame.push(await page.evaluate(() => {
 			const { timeline } = [...tracelet.tests.values()][0].test, times = [];
 			timeline.draw();
@@ -50,11 +61,7 @@ for (let i = 0; i < rounds; i++) {
 			}
 			return times.sort((a, b) => a - b)[30];
 		}));
-		all.select.push(await page.evaluate(() => {
-			const { timeline } = [...tracelet.tests.values()][0].test, begun = performance.now();
-			timeline.select(timeline.trace.last * 0.2, timeline.trace.last * 0.4);
-			return performance.now() - begun;
-		}));
+		all.select.push(await page.evaluate(select));
 	}
 	all.memory.push(renderers(server.process().pid));
 	await browser.close();

@@ -66,9 +66,15 @@ static int view_files(const struct view_arguments *arguments, char **files, size
 		log_error("--preset: %s cannot be read", arguments->preset);
 		return EXIT_USAGE;
 	}
-	CLEANUP_FREE char *text = has_preset
+	bool wpa = has_preset && report_preset_is_wpa(preset.data, preset.size);
+	CLEANUP_FREE char *text = wpa ? report_preset_from_wpa(preset.data, preset.size, arguments->preset)
+				  : has_preset
 					  ? memory_format("%.*s", (int)preset.size, (const char *)preset.data)
 					  : NULL;
+	if (has_preset && !text) {
+		input_close(&preset);
+		return EXIT_USAGE;
+	}
 	int status = report_view_page(&page, files, count, text) ? EXIT_USAGE
 								 : write_page(arguments, files[0], &page);
 	if (has_preset)
@@ -82,7 +88,7 @@ static int view_files(const struct view_arguments *arguments, char **files, size
 static const struct verb_option own_options[] = {
 	{"output", 'o', "FILE", "write the page to FILE, and do not open it ('-': standard output)"},
 	{"preset", OPTION_PRESET, "FILE",
-	 "begin with these tables, groups and values: JSON, see docs/page.md"},
+	 "begin with these tables, groups and values: JSON, see docs/page.md, or a .wpaProfile"},
 #ifndef _WIN32
 	{"perfetto", OPTION_PERFETTO, NULL,
 	 "serve the recording once, on 127.0.0.1:9001, to ui.perfetto.dev, and print the link"},

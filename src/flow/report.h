@@ -3,6 +3,8 @@
 //   report_records.c  the lines of several manifests as one run: no session twice, attempts in order
 //   report_trace.c    one recording: its answer, columns and picture
 //   report_test.c     the article about a test, plain HTML first
+//   report_answer.c   its answer in words and as a bar, and the numbers of the last passing run
+//   report_preset.c   what a view begins with, from files of Windows Performance Analyzer
 //   report_run.c      the table of a run, and which tests are inside the page
 //   report_session.c  at the end of a session: is a page wanted, and where?
 #pragma once
@@ -76,6 +78,8 @@ struct report_files {
 	bool all_tables;             // for a view
 };
 
+// The colour of each reason.
+void report_colours(uint8_t all[REASON_COUNT]);
 // 0 or -errno, after an error message. Free it in any case.
 int report_trace_read(struct report_trace *trace, const struct report_files *files);
 void report_trace_free(struct report_trace *trace);
@@ -93,10 +97,19 @@ struct report_article {
 	bool in_run;         // there is a table to go back to
 	bool embed_files;    // the trace can be saved from the page
 	uint64_t most_trace; // bytes; larger ones are only linked
+	struct buffer *bulk; // gets the columns of a large recording, for the end of the page; or NULL
 };
 
 // Appends the article. 0, or -errno with an article that says what is missing.
 int report_article(struct buffer *out, const struct report_article *article);
+
+// Parts of it. Text of others: escape sequences go, "file:line" is marked.
+void report_printed(struct buffer *out, const char *text, size_t size);
+void report_duration(struct buffer *out, uint64_t ns); // as a cell of a table
+// A bar of where the time went, and its legend.
+void report_shares(struct buffer *out, const uint64_t sums[COLOUR_COUNT]);
+void report_answer(struct buffer *out, struct report_trace *trace, const struct report_record *record);
+void report_counts(struct buffer *out, const struct manifest_record *now, const struct manifest_record *then);
 
 enum { REPORT_BUDGET = 20 << 20 };
 
@@ -117,6 +130,10 @@ void report_run_page(struct buffer *out, const struct report_run *run, const str
 int report_test_page(struct buffer *out, const struct report_run *run, const struct report_record *record,
 		     const char *trace, const char *output, size_t output_size);
 
+// Presets of Windows Performance Analyzer (report_preset.c). Returns them as JSON, to be freed; or NULL after
+// an error message. What does not exist here is reported as a warning.
+bool report_preset_is_wpa(const void *bytes, size_t size);
+char *report_preset_from_wpa(const void *bytes, size_t size, const char *path);
 // Of recordings, with all tables; `preset` is JSON, or NULL.
 int report_view_page(struct buffer *out, char **files, size_t count, const char *preset);
 // Writes the page; `artifact`: a file that is ours, private, which replaces an older one. 0 or -errno.

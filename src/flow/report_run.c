@@ -25,59 +25,35 @@ static uint64_t wall_of(const struct report_record *record) {
 
 // ---- where the time went ----
 
-static const struct {
-	const char *words, *reasons;
-} shares[] = {
-	{"running", " cpu "},
-	{"ready, waiting for a CPU", " ready throttled "},
-	{"locks", " mutex rwlock condition semaphore futex kernel-lock join "},
-	{"disk and memory", " disk fsync page-fault memory io-uring "},
-	{"sleeping, time limits", " sleep timeout "},
-	{"children, pipes, sockets, others", ""},
-};
-
-static size_t share_of(const char *reason) {
-	char key[40];
-	snprintf(key, sizeof(key), " %s ", reason ? reason : "");
-	size_t i = 0;
-	while (i + 1 < ARRAY_SIZE(shares) && !strstr(shares[i].reasons, key))
-		i++;
-	return i;
+// The time of one test on its critical path, by colour. False if it is not known.
+static bool times_of(const struct report_record *record, uint64_t sums[COLOUR_COUNT]) {
+	uint8_t colours[REASON_COUNT];
+	struct why_parts parts = {0};
+	bool known = record->record.time_digest && why_parts_read(&parts, record->record.time_digest);
+	report_colours(colours);
+	for (size_t i = 0; known && i < parts.list.count; i++) {
+		const char *reason = parts.list.items[i].reason;
+		size_t number = 0;
+		while (number + 1 < REASON_COUNT && !(reason && strcmp(reason_names[number], reason) == 0))
+			number++;
+		sums[colours[number]] += parts.list.items[i].ns;
+	}
+	why_parts_free(&parts);
+	return known;
 }
 
 static void put_shares(struct buffer *out, const struct report_run *run) {
-	uint64_t sums[ARRAY_SIZE(shares)] = {0}, all = 0, digests = 0;
-	for (size_t i = 0; i < run->tests.count; i++) {
-		const char *digest = newest(run, &run->tests.items[i])->record.time_digest;
-		struct why_parts parts = {0};
-		if (digest && why_parts_read(&parts, digest)) {
-			digests++;
-			for (size_t j = 0; j < parts.list.count; j++)
-				sums[share_of(parts.list.items[j].reason)] += parts.list.items[j].ns;
-		}
-		why_parts_free(&parts);
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(shares); i++)
-		all += sums[i];
-	if (!all)
+	uint64_t sums[COLOUR_COUNT] = {0}, digests = 0;
+	for (size_t i = 0; i < run->tests.count; i++)
+		digests += times_of(newest(run, &run->tests.items[i]), sums);
+	if (!digests)
 		return;
 	buffer_printf(out,
-		      "<h2>Where the time went</h2>\n<p class=\"soft\">On the critical paths of %" PRIu64
-		      " test%s.</p>\n<table><tbody>\n",
+		      "<div class=\"answer\"><h3>Where the time went, on the critical paths of %" PRIu64
+		      " test%s</h3>\n",
 		      digests, plural(digests));
-	for (size_t i = 0; i < ARRAY_SIZE(shares); i++) {
-		double share = (double)sums[i] / (double)all;
-		buffer_text(out, "<tr>");
-		page_cell(out, "th scope=\"row\"", shares[i].words);
-		buffer_text(out, "<td class=\"number\">");
-		why_duration(out, sums[i]);
-		buffer_printf(out,
-			      "</td><td class=\"number\">%.0f %%</td><td><svg width=\"300\" height=\"12\" "
-			      "aria-hidden=\"true\"><rect width=\"%.0f\" "
-			      "height=\"12\" fill=\"#3f7fd0\"/></svg></td></tr>\n",
-			      100 * share, MAX(300 * share, 0.5));
-	}
-	buffer_text(out, "</tbody></table>\n");
+	report_shares(out, sums);
+	buffer_text(out, "</div>\n");
 }
 
 // ---- plain lists ----
@@ -103,12 +79,12 @@ static void put_list(struct buffer *out, const struct report_run *run, const cha
 	if (!count)
 		return;
 	page_cell(out, "h2", title);
-	buffer_text(out, "\n<table><thead><tr><th>status</th><th>test</th><th "
+	buffer_text(out, "\n<div class=\"card\"><table><thead><tr><th>status</th><th>test</th><th "
 			 "class=\"number\">time</th><th>result</th><th>where the time "
 			 "went</th></tr></thead><tbody>\n");
 	for (size_t i = 0; i < count; i++)
 		put_test_row(out, run, tests[i], inside[tests[i]]);
-	buffer_text(out, "</tbody></table>\n");
+	buffer_text(out, "</tbody></table></div>\n");
 }
 
 typedef ARRAY(size_t) numbers;
@@ -147,6 +123,10 @@ static void put_lists(struct buffer *out, const struct report_run *run, const bo
 	array_free(&times);
 }
 
+static void put_tile(struct buffer *out, const char *kind, size_t count, const char *words) {
+	buffer_printf(out, "<li class=\"%s\"><b>%zu</b> %s</li>\n", kind, count, words);
+}
+
 static void put_counts(struct buffer *out, const struct report_run *run) {
 	size_t passed = 0, failed = 0, flaky = 0, skipped = 0;
 	uint64_t wall = 0;
@@ -159,24 +139,24 @@ static void put_counts(struct buffer *out, const struct report_run *run) {
 	}
 	for (size_t i = 0; i < run->records.count; i++)
 		wall += wall_of(&run->records.items[i]);
-	buffer_printf(out,
-		      "<p class=\"why\"><span class=\"failed\">%zu failed</span>, <span class=\"passed\">%zu "
-		      "passed</span>",
-		      failed, passed);
+	buffer_text(out, "<ul class=\"counts\">\n");
+	put_tile(out, failed ? "failed" : "none", failed, "failed");
+	put_tile(out, "passed", passed, "passed");
 	if (skipped)
-		buffer_printf(out, ", %zu skipped", skipped);
+		put_tile(out, "skipped", skipped, "skipped");
 	if (flaky)
-		buffer_printf(out, ", %zu flaky (passed and failed on the same commit)", flaky);
-	buffer_printf(out, ": %zu test%s in %zu run%s, ", run->tests.count, plural(run->tests.count),
-		      run->records.count, plural(run->records.count));
+		put_tile(out, "flaky", flaky, "flaky");
+	buffer_text(out, "<li class=\"took\"><b>");
 	why_duration(out, wall);
-	buffer_text(out, " together");
+	buffer_printf(out, "</b> together</li>\n</ul>\n<p class=\"soft\">%zu test%s in %zu run%s",
+		      run->tests.count, plural(run->tests.count), run->records.count,
+		      plural(run->records.count));
 	if (run->folders.count > 1)
 		buffer_printf(out, ", from %zu folders", run->folders.count);
 	if (run->duplicates)
 		buffer_printf(out, "; %zu session%s in more than one of them count once", run->duplicates,
 			      plural(run->duplicates));
-	buffer_text(out, ".</p>\n");
+	buffer_text(out, flaky ? ". A flaky test passed and failed on the same commit.</p>\n" : ".</p>\n");
 }
 
 // ---- the table as columns ----
@@ -198,6 +178,24 @@ static void put_text(struct columns *columns, struct strings *strings, const cha
 		columns_end(columns);                                                                        \
 	} while (0)
 
+// Where the time of each test went: for each colour a byte, of 255.
+static void put_time_columns(struct columns *columns, const struct report_run *run) {
+	uint8_t(*shares)[COLOUR_ENDED] = memory_alloc((run->tests.count + 1) * sizeof(*shares));
+	for (size_t i = 0; i < run->tests.count; i++) {
+		uint64_t sums[COLOUR_COUNT] = {0}, all = 0;
+		times_of(newest(run, &run->tests.items[i]), sums);
+		for (int j = 0; j < COLOUR_ENDED; j++)
+			all += sums[j];
+		for (int j = 0; all && j < COLOUR_ENDED; j++)
+			shares[i][j] = (uint8_t)(255 * (double)sums[j] / (double)all + 0.5);
+	}
+	for (int j = 0; j < COLOUR_ENDED; j++) {
+		char name[] = {'s', (char)('0' + j), 0};
+		EACH(name, COLUMN_BYTE, columns_byte(columns, shares[i][j]));
+	}
+	free(shares);
+}
+
 static void put_columns(struct buffer *out, const struct report_run *run, const bool *inside) {
 	struct columns all, *columns = &all;
 	struct strings *strings = strings_new();
@@ -214,6 +212,7 @@ static void put_columns(struct buffer *out, const struct report_run *run, const 
 	EACH("tries", COLUMN_UINT, columns_uint(columns, test->attempts.count));
 	EACH("flaky", COLUMN_BYTE, columns_byte(columns, test->flaky));
 	EACH("place", COLUMN_BYTE, columns_byte(columns, inside[i]));
+	put_time_columns(columns, run);
 	columns_set(columns, "strings", strings->texts.count);
 	columns_begin(columns, "text", COLUMN_TEXT);
 	for (uint32_t i = 0; i < strings->texts.count; i++)
@@ -271,14 +270,14 @@ void report_run_page(struct buffer *out, const struct report_run *run, const str
 	buffer_text(out, "<section id=\"run\">\n");
 	page_cell(out, "h1", options->title);
 	put_counts(out, run);
+	put_shares(out, run);
 	buffer_text(out, "<div id=\"run-table\">\n");
 	put_lists(out, run, inside);
 	buffer_text(out, "</div>\n");
-	put_shares(out, run);
 	put_columns(out, run, inside);
 	buffer_text(out, "</section>\n");
 	buffer_append(out, articles.data, articles.size);
 	buffer_free(&articles);
-	page_end(out);
+	page_end(out, NULL);
 	free(inside);
 }

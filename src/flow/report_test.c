@@ -13,7 +13,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { MOST_OUTPUT = 16 << 10, MOST_STACKS = 32 << 10, MOST_SEGMENTS = 12, MOST_CHANGES = 8 };
+enum {
+	MOST_OUTPUT = 16 << 10,
+	MOST_STACKS = 32 << 10,
+	MOST_SEGMENTS = 12,
+	MOST_CHANGES = 8,
+	MANY_STATES = 200 * 1000
+};
 
 static void put_link(struct buffer *out, const char *path) {
 	for (const char *at = path; *at; at++)
@@ -23,66 +29,7 @@ static void put_link(struct buffer *out, const char *path) {
 			buffer_printf(out, "%%%02X", (unsigned char)*at);
 }
 
-static void put_duration_cell(struct buffer *out, uint64_t ns) {
-	buffer_text(out, "<td class=\"number\">");
-	why_duration(out, ns);
-	buffer_text(out, "</td>");
-}
-
 // ---- what the test printed ----
-
-// The length of a terminal's escape sequence, 0 if there is none.
-static size_t escape_length(const char *text, size_t size) {
-	if (size < 2 || text[0] != '\033' || text[1] != '[')
-		return size && *text == '\033';
-	size_t length = 2;
-	while (length < size && (unsigned char)text[length] < 0x40)
-		length++;
-	return MIN(length + 1, size);
-}
-
-static bool of_path(char c) {
-	return isalnum((unsigned char)c) || (c && strchr("_./+-\\", c));
-}
-
-// The length of "path/file.c:123" or "file.rs:12:3"; 0 if there is none here.
-static size_t place_length(const char *text, size_t size) {
-	size_t length = 0, dot = 0, begin;
-	while (length < size && of_path(text[length])) {
-		dot = text[length] == '.' ? length + 1 : dot;
-		length++;
-	}
-	if (!dot || dot == length || length - dot > 5 || length >= size || text[length] != ':')
-		return 0;
-	for (begin = ++length; length < size && isdigit((unsigned char)text[length]);)
-		length++;
-	return length > begin ? length : 0;
-}
-
-static void put_printed(struct buffer *out, const char *text, size_t size) {
-	char before = 0;
-	for (size_t at = 0; at < size;) {
-		size_t escape = escape_length(text + at, size - at);
-		size_t place = escape || of_path(before) ? 0 : place_length(text + at, size - at), run = 1;
-		if (escape) {
-			at += escape;
-			continue;
-		}
-		if (place) {
-			buffer_text(out, "<mark>");
-			text_xml(out, text + at, place);
-			buffer_text(out, "</mark>");
-			run = place;
-		} else {
-			while (at + run < size && text[at + run] != '\033' &&
-			       of_path(text[at + run - 1]) == of_path(text[at + run]))
-				run++;
-			text_xml(out, text + at, run);
-		}
-		before = text[at + run - 1];
-		at += run;
-	}
-}
 
 static void put_output(struct buffer *out, const struct report_article *article) {
 	const char *text = article->output;
@@ -93,7 +40,7 @@ static void put_output(struct buffer *out, const struct report_article *article)
 	skip = line ? (size_t)(line + 1 - text) : skip;
 	buffer_text(out,
 		    skip ? "<h2>The end of what it printed</h2>\n<pre>" : "<h2>What it printed</h2>\n<pre>");
-	put_printed(out, text + skip, size - skip);
+	report_printed(out, text + skip, size - skip);
 	buffer_text(out, "</pre>\n");
 }
 
@@ -108,7 +55,7 @@ static void put_crashes(struct buffer *out, const struct manifest_record *record
 		page_cell(out, "h2", title);
 		buffer_text(out, "<pre class=\"stack\">");
 		for (size_t j = 0; j < crash->stack.count; j++) {
-			put_printed(out, crash->stack.items[j], strlen(crash->stack.items[j]));
+			report_printed(out, crash->stack.items[j], strlen(crash->stack.items[j]));
 			buffer_text(out, "\n");
 		}
 		buffer_text(out, crash->stack.count ? "</pre>\n" : "The stack is not known.</pre>\n");
@@ -121,7 +68,7 @@ static void put_stacks(struct buffer *out, const struct report_record *record) {
 	if (!path || input_open(&input, path))
 		return;
 	buffer_text(out, "<h2>Where its threads were when the time was over</h2>\n<pre>");
-	put_printed(out, (const char *)input.data, MIN(input.size, (size_t)MOST_STACKS));
+	report_printed(out, (const char *)input.data, MIN(input.size, (size_t)MOST_STACKS));
 	buffer_text(out, input.size > MOST_STACKS ? "\n…</pre>\n" : "</pre>\n");
 	input_close(&input);
 }
@@ -142,7 +89,8 @@ static void put_place(struct buffer *out, const struct why *why, uint32_t own) {
 
 static void put_segments(struct buffer *out, const struct why *why) {
 	double whole = (double)MAX(why->to - why->from, 1ul);
-	buffer_text(out, "<section class=\"plain\"><h2>Where the time went</h2>\n<table><thead><tr><th "
+	buffer_text(out, "<section class=\"plain\"><h2>Where the time went</h2>\n<div "
+			 "class=\"card\"><table><thead><tr><th "
 			 "class=\"number\">time</th><th class=\"number\">"
 			 "share</th><th>thread</th><th>state</th><th>reason</th><th>function</th><th>ended "
 			 "by</th></tr>"
@@ -150,7 +98,7 @@ static void put_segments(struct buffer *out, const struct why *why) {
 	for (size_t i = 0; i < MIN(why->segments.count, (size_t)MOST_SEGMENTS); i++) {
 		const struct why_segment *segment = &why->segments.items[i];
 		buffer_text(out, "<tr>");
-		put_duration_cell(out, segment->ns);
+		report_duration(out, segment->ns);
 		buffer_printf(out, "<td class=\"number\">%.1f %%</td>", 100 * (double)segment->ns / whole);
 		page_cell(out, "td", timeline_name(why->timeline, segment->thread));
 		page_cell(out, "td", path_state_names[segment->state]);
@@ -159,7 +107,7 @@ static void put_segments(struct buffer *out, const struct why *why) {
 		page_cell(out, "td", segment->waker ? timeline_name(why->timeline, segment->waker) : "");
 		buffer_text(out, "</tr>\n");
 	}
-	buffer_text(out, "</tbody></table></section>\n");
+	buffer_text(out, "</tbody></table></div></section>\n");
 }
 
 static void put_changes(struct buffer *out, const struct report_trace *trace) {
@@ -167,18 +115,19 @@ static void put_changes(struct buffer *out, const struct report_trace *trace) {
 	why_changes(&all, &trace->parts, &trace->base_parts);
 	buffer_text(
 		out,
-		"<h2>Against the last passing run</h2>\n<table><thead><tr><th class=\"number\">now</th><th "
+		"<h2>Against the last passing run</h2>\n<div class=\"card\"><table><thead><tr><th "
+		"class=\"number\">now</th><th "
 		"class=\"number\">then</th><th class=\"number\">difference</th><th>thread</th><th>reason</th>"
 		"<th>function</th></tr></thead><tbody>\n<tr>");
-	put_duration_cell(out, trace->parts.wall);
-	put_duration_cell(out, trace->base_parts.wall);
+	report_duration(out, trace->parts.wall);
+	report_duration(out, trace->base_parts.wall);
 	buffer_text(out, "<td></td><td><b>all of it</b></td><td></td><td></td></tr>\n");
 	for (size_t i = 0; i < MIN(all.changes.count, (size_t)MOST_CHANGES); i++) {
 		const struct why_change *change = &all.changes.items[i];
 		bool more = change->ns >= change->baseline_ns;
 		buffer_text(out, "<tr>");
-		put_duration_cell(out, change->ns);
-		put_duration_cell(out, change->baseline_ns);
+		report_duration(out, change->ns);
+		report_duration(out, change->baseline_ns);
 		buffer_printf(out, "<td class=\"number %s\">%s", more ? "more" : "less", more ? "+" : "−");
 		why_duration(out, more ? change->ns - change->baseline_ns : change->baseline_ns - change->ns);
 		buffer_text(out, "</td>");
@@ -187,7 +136,7 @@ static void put_changes(struct buffer *out, const struct report_trace *trace) {
 		page_cell(out, "td", change->function ? change->function : "");
 		buffer_text(out, "</tr>\n");
 	}
-	buffer_text(out, "</tbody></table>\n");
+	buffer_text(out, "</tbody></table></div>\n");
 	why_difference_free(&all);
 }
 
@@ -245,7 +194,7 @@ static void put_facts(struct buffer *out, const struct manifest_record *record) 
 static void put_command(struct buffer *out, const struct manifest_record *record) {
 	if (!record->command.count)
 		return;
-	buffer_text(out, "<p class=\"soft\"><code>");
+	buffer_text(out, "<p class=\"soft command\"><code>");
 	for (size_t i = 0; i < record->command.count; i++) {
 		buffer_text(out, i ? " " : "");
 		page_text(out, record->command.items[i]);
@@ -311,40 +260,43 @@ static void put_head(struct buffer *out, const struct report_article *article) {
 	buffer_printf(out, " <span class=\"verdict %s\">", status_of(article));
 	page_text(out, record && record->result ? record->result : status_of(article));
 	buffer_text(out, "</span></h1>\n");
-	if (record) {
-		put_facts(out, record);
-		put_command(out, record);
-	}
 }
 
-static void put_words(struct buffer *out, struct report_trace *trace, const struct manifest_record *record) {
-	struct buffer words = {0};
-	if (trace && trace->explained)
-		why_sentences(&trace->why, trace->compared ? &trace->difference : NULL, &words);
-	else if (record && record->explanation)
-		buffer_text(&words, record->explanation);
-	if (words.size) {
-		buffer_text(out, "<p class=\"why\">");
-		text_xml(out, (const char *)words.data, words.size);
-		buffer_text(out, "</p>\n");
-	}
-	buffer_free(&words);
+static void put_template(struct buffer *out, const char *attributes, struct columns *columns) {
+	buffer_printf(out, "<template %s>", attributes);
+	columns_write(columns, out, NULL);
+	buffer_text(out, "</template>\n");
 }
 
-static void put_columns(struct buffer *out, struct report_trace *trace) {
+static bool is_large(const struct page_trace *trace) {
+	size_t states = 0;
+	for (size_t i = 0; i < trace->threads.count; i++)
+		states += trace->threads.items[i].states.count;
+	return states >= MANY_STATES;
+}
+
+// Of a large recording the page first shows an overview. The rest is at its end, after the code, so that
+// browsers need not read it first.
+static void put_columns(struct buffer *out, struct report_trace *trace, struct buffer *bulk) {
 	struct columns columns;
+	bool large = bulk && is_large(&trace->page);
+	CLEANUP_FREE char *place = large ? memory_format(" id=\"bulk%zu\"", bulk->size) : memory_string("");
+	CLEANUP_FREE char *attributes = memory_format("class=\"columns\"%s", place);
+	if (large) {
+		CLEANUP_FREE char *overview = memory_format("class=\"overview\" data-bulk=\"bulk%zu\"",
+							    bulk->size);
+		columns_init(&columns);
+		page_trace_overview(&trace->page, &columns);
+		put_template(out, overview, &columns);
+	}
 	columns_init(&columns);
 	page_trace_columns(&trace->page, &columns);
-	buffer_text(out, "<template class=\"columns\">");
-	columns_write(&columns, out, NULL);
-	buffer_text(out, "</template>\n");
+	put_template(large ? bulk : out, attributes, &columns);
 	if (!trace->tables_set)
 		return;
 	columns_init(&columns);
 	table_set_columns(trace->tables_set, &columns);
-	buffer_text(out, "<template class=\"tables\">");
-	columns_write(&columns, out, NULL);
-	buffer_text(out, "</template>\n");
+	put_template(large ? bulk : out, "class=\"tables\"", &columns);
 }
 
 int report_article(struct buffer *out, const struct report_article *article) {
@@ -359,7 +311,11 @@ int report_article(struct buffer *out, const struct report_article *article) {
 									: NULL};
 	int error = trace ? report_trace_read(trace, &files) : 0;
 	put_head(out, article);
-	put_words(out, error ? NULL : trace, record ? &record->record : NULL);
+	report_answer(out, error ? NULL : trace, record);
+	if (record) {
+		put_facts(out, &record->record);
+		put_command(out, &record->record);
+	}
 	put_output(out, article);
 	if (record) {
 		put_crashes(out, &record->record);
@@ -368,6 +324,8 @@ int report_article(struct buffer *out, const struct report_article *article) {
 	if (trace && !error) {
 		if (trace->compared)
 			put_changes(out, trace);
+		if (record && article->before)
+			report_counts(out, &record->record, &article->before->record);
 		buffer_text(out, "<h2>Time line</h2>\n");
 		page_trace_picture(&trace->page, out);
 		if (trace->explained)
@@ -384,7 +342,7 @@ int report_article(struct buffer *out, const struct report_article *article) {
 	if (record || article->embed_files)
 		put_artifacts(out, article);
 	if (trace && !error)
-		put_columns(out, trace);
+		put_columns(out, trace, article->bulk);
 	buffer_text(out, "</article>\n");
 	if (trace)
 		report_trace_free(trace);
@@ -398,6 +356,7 @@ int report_test_page(struct buffer *out, const struct report_run *run, const str
 	CLEANUP_FREE char *heap = record ? report_artifact(record, "heap") : NULL;
 	const char *name = record ? (record->record.name ? record->record.name : record->record.test)
 				  : system_base_name(trace);
+	struct buffer bulk = {0};
 	struct report_article article = {.record = record,
 					 .before = record ? report_last_pass(run, record) : NULL,
 					 .trace = trace ? trace : found,
@@ -406,17 +365,20 @@ int report_test_page(struct buffer *out, const struct report_run *run, const str
 					 .output = output,
 					 .output_size = output_size,
 					 .embed_files = true,
-					 .most_trace = 4 << 20};
+					 .most_trace = 4 << 20,
+					 .bulk = &bulk};
 	CLEANUP_FREE char *title = memory_format(
 		"%s: %s", name, record && record->record.result ? record->record.result : "recording");
 	page_begin(out, title);
 	int error = report_article(out, &article);
-	page_end(out);
+	page_end(out, &bulk);
+	buffer_free(&bulk);
 	return error;
 }
 
 int report_view_page(struct buffer *out, char **files, size_t count, const char *preset) {
 	int error = 0;
+	struct buffer bulk = {0};
 	page_begin(out, system_base_name(files[0]));
 	if (preset) {
 		buffer_text(out, "<template id=\"preset\">");
@@ -424,10 +386,13 @@ int report_view_page(struct buffer *out, char **files, size_t count, const char 
 		buffer_text(out, "</template>\n");
 	}
 	for (size_t i = 0; i < count && !error; i++) {
-		struct report_article article = {
-			.trace = files[i], .title = system_base_name(files[i]), .all_tables = true};
+		struct report_article article = {.trace = files[i],
+						 .title = system_base_name(files[i]),
+						 .all_tables = true,
+						 .bulk = &bulk};
 		error = report_article(out, &article);
 	}
-	page_end(out);
+	page_end(out, &bulk);
+	buffer_free(&bulk);
 	return error;
 }

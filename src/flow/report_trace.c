@@ -31,7 +31,7 @@ static const struct {
 };
 
 // The others are waits for other tasks and for the world.
-static void fill_colours(uint8_t all[REASON_COUNT]) {
+void report_colours(uint8_t all[REASON_COUNT]) {
 	memset(all, COLOUR_WAITS, REASON_COUNT);
 	for (size_t i = 0; i < ARRAY_SIZE(colours); i++)
 		all[colours[i].reason] = colours[i].colour;
@@ -131,7 +131,7 @@ int report_trace_read(struct report_trace *trace, const struct report_files *fil
 	struct both both = {.sink = {.push = push_both, .finish = finish_both, .destroy = destroy_both},
 			    .trace = trace};
 	trace->tables.details = true;
-	fill_colours(trace->colours);
+	report_colours(trace->colours);
 	timeline_init(&trace->timeline, &trace->tables);
 	page_trace_init(&trace->page, &trace->tables, &reasons);
 	both.samples = path_samples_new(&trace->tables, 0, &trace->page.sink);

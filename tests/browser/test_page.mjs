@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { ms, simple } from "./make_trace.mjs";
+import { makeTrace, ms, simple } from "./make_trace.mjs";
 
 const { chromium } = await import(process.env.PLAYWRIGHT);
 const tracelet = process.env.TRACELET;
@@ -78,7 +78,7 @@ equal("the picture became a time line", [0, 1], [await page.locator("figure.pict
 
 const box = await page.locator(".timeline canvas").boundingBox();
 const gutter = 190, x = time => box.x + gutter + time / (50 * ms) * (box.width - gutter);
-const rows = 24, y = row => box.y + rows + row * 20 + 10;
+const tops = await page.evaluate(() => [...tracelet.tests.values()][0].test.timeline.rows.map(row => row.top)), y = row => box.y + 24 + tops[row] + 11;
 await page.getByRole("tab", { name: "Threads" }).click();
 let table = await cells(page);
 equal("how long each thread ran", [["worker", "30.0 ms"], ["main", "20.0 ms"]], table.map(row => [row[0], row[3]]));
@@ -95,7 +95,7 @@ await page.mouse.up();
 table = await cells(page);
 const selected = Number.parseFloat(table[0][3]);
 check("a range that is dragged is what the table is about", Math.abs(selected - 10) < 0.3 && table[0][0] === "worker" && table.find(row => row[0] === "main")[3] === "0 ns", table);
-check("it says so", /Selected: (9|10)\./.test(await page.locator(".app > p.soft:not(.keys)").textContent()), await page.locator(".app > p.soft:not(.keys)").textContent());
+check("it says so", /Selected: (9|10)\./.test(await page.locator(".timeline .about").textContent()), await page.locator(".timeline .about").textContent());
 
 await page.mouse.click(x(30 * ms), y(3));
 check("a click on a wait shows the chain", /Why until here/.test(await page.locator(".details").innerText()) && /worker/.test(await page.locator(".chain").innerText()), await page.locator(".details").innerText());
@@ -109,7 +109,7 @@ const zoomed = /t=(\d+)-(\d+)/.exec(await page.evaluate(() => location.hash));
 check("W and D zoom and move", zoomed && zoomed[2] - zoomed[1] < 40 * ms && +zoomed[1] > 7 * ms, zoomed);
 await page.keyboard.press("Escape");
 await page.keyboard.press("0");
-check("Escape ends the selection", (await page.locator(".app > p.soft:not(.keys)").textContent()).startsWith("All of the recording"));
+check("Escape ends the selection", (await page.locator(".timeline .about").textContent()).startsWith("All of the recording"));
 await page.keyboard.press("ArrowDown");
 check("rows are announced", (await page.locator("#said").textContent()).length > 3);
 await page.locator("#theme").click();
@@ -118,7 +118,7 @@ equal("a button makes it dark", "dark", await page.evaluate(() => document.docum
 await page.close();
 
 page = await open(test, { hash: link });
-check("a link restores the selection and the state", (await page.locator(".app > p.soft:not(.keys)").textContent()).startsWith("Selected")
+check("a link restores the selection and the state", (await page.locator(".timeline .about").textContent()).startsWith("Selected")
 	&& /Why until here/.test(await page.locator(".details").innerText()));
 // Every control has a name.
 const nameless = await page.locator("button, input, select, canvas, [role=region]").evaluateAll(all => all.filter(one =>
@@ -209,6 +209,64 @@ check("the command prints the same", /^tracelet table .*slow_1\.pb context-switc
 	await page.evaluate(() => [...tracelet.tests.values()][0].view.command()));
 await page.locator(".view .place").nth(1).locator(".chip").dragTo(page.locator(".view .place").nth(2));
 equal("a column can be dragged", "", (await page.locator(".places .place").nth(1).innerText()).trim());
+const chart = () => page.locator(".view canvas.chart");
+const drawn = () => chart().evaluate(canvas => { const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height), seen = new Set(); for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255) seen.add(data[i] << 16 | data[i + 1] << 8 | data[i + 2]); return seen.size; });
+await page.evaluate(() => [...tracelet.tests.values()][0].test.timeline.select(null));
+for (const kind of ["lines", "Gantt", "flame", "stacked"]) {
+	await page.getByLabel("Graph", { exact: true }).selectOption(kind);
+	check(`a graph: ${kind}`, await drawn() > 1, await drawn());
+}
+const chartBox = await chart().boundingBox(), lineBox = await page.locator(".timeline canvas").boundingBox();
+equal("a graph is below the time line", [lineBox.x, lineBox.width], [chartBox.x, chartBox.width]);
+await page.evaluate(() => { const { timeline } = [...tracelet.tests.values()][0].test; timeline.show(10e6, 30e6); });
+await page.waitForTimeout(100);
+equal("and has its zoom", [10e6, 30e6], await page.evaluate(() => { const { view, test } = [...tracelet.tests.values()][0]; return [view.chart.from, view.chart.to].map(time => time + test.trace.start); }));
+await page.close();
+
+// ---- several files ----
+
+writeFileSync(join(folder, "other.pb"), simple("main", "other"));
+execFileSync(tracelet, ["view", join(folder, "slow_1.pb"), join(folder, "other.pb"), "-o", join(work, "two.html")], { stdio: ["ignore", "ignore", "inherit"] });
+page = await open(join(work, "two.html"));
+equal("two files have two time lines", 2, await page.locator(".timeline canvas").count());
+await page.evaluate(() => { const [one] = tracelet.tests.values(); one.test.timeline.show(10e6, 20e6); one.test.timeline.select(12e6, 15e6); });
+equal("with one zoom and one selection", [{ from: 10e6, to: 20e6 }, { from: 12e6, to: 15e6 }], await page.evaluate(() => { const [, { test: { timeline } }] = tracelet.tests.values(); return [timeline.view, timeline.range]; }));
+await page.close();
+
+// ---- a large one ----
+
+// Two threads take turns, every 10 µs for a second; one of them runs alone in the last tenth.
+const turns = Array.from({ length: 101000 }, (_, i) => [5e9 + i * 10000, "switch", i % 2 ? "ping" : "pong", 10 + i % 2, "S", i % 2 ? "pong" : "ping", 11 - i % 2]);
+writeFileSync(join(folder, "large.pb"), makeTrace([...turns, [7e9, "switch", "pong", 10, "S", "swapper/0", 0]]));
+execFileSync(tracelet, ["view", join(folder, "large.pb"), "-o", join(work, "large.html")], { stdio: ["ignore", "ignore", "inherit"] });
+check("a large recording has an overview", readFileSync(join(work, "large.html"), "utf8").includes('<template class="overview"'));
+page = await open(join(work, "large.html"));
+const overview = await page.evaluate(() => { const { test } = [...tracelet.tests.values()][0]; if (!test.waits) return null; test.timeline.select(1.5e9, 1.6e9); return { states: test.trace.kind.length, last: test.trace.last }; });
+check("which can be used at once", overview === null || overview.states < 2000, overview);
+await page.waitForSelector("html[data-whole]");
+const large = await page.evaluate(() => { const { test, view } = [...tracelet.tests.values()][0]; return { states: test.trace.kind.length, last: test.trace.last, range: test.timeline.range, waits: test.waits, tables: !!view }; });
+check("then all of it is there, from another thread", large.states > 202000 && large.tables && !large.waits, large);
+check("and the selection has stayed", overview === null || large.range?.from === 1.5e9, large);
+await page.close();
+
+// ---- as Jenkins serves it, and on paper ----
+
+// Its policy: no script, no style of the page's own, a sandbox.
+page = await browser.newPage({ viewport: { width: 1000, height: 800 } });
+await page.route("http://jenkins.example/**", route => route.fulfill({ body: readFileSync(test), contentType: "text/html",
+	headers: { "content-security-policy": "sandbox; default-src 'none'; img-src 'self'; style-src 'self';" } }));
+await page.goto("http://jenkins.example/test.html");
+await shot(page, "jenkins");
+const plain = await page.locator("body").innerText();
+check("under Jenkins' policy there is the verdict, and why", /exit status 1/.test(plain) && /For 30.0 ms/.test(plain), plain.slice(0, 300));
+check("... a picture and a bar of the time", await page.locator("figure.picture svg rect").count() > 5 && (await page.locator(".shares > svg").boundingBox()).width > 500);
+equal("... and no code or data as text", false, /base64|[A-Za-z0-9+\/]{200}/.test(plain));
+await page.close();
+page = await open(test);
+await page.emulateMedia({ media: "print", colorScheme: "dark" });
+equal("paper is white and has no buttons", ["rgb(255, 255, 255)", false], [await page.evaluate(() => getComputedStyle(document.body).backgroundColor), await page.locator("#theme").isVisible()]);
+const paper = await page.pdf({ format: "A4" });
+check("it prints", paper.length > 10000 && (paper.toString("latin1").match(/\/Type\s*\/Page\b/g) || []).length <= 6, (paper.toString("latin1").match(/\/Type\s*\/Page\b/g) || []).length);
 await page.close();
 
 // ---- the sums of a flame graph ----

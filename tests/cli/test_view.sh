@@ -41,6 +41,29 @@ rm -rf "$(dirname "$(cat "$stdout")")"
 printf '{"table":"generic-events","keys":["provider"],"values":["duration_us"]}' >preset.json
 run "$TRACELET" view --preset preset.json sample.etl -o page.html
 check "--preset" grep -qF 'id="preset">{&quot;table&quot;:&quot;generic-events&quot;' page.html
+cat >preset.wpaProfile <<'END'
+<?xml version="1.0" encoding="utf-8"?>
+<WpaProfileContainer Version="2"><Content><Views><View Title="Analysis"><Graphs>
+<Graph Guid="04f69f98-176e-4d1c-b44e-97f734996ab8">
+  <Preset Name="By provider" GraphChartType="Line" KeyColumnCount="3"><Columns>
+    <Column Name="Provider Name" IsVisible="true"/><Column Name="Process"/><Column Name="Task Name" IsVisible="true"/>
+    <Column Name="Field 1" AggregationMode="Average" IsVisible="true"/><Column Name="Count" AggregationMode="Sum" IsVisible="true"/>
+    <Column Name="Duration" AggregationMode="Sum" IsVisible="true"/></Columns></Preset></Graph>
+<Graph Guid="00000000-0000-0000-0000-000000000001">
+  <Preset Name="By size" KeyColumnCount="1"><Columns><Column Name="File Path" IsVisible="true"/><Column Name="Disk" IsVisible="true"/>
+    <Column Name="% IO Time" AggregationMode="Max" IsVisible="true"/><Column Name="Size" AggregationMode="Max" IsVisible="true"/></Columns></Preset></Graph>
+<Graph Guid="b859d131-dfb5-4605-be19-810b298b6975"><Preset Name="GPU"><Columns><Column Name="GPU Time" IsVisible="true"/></Columns></Preset></Graph>
+</Graphs></View></Views></Content></WpaProfileContainer>
+END
+run "$TRACELET" view --preset preset.wpaProfile sample.etl -o page.html
+check_equal "a .wpaProfile" 0 "$status"
+sed -n 's/.*<template id="preset">\([^<]*\).*/\1/p' page.html | sed 's/&quot;/"/g' >preset.txt
+check_equal "its columns as keys and values" '[{"name":"By provider","table":"generic-events","keys":["provider","event"],"values":["duration_us"],"form":"sum","graph":"lines"},{"name":"By size","table":"disk-io","keys":["file"],"values":["duration_us","size"],"form":"share %","graph":"stacked"}]' "$(cat preset.txt)"
+check_match "a column that is not here" "By provider': generic-events has no columns for Field 1" "$stderr"
+check_match "a graph that is not here" "no table here for the preset 'GPU'" "$stderr"
+printf '<WpaProfileContainer><Content>' >preset.wpaProfile
+run "$TRACELET" view --preset preset.wpaProfile sample.etl -o page.html
+check_equal "one that is not XML" 2 "$status"
 run "$TRACELET" view --preset missing.json sample.etl -o page.html
 check_equal "a preset that is not there" 2 "$status"
 run "$TRACELET" view missing.etl -o page.html

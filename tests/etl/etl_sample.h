@@ -208,6 +208,41 @@ static void sample_pmu(struct etl_writer *writer, uint64_t core, uint64_t value,
 	buffer_free(&p);
 }
 
+// A time line of WindowsPerf: five events on four cores, every 100 ms for six seconds. The program warms up,
+// works on two cores, and misses its caches for a while.
+ETL_UNUSED static void sample_time_line(struct etl_writer *writer) {
+	static const struct {
+		const char *name;
+		uint32_t index, note;
+		uint64_t usual;
+	} events[] = {{"cycle", 0xffffffff, 'f', 240000000},
+		      {"inst_spec", 0x1b, 'e', 410000000},
+		      {"ld_spec", 0x70, 'e', 96000000},
+		      {"l1d_cache_refill", 0x03, 'e', 2100000},
+		      {"br_mis_pred", 0x10, 'e', 1300000}};
+	for (uint64_t i = 0; i < 60; i++) {
+		etl_writer_cpu(writer, 0, 1000 + i * 1000000); // a buffer for each interval
+		for (uint64_t core = 0; core < 4; core++)
+			for (size_t j = 0; j < sizeof(events) / sizeof(*events); j++) {
+				struct buffer p = {0};
+				bool busy = core < 2, misses = i >= 28 && i < 42;
+				uint64_t value = events[j].usual * (busy ? MIN(i + 3, 12ul) : 1) / 12;
+				value += value * ((i * 37 + core * 11 + j * 5) % 13) / 60;
+				if (busy && misses)
+					value = j == 3 ? value * 5 : j == 1 || j == 2 ? value / 3 : value;
+				char note[2] = {(char)events[j].note, 0};
+				put64(&p, core);
+				put_utf16(&p, events[j].name);
+				put32(&p, events[j].index);
+				put_utf16(&p, note);
+				put64(&p, value);
+				etl_event(writer, SAMPLE_PMU_APP, 1, 0, APP_MAIN, APP,
+					  1000 + i * 1000000 + core * 100 + j, NULL, &p);
+				buffer_free(&p);
+			}
+	}
+}
+
 // Name "Measured": text, a list of numbers, a struct with an address and a flag.
 static void sample_tracelogging(struct etl_writer *writer, uint64_t time) {
 	struct buffer items = {0}, meta = {0}, traits = {0}, p = {0};

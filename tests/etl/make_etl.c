@@ -1,7 +1,7 @@
 // make_etl FILE [plain|xpress|lznt1|huffman] [32]: writes the hand-made trace; with "waits", one with stacks
 // at events; with "kernel" or "clr", only the part that such a session would record; "wall": the latter with
 // the system time as its clock; "tables": events of the kernel for tables;
-// "activities": those of a provider.
+// "activities": those of a provider; "counters": a time line of WindowsPerf.
 #include "stacks_sample.h"
 #include "tables_sample.h"
 
@@ -33,6 +33,8 @@ int main(int argc, char **argv) {
 		sample_tables(&writer);
 	else if (argc > 2 && strcmp(argv[2], "activities") == 0)
 		sample_activities(&writer);
+	else if (argc > 2 && strcmp(argv[2], "counters") == 0)
+		sample_time_line(&writer);
 	else
 		sample_etl(&writer);
 	struct buffer file = etl_writer_end(&writer);

@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 	struct stream input;
 	struct tables tables = tables_new();
 	struct page_trace page;
-	struct buffer text = {0}, picture = {0};
+	struct buffer text = {0}, picture = {0}, overview = {0};
 	stream_of_memory(&input, bytes, size);
 	page_trace_init(&page, &tables, &reasons);
 	struct sink *sink = locate_new(&tables, blocked_new(&tables, &page.sink));
@@ -60,6 +60,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 		columns_init(&columns);
 		page_trace_columns(&page, &columns);
 		columns_write(&columns, &text, NULL);
+		columns_init(&columns);
+		page_trace_overview(&page, &columns);
+		columns_write(&columns, &overview, NULL);
+		check_base64(&overview);
 		page_trace_picture(&page, &picture);
 		check_base64(&text);
 		check_picture(&picture);
@@ -69,6 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 	tables_free(&tables);
 	stream_close(&input);
 	buffer_free(&text);
+	buffer_free(&overview);
 	buffer_free(&picture);
 	return 0;
 }

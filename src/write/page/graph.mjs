@@ -34,9 +34,9 @@ export class Graph {
 		this.compareLabel = element("label", {}, this.compare, " compare with the last passing run");
 		this.reset = element("button", { type: "button", onclick: () => { this.zoomed = null; this.draw(); } }, "Reset zoom");
 		this.sum = element("span", { class: "soft" });
-		this.grid = new Grid([{ name: "function" }, { name: "self", number: true }, { name: "self %", number: true }, { name: "total", number: true }, { name: "total %", number: true }], { name: "functions" });
-		this.element = element("section", { class: "graph" }, element("h3", {}, "Flame graph"),
-			element("p", { class: "bar" }, this.choice, this.search, this.reset, this.compareLabel, this.sum), element("div", { class: "flames" }, this.canvas), element("details", {}, element("summary", {}, "The same as a table"), this.grid.element));
+		this.grid = new Grid([{ name: "function" }, { name: "self", number: true }, { name: "self %", number: true, share: true }, { name: "total", number: true }, { name: "total %", number: true, share: true }], { name: "functions" });
+		this.element = element("section", { class: "graph" },
+			element("div", { class: "bar" }, element("h3", {}, "Flame graph"), this.choice, this.search, this.reset, this.compareLabel, this.sum), element("div", { class: "flames" }, this.canvas), element("details", {}, element("summary", {}, "The same as a table"), this.grid.element));
 		this.canvas.addEventListener("pointermove", event => tooltip(event, this.words(this.hit(event))));
 		this.canvas.addEventListener("pointerleave", event => tooltip(event, null));
 		this.canvas.addEventListener("click", event => { this.zoomed = this.hit(event) || null; this.draw(); });

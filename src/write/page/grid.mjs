@@ -2,10 +2,10 @@
 // so that a hundred thousand rows are as quick as ten.
 import { copy, digits, element } from "./ground.mjs";
 
-const LINE = 24, MOST = 400;
+const LINE = 26, MOST = 400;
 
 export class Grid {
-	// `columns`: {name, number}. A cell is a text, a number, or [value, text].
+	// `columns`: {name, number, share: a part of 100, shown as a bar, too}. A cell is a text, a number, or [value, text].
 	constructor(columns, { name = "rows", pick = null, search = true } = {}) {
 		this.columns = columns;
 		this.pick = pick;
@@ -20,7 +20,7 @@ export class Grid {
 		this.box = element("div", { class: "rows", tabindex: 0, role: "region", "aria-label": name }, element("table", {}, this.head, this.body));
 		this.box.addEventListener("scroll", () => this.draw());
 		this.element = element("div", { class: "grid" }, element("p", { class: "bar" }, search && this.search, this.count,
-			element("button", { type: "button", onclick: () => copy(this.csv()) }, "Copy as CSV")), this.box);
+			element("button", { type: "button", class: "end", onclick: () => copy(this.csv()) }, "Copy as CSV")), this.box);
 	}
 	show(rows, sort = this.sort) {
 		this.rows = rows;
@@ -71,7 +71,14 @@ export class Grid {
 		const last = all ? this.shown.length : Math.min(this.shown.length, first + 80), spacer = rows =>
 			element("tr", { "aria-hidden": "true" }, Object.assign(element("td", { colspan: this.columns.length }), { height: rows * LINE }));
 		const rows = this.shown.slice(first, last).map(row => {
-			const made = element("tr", {}, ...this.columns.map((column, i) => element("td", { class: column.number && "number" }, this.cell(row[i], i, row))));
+			const made = element("tr", {}, ...this.columns.map((column, i) => {
+				const cell = element("td", { class: column.number && "number" }, this.cell(row[i], i, row)), share = column.share && this.value(row[i]);
+				if (share >= 0.5) {
+					cell.classList.add("share");
+					cell.style.setProperty("--share", Math.min(share, 100) + "%");
+				}
+				return cell;
+			}));
 			if (this.pick) {
 				made.tabIndex = 0;
 				made.addEventListener("click", () => this.pick(row));

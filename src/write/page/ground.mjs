@@ -20,11 +20,20 @@ export function duration(ns) {
 	return `${Math.round(ns)} ns`;
 }
 
+// By hand: toLocaleString() takes 50 times as long.
+function thousands(whole) {
+	const text = String(Math.abs(whole));
+	let out = text.slice(-3);
+	for (let at = text.length - 3; at > 0; at -= 3)
+		out = text.slice(Math.max(0, at - 3), at) + "," + out;
+	return whole < 0 ? "-" + out : out;
+}
+
 export function digits(value) {
 	if (Number.isInteger(value) && Math.abs(value) < 1e15)
-		return value.toLocaleString("en-GB");
+		return thousands(value);
 	const size = Math.abs(value);
-	return size >= 1e15 ? value.toExponential(3) : size >= 100 ? Math.round(value).toLocaleString("en-GB") : size >= 10 ? value.toFixed(1)
+	return size >= 1e15 ? value.toExponential(3) : size >= 100 ? thousands(Math.round(value)) : size >= 10 ? value.toFixed(1)
 		: size >= 1 ? value.toFixed(2) : value ? value.toPrecision(3) : "0";
 }
 

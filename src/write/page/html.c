@@ -23,16 +23,23 @@ void page_begin(struct buffer *out, const char *title) {
 	page_text(out, title);
 	buffer_text(out, "</title>\n<style>");
 	buffer_text(out, page_style);
-	buffer_text(out, "</style>\n</head>\n<body>\n<header><p>Tracelet " TRACELET_VERSION
-			 "</p></header>\n<main>\n");
+	buffer_text(
+		out,
+		"</style>\n</head>\n<body>\n<header><svg width=\"20\" height=\"20\" viewBox=\"0 0 20 20\" "
+		"aria-hidden=\"true\"><path fill=\"#3fae5a\" d=\"M1 3h8v4H1z\"/><path fill=\"#a97be0\" "
+		"d=\"M6 8h9v4H6z\"/><path fill=\"#f0b429\" d=\"M12 "
+		"13h7v4h-7z\"/></svg><p><b>Tracelet</b> " TRACELET_VERSION "</p></header>\n<main>\n");
 }
 
-void page_end(struct buffer *out) {
+void page_end(struct buffer *out, const struct buffer *bulk) {
 	buffer_text(out, "</main>\n<template id=\"code\">");
 	buffer_text(out, page_code);
 	buffer_text(out, "</template>\n<script>");
 	buffer_text(out, page_loader);
-	buffer_text(out, "</script>\n</body>\n</html>\n");
+	buffer_text(out, "</script>\n");
+	if (bulk)
+		buffer_append(out, bulk->data, bulk->size);
+	buffer_text(out, "</body>\n</html>\n");
 }
 
 void page_file(struct buffer *out, const char *name, const uint8_t *bytes, size_t size) {

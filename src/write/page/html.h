@@ -5,7 +5,8 @@
 
 // `title` may come from anywhere. Between the two calls comes the content of <main>.
 void page_begin(struct buffer *out, const char *title);
-void page_end(struct buffer *out);
+// `bulk`: what the code does not wait for; or NULL.
+void page_end(struct buffer *out, const struct buffer *bulk);
 
 void page_text(struct buffer *out, const char *text);                  // escaped, for elements and attributes
 void page_cell(struct buffer *out, const char *tag, const char *text); // <tag>text</tag>

@@ -1,9 +1,10 @@
 // The page: opens tests, keeps the address, light and dark.
 import { inflate } from "./columns.mjs";
-import { element, save, say } from "./ground.mjs";
+import { duration, element, save, say } from "./ground.mjs";
 import { Run } from "./run.mjs";
 import { readTables } from "./tables.mjs";
 import { Test } from "./test.mjs";
+import { Trace, unpack } from "./trace.mjs";
 import { View } from "./view.mjs";
 
 const tests = new Map(); // by name: {article, test}
@@ -42,19 +43,37 @@ async function open(name) {
 	entry.article.hidden = false;
 	document.querySelector("#run")?.toggleAttribute("hidden", true);
 	if (!entry.test) {
-		const template = entry.article.querySelector("template.columns");
-		if (template) {
-			const bytes = await inflate(template.content.textContent);
-			template.remove(); // it is large
-			entry.test = new Test(bytes, remember);
-			const picture = entry.article.querySelector("figure.picture");
+		const template = entry.article.querySelector("template.columns"), overview = entry.article.querySelector("template.overview");
+		if (template || overview) {
+			const place = entry.article.querySelector("figure.picture"), packed = overview || template;
+			const test = entry.test = new Test(new Trace(await inflate(packed.content.textContent)), remember);
+			packed.remove(); // it is large
 			entry.article.querySelectorAll("section.plain").forEach(section => section.hidden = true); // a tab has the same
-			picture ? picture.replaceWith(entry.test.element) : entry.article.append(entry.test.element);
-			await addTables(entry);
+			place ? place.replaceWith(test.element) : entry.article.append(test.element);
+			test.waits = overview;
+			if (overview)
+				entry.whole = complete(entry, overview.dataset.bulk);
+			else
+				await addTables(entry);
 		}
 	}
 	current = entry.test ? entry : null;
 	performance.mark("tracelet-usable");
+}
+
+// Replaces the overview of a large recording by all of it.
+async function complete(entry, bulk) {
+	if (document.readyState === "loading")
+		await new Promise(take => document.addEventListener("DOMContentLoaded", take));
+	const template = document.getElementById(bulk), text = template.content.textContent;
+	if (template.nextElementSibling?.className === "tables")
+		entry.article.append(template.nextElementSibling);
+	template.remove();
+	const trace = await unpack(text), before = entry.test;
+	entry.test = new Test(trace, remember, before);
+	entry.test.linked = before.linked;
+	before.element.replaceWith(entry.test.element);
+	await addTables(entry);
 }
 
 // All tables of the recording, below its time line.
@@ -64,15 +83,45 @@ async function addTables(entry) {
 	template?.remove();
 	if (!tables.length)
 		return;
-	let wanted = null;
+	let presets = [];
 	try {
-		wanted = preset && JSON.parse(preset.content.textContent);
+		presets = preset ? [JSON.parse(preset.content.textContent)].flat() : [];
 	} catch {
 		say("The preset is not JSON");
 	}
-	const view = entry.view = new View(tables, entry.test.trace, entry.article.dataset.file || entry.name, wanted);
+	const view = entry.view = new View(tables, entry.test.timeline, entry.article.dataset.file || entry.name, presets);
 	entry.test.element.querySelector(".details").after(view.element);
 	entry.test.selected = range => view.update(range);
+	entry.test.zoomed = () => view.chart.follow();
+}
+
+// Several files have one axis: the zoom and the selection of one are those of all. Times are those of the clock if the
+// recordings overlap or are near each other; otherwise all begin at the same place.
+function link(all) {
+	const origins = all.map(({ test }) => test.trace.origin), first = origins.reduce((a, b) => a < b ? a : b);
+	let offsets = origins.map(origin => Number(origin - first));
+	const lasts = all.map(({ test }) => test.trace.last), far = Math.max(...lasts.map((last, i) => last + offsets[i])) > 20 * lasts.reduce((a, b) => a + b);
+	if (far)
+		offsets = offsets.map(() => 0);
+	const high = Math.max(...lasts.map((last, i) => last + offsets[i]));
+	all.forEach(({ test, view, article }, i) => {
+		const { timeline } = test, own = offsets[i];
+		Object.assign(timeline, { low: -own, high: high - own, view: { from: -own, to: high - own } });
+		article.querySelector("h2")?.append(element("span", { class: "soft" }, far ? " from the beginning of each file" : ` at ${duration(own)} of all files`));
+		timeline.redraw();
+		view?.draw();
+		test.linked = what => all.forEach((other, j) => {
+			if (i === j)
+				return;
+			const theirs = other.test.timeline, by = own - offsets[j], limit = time => Math.max(0, Math.min(theirs.trace.last, time + by));
+			if (what === "view")
+				theirs.view = { from: timeline.view.from + by, to: timeline.view.to + by };
+			else
+				theirs.range = timeline.range && { from: limit(timeline.range.from), to: limit(timeline.range.to) };
+			theirs.redraw();
+			what === "view" ? other.test.zoomed?.() : other.test.refresh();
+		});
+	});
 }
 
 function back() {
@@ -104,11 +153,11 @@ async function restore() {
 }
 
 function theme() {
-	const button = element("button", { type: "button", id: "theme", onclick: () => {
+	const button = element("button", { type: "button", id: "theme", "aria-label": "Light or dark", title: "Light or dark", onclick: () => {
 		const dark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 		document.documentElement.dataset.theme = dark ? "light" : "dark";
 		redraw();
-	} }, "Light or dark");
+	} }, "◐");
 	matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 	document.querySelector("header")?.append(button);
 }
@@ -140,10 +189,15 @@ async function begin() {
 	} else {
 		for (const name of tests.keys())
 			await open(name);
+		const opened = [...tests.values()].filter(entry => entry.test);
+		if (opened.length > 1)
+			Promise.all(opened.map(entry => entry.whole)).then(() => link(opened));
 	}
 	addEventListener("hashchange", restore);
 	await restore();
 	document.documentElement.dataset.ready = "yes";
+	await Promise.all(Array.from(tests.values(), entry => entry.whole));
+	document.documentElement.dataset.whole = "yes"; // nothing is missing any more
 }
 
 globalThis.tracelet = { tests, run: () => run }; // for the console, and to measure

@@ -17,9 +17,7 @@ enum {
 	LEGEND = 22
 };
 
-static const struct {
-	const char *fill, *words;
-} colours[COLOUR_COUNT] = {
+const struct page_colour_words page_colours[COLOUR_COUNT] = {
 	[COLOUR_RUNS] = {"#3fae5a", "running"},
 	[COLOUR_READY] = {"#f0b429", "ready, no CPU is free"},
 	[COLOUR_LOCK] = {"#a97be0", "waits for a lock"},
@@ -35,7 +33,7 @@ static void rectangle(struct buffer *out, int x, unsigned y, int width, unsigned
 	if (colour == COLOUR_ENDED || width <= 0)
 		return;
 	buffer_printf(out, "<rect x=\"%d\" y=\"%u\" width=\"%d\" height=\"%u\" fill=\"%s\"/>", x,
-		      thin ? y + height / 2 - 1 : y, width, thin ? 3 : height, colours[colour].fill);
+		      thin ? y + height / 2 - 1 : y, width, thin ? 3 : height, page_colours[colour].fill);
 }
 
 // ---- rows ----
@@ -97,7 +95,7 @@ static void draw_path(struct buffer *out, const struct page_trace *trace, unsign
 		double width = (double)(piece->to - piece->from) * scale;
 		enum page_colour colour = colour_of_piece(trace, name);
 		buffer_printf(out, "<rect x=\"%.1f\" y=\"%u\" width=\"%.1f\" height=\"%u\" fill=\"%s\"/>", x,
-			      y + 2, MAX(width, 0.3), ROW - 4, colours[colour].fill);
+			      y + 2, MAX(width, 0.3), ROW - 4, page_colours[colour].fill);
 		if (width < 60)
 			continue;
 		buffer_printf(out, "<text x=\"%.1f\" y=\"%u\">", x + 4, y + 14);
@@ -176,9 +174,9 @@ static void draw_legend(struct buffer *out, unsigned y) {
 		buffer_printf(out,
 			      "<rect x=\"%d\" y=\"%u\" width=\"12\" height=\"10\" fill=\"%s\"/><text "
 			      "x=\"%d\" y=\"%u\">%s</text>",
-			      (int)(x + 0.5), y + 6, colours[i].fill, (int)(x + 16.5), y + 15,
-			      colours[i].words);
-		x += 36 + 6.2 * (double)strlen(colours[i].words);
+			      (int)(x + 0.5), y + 6, page_colours[i].fill, (int)(x + 16.5), y + 15,
+			      page_colours[i].words);
+		x += 36 + 6.2 * (double)strlen(page_colours[i].words);
 	}
 }
 

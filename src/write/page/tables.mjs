@@ -2,7 +2,7 @@
 // million rows is a few passes over numbers.
 import { Columns } from "./columns.mjs";
 
-const DENSE = 1 << 22; // slots of an array; above that a map finds groups
+const DENSE = 1 << 22, SMALL = 1 << 20; // slots of an array; above that a map finds groups
 
 export class Column {
 	constructor(name, type, values, strings) {
@@ -33,54 +33,69 @@ export class Column {
 	codes() {
 		if (this.type === "t")
 			return { codes: this.values, count: this.strings.length + 1, value: code => code };
-		if (!this.coded) {
-			const known = new Map(), list = [], codes = new Uint32Array(this.values.length);
-			for (let i = 0; i < codes.length; i++) {
-				let code = known.get(this.values[i]);
-				if (code === undefined) {
-					known.set(this.values[i], code = list.length);
-					list.push(this.values[i]);
-				}
-				codes[i] = code;
+		return this.coded ??= this.numbered();
+	}
+	numbered() {
+		const { values } = this, list = [], codes = new Uint32Array(values.length);
+		const small = this.type === "u" && values.every(value => value < SMALL), known = small ? new Uint32Array(SMALL) : new Map();
+		for (let i = 0; i < codes.length; i++) {
+			const value = values[i];
+			let code = small ? known[value] : known.get(value);
+			if (!code) {
+				code = list.push(value);
+				if (small)
+					known[value] = code;
+				else
+					known.set(value, code);
 			}
-			this.coded = { codes, count: list.length, value: code => list[code] };
+			codes[i] = code - 1;
 		}
-		return this.coded;
+		return { codes, count: list.length, value: code => list[code] };
 	}
 }
 
-// Splits groups by the codes of one more column, in place.
-function split(group, above, { codes, count, value }) {
-	const parents = [], values = [], dense = above * count <= DENSE;
-	const slots = dense ? new Uint32Array(above * count) : new Map(), rows = group.length;
-	const add = (parent, code) => { parents.push(parent); return values.push(value(code)); };
-	if (dense)
-		for (let row = 0; row < rows; row++) {
-			const slot = group[row] * count + codes[row];
-			group[row] = (slots[slot] || (slots[slot] = add(group[row], codes[row]))) - 1;
-		}
-	else
-		for (let row = 0; row < rows; row++) {
-			const slot = group[row] * count + codes[row];
-			let number = slots.get(slot);
-			if (!number)
-				slots.set(slot, number = add(group[row], codes[row]));
-			group[row] = number - 1;
-		}
-	return { parents, values };
+// Adds the codes of one more column to the place of each row among all combinations of keys. Where there would be too many
+// places, those that occur are numbered.
+function refine(group, above, { codes, count }) {
+	const rows = codes.length, places = new Uint32Array(rows);
+	if (above * count <= DENSE) {
+		for (let row = 0; row < rows; row++)
+			places[row] = group[row] * count + codes[row];
+		return { places, many: above * count, parent: place => Math.floor(place / count), code: place => place % count };
+	}
+	const known = new Map(), list = [];
+	for (let row = 0; row < rows; row++) {
+		const wide = group[row] * count + codes[row];
+		let number = known.get(wide);
+		if (!number)
+			known.set(wide, number = list.push(wide));
+		places[row] = number - 1;
+	}
+	return { places, many: list.length, parent: place => Math.floor(list[place] / count), code: place => list[place] % count };
 }
 
-// The sum and the largest value of each group. Doubles are what they are; other numbers are one more, 0 is none.
+// How often each group is there. `wanted` has 1 for the rows that count; null for all.
+function countUp(group, wanted, counts) {
+	const rows = group.length;
+	if (wanted)
+		for (let row = 0; row < rows; row++)
+			counts[group[row]] += wanted[row];
+	else
+		for (let row = 0; row < rows; row++)
+			counts[group[row]]++;
+}
+
+// The sum and the largest value of each group. Doubles are what they are, and NaN is none; other numbers are one more, 0 is
+// none.
 function addUp(group, { type, values }, wanted, totals, most) {
-	const less = type === "r" ? 0 : 1, rows = group.length;
+	const less = type === "r" ? 0 : 1, least = less ? 0 : -Infinity, rows = group.length;
 	for (let row = 0; row < rows; row++) {
-		const value = values[row] - less;
-		if (!(value > 0) && !(less === 0 && value < 0) || (wanted && !wanted[row]))
-			continue;
-		const at = group[row];
-		totals[at] += value;
-		if (value > most[at])
-			most[at] = value;
+		const value = values[row] - less, at = group[row];
+		if (value >= least && (wanted === null || wanted[row])) { // not so for NaN
+			totals[at] += value;
+			if (value > most[at])
+				most[at] = value;
+		}
 	}
 }
 
@@ -104,19 +119,20 @@ export class Table {
 		return lines.join("\n") + "\n";
 	}
 	// The groups of nested keys: a tree of {column, value, count, sums, most, children}. `range` is in nanoseconds of the table.
+	// `group` has the number of each row's group; that is its `number` in the tree.
 	group(keys, sums, range) {
-		const { rows } = this, group = new Uint32Array(rows), levels = [];
-		let above = 1;
+		const { rows } = this, levels = [];
+		let group = null, above = 1;
 		for (const key of keys) {
-			const level = split(group, above, key.codes());
-			levels.push({ key, ...level });
-			above = level.values.length;
+			const coded = key.codes(), level = group ? refine(group, above, coded) : { places: coded.codes, many: coded.count, parent: () => 0, code: place => place };
+			levels.push({ key, value: coded.value, parent: level.parent, code: level.code });
+			group = level.places;
+			above = level.many;
 		}
-		const counts = new Float64Array(above), totals = sums.map(() => new Float64Array(above)), most = sums.map(() => new Float64Array(above));
+		group ??= new Uint32Array(rows);
+		const counts = new Uint32Array(above), totals = sums.map(() => new Float64Array(above)), most = sums.map(() => new Float64Array(above));
 		const wanted = range && this.time ? this.within(range) : null;
-		for (let row = 0; row < rows; row++)
-			if (!wanted || wanted[row])
-				counts[group[row]]++;
+		countUp(group, wanted, counts);
 		sums.forEach((column, i) => addUp(group, column, wanted, totals[i], most[i]));
 		return { root: this.tree(levels, counts, totals, most), group };
 	}
@@ -128,30 +144,33 @@ export class Table {
 		return out;
 	}
 	tree(levels, counts, totals, most) {
-		const node = (column, value) => ({ column, value, count: 0, sums: totals.map(() => 0), most: totals.map(() => 0), children: [] });
-		const root = node(null, null), last = levels.length - 1;
-		let above = [root];
-		levels.forEach(({ key, parents, values }, level) => {
-			above = values.map((value, i) => {
-				const made = node(key, value);
-				made.parent = above[parents[i]];
-				made.parent.children.push(made);
-				if (level === last)
-					made.number = i;
-				return made;
-			});
-		});
-		above.forEach((leaf, i) => {
+		const node = (column, value, parent) => ({ column, value, parent, count: 0, sums: totals.map(() => 0), most: totals.map(() => 0), children: [] });
+		const root = node(null, null), made = levels.map(() => new Map());
+		const find = (place, level) => {
+			if (level < 0)
+				return root;
+			let found = made[level].get(place);
+			if (!found) {
+				const { key, value, parent, code } = levels[level], above = find(parent(place), level - 1);
+				found = node(key, value(code(place)), above);
+				above.children.push(found);
+				made[level].set(place, found);
+			}
+			return found;
+		};
+		counts.forEach((count, place) => {
+			if (!count)
+				return;
+			const leaf = find(place, levels.length - 1);
+			leaf.number = place;
 			for (let at = leaf; at; at = at.parent) {
-				at.count += counts[i];
+				at.count += count;
 				totals.forEach((total, j) => {
-					at.sums[j] += total[i];
-					at.most[j] = Math.max(at.most[j], most[j][i]);
+					at.sums[j] += total[place];
+					at.most[j] = Math.max(at.most[j], most[j][place]);
 				});
 			}
 		});
-		const drop = one => { one.children = one.children.filter(child => child.count); one.children.forEach(drop); };
-		drop(root);
 		return root;
 	}
 }

@@ -1,13 +1,14 @@
 // One test: its time line with what is selected in it, in tables and flame graphs.
-import { CATEGORIES, KIND, RUNS, READY, STATES, Trace } from "./trace.mjs";
+import { CATEGORIES, KIND, RUNS, READY, STATES } from "./trace.mjs";
 import { digits, duration, element } from "./ground.mjs";
 import { Timeline } from "./timeline.mjs";
 import { Graph } from "./graph.mjs";
 import { Grid } from "./grid.mjs";
 
 export class Test {
-	constructor(bytes, moved) {
-		const trace = this.trace = new Trace(bytes);
+	// `before`: the test as its overview showed it; zoom and selection stay.
+	constructor(trace, moved, before) {
+		this.trace = trace;
 		this.timeline = new Timeline(trace, what => this.changed(what, moved));
 		this.details = element("section", { class: "details", "aria-live": "polite" });
 		this.graph = new Graph(trace);
@@ -23,15 +24,22 @@ export class Test {
 			}
 		});
 		this.panel = element("div", { role: "tabpanel" });
-		this.about = element("p", { class: "soft" });
-		const keys = element("p", { class: "soft keys" }, ...["W", "S", " zoom  ", "A", "D", " move  ", "drag", " selects a range  ", "click", " explains a state  ", "F", " zooms to the selection  ", "0", " shows all"]
+		this.about = this.timeline.about;
+		const keys = element("span", { class: "soft keys" }, ...["W", "S", " zoom  ", "A", "D", " move  ", "drag", " selects a range  ", "click", " explains a state  ", "F", " zooms to the selection  ", "0", " shows all"]
 			.map(word => word.startsWith(" ") ? word : element("kbd", {}, word)));
-		this.element = element("div", { class: "app" }, this.timeline.element, keys, this.about, this.details,
+		this.timeline.element.append(element("div", { class: "bar below" }, keys, this.about)); // below: the canvas must not move
+		this.element = element("div", { class: "app" }, this.timeline.element, this.details,
 			this.tables.length ? element("section", {}, this.tabs, this.panel) : null, this.graph.element);
+		if (before)
+			this.timeline.take(before.timeline);
 		this.open(0);
 		setTimeout(() => this.refresh()); // the time line comes first
 	}
 	changed(what, moved) {
+		if (what === "view")
+			this.zoomed?.();
+		if (what !== "state")
+			this.linked?.(what);
 		if (what === "selection")
 			this.refresh();
 		if (what === "state")
@@ -43,8 +51,8 @@ export class Test {
 	}
 	refresh() {
 		const { range } = this.timeline;
-		this.about.textContent = range ? `Selected: ${duration(range.to - range.from)}, from ${duration(range.from)} to ${duration(range.to)}. Tables and graphs are about it; Escape ends the selection.`
-			: `All of the recording: ${duration(this.trace.last)}.` + (this.trace.leftOut ? ` ${digits(this.trace.leftOut)} events are not in this page.` : "");
+		this.about.textContent = range ? `Selected: ${duration(range.to - range.from)}, from ${duration(range.from)} to ${duration(range.to)}. Tables and graphs are about it; Escape ends it.`
+			: `All of the recording: ${duration(this.trace.last)}.` + (this.waits ? " This is an overview: details are being unpacked." : "") + (this.trace.leftOut ? ` ${digits(this.trace.leftOut)} events are not in this page.` : "");
 		this.stale = new Set(this.tables);
 		this.fill();
 		this.graph.update(range);
@@ -71,7 +79,7 @@ export class Test {
 	makeTables() {
 		const { trace } = this, time = ns => [ns, duration(ns)], list = [];
 		const table = (name, there, columns, sort, rows, pick) => there && list.push({ name, sort, rows: rows.bind(this),
-			grid: new Grid(columns.map(c => c[0] === "#" ? { name: c.slice(1), number: true } : { name: c }), { name: name.toLowerCase(), pick }) });
+			grid: new Grid(columns.map(c => c[0] === "#" ? { name: c.slice(1), number: true, share: c.endsWith("%") } : { name: c }), { name: name.toLowerCase(), pick }) });
 		table("Critical path", trace.path.count, ["reason", "thread", "#time", "#share %", "#pieces", "#longest"], 2, this.pathRows);
 		table("Threads", trace.shown.length, ["thread", "process", "#tid", ...CATEGORIES.slice(0, 6).map(c => "#" + c.split(",")[0])], 3,
 			({ from, to }) => trace.shown.map(t => [t.name, t.process, [t.tid, String(t.tid)], ...Array.from(trace.within(t, from, to).slice(0, 6), time)]),

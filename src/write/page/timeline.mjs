@@ -2,7 +2,9 @@
 import { CATEGORIES, KIND, RUNS, READY, STATES, LOST, lowerBound } from "./trace.mjs";
 import { colour, context, cut, digits, duration, element, hue, isDark, say, tooltip } from "./ground.mjs";
 
-const ROW = 20, GUTTER = 190, RULER = 24;
+const ROW = 22, RULER = 24;
+// How wide the names at the left are; graphs below a time line use it, too, so that times are below each other.
+export const gutterOf = width => width < 600 ? 96 : 190;
 const COLOURS = ["runs", "ready", "lock", "disk", "waits", "sleeps", "ended"];
 
 export class Timeline {
@@ -10,6 +12,8 @@ export class Timeline {
 	constructor(trace, changed) {
 		this.trace = trace;
 		this.changed = changed;
+		this.low = 0; // the axis; other files of the page may make it longer
+		this.high = trace.last;
 		this.view = { from: 0, to: trace.last };
 		this.range = null;
 		this.picked = null;
@@ -20,11 +24,18 @@ export class Timeline {
 			+ "left and right move, up and down choose a row, Enter shows its state, Escape ends the selection." });
 		this.legend = element("p", { class: "legend" }, ...CATEGORIES.slice(0, 6).map((name, i) =>
 			element("span", {}, element("i", { class: COLOURS[i] }), name)));
-		this.element = element("div", { class: "timeline" }, this.legend, this.canvas);
+		this.about = element("span", { class: "soft about" });
+		this.element = element("div", { class: "timeline" }, element("div", { class: "bar" }, this.legend), this.canvas);
 		this.listen();
 		this.makeRows();
 		setTimeout(() => { this.later = true; this.makeRows(); }); // what takes longer comes after the first picture
 		new ResizeObserver(() => this.redraw()).observe(this.canvas);
+	}
+
+	// What another time line of the same recording shows.
+	take({ view, range, scroll, closed, first }) {
+		Object.assign(this, { view, range, scroll, closed, first });
+		this.makeRows();
 	}
 
 	// ---- rows ----
@@ -32,7 +43,7 @@ export class Timeline {
 	makeRows() {
 		const { trace, closed } = this, rows = [];
 		if (trace.path.count)
-			rows.push({ type: "path", name: "critical path" });
+			rows.push({ type: "path", name: "critical path", height: ROW + 4 });
 		this.markRows().forEach((marks, i) => rows.push({ type: "marks", name: i ? "" : "marks and cases", marks }));
 		const group = (name, count, make) => {
 			if (!count)
@@ -48,6 +59,8 @@ export class Timeline {
 				rows.push({ type: "thread", thread, name: thread.name === thread.process || processes < 2 ? thread.name
 					: `${thread.name} · ${thread.process}`, id: thread.tid });
 		});
+		const kinds = this.later && !trace.shown.length ? trace.eventKinds() : [];
+		group("events", kinds.length, () => kinds.forEach(({ name, times }) => rows.push({ type: "ticks", times, name, what: "events" })));
 		group("samples", trace.sampled.length, () => trace.sampled.forEach(({ thread, times }) => rows.push({ type: "ticks", times, name: thread.name, id: thread.tid || "" })));
 		if (closed.size === 0 && this.first === undefined) {
 			this.first = true;
@@ -56,8 +69,9 @@ export class Timeline {
 		}
 		const cpus = this.later && trace.kind.length < 2e6 ? trace.cpus() : [];
 		group("CPUs", cpus.length, () => cpus.forEach(cpu => rows.push({ type: "cpu", cpu, name: `CPU ${cpu.number}` })));
-		group("counters", trace.series.length, () => trace.series.forEach(series =>
-			rows.push({ type: "counter", series, name: series.name, id: series.unit, height: 34 })));
+		const counters = this.counterRows();
+		group("counters", counters.length, () => rows.push(...counters));
+		this.legend.hidden = !trace.shown.length && !trace.path.count;
 		if (trace.lost.count)
 			rows.push({ type: "lost", name: "lost events" });
 		let top = 0;
@@ -69,6 +83,16 @@ export class Timeline {
 		this.rows = rows;
 		this.total = top;
 		this.redraw();
+	}
+	// A row for each counter, with a curve for each of its CPUs.
+	counterRows() {
+		const events = new Map();
+		for (const series of this.trace.series) {
+			const key = series.cpu ? `${series.provider}/${series.event}` : series;
+			(events.get(key) || events.set(key, []).get(key)).push(series);
+		}
+		return [...events.values()].map(list => ({ type: "counter", list: list.sort((a, b) => a.cpu - b.cpu), height: list.length > 1 ? 48 : 36,
+			name: list.length > 1 ? list[0].event : list[0].name, id: list.length > 1 ? `${list.length} CPUs` : list[0].unit }));
 	}
 	// Marks that overlap are in rows below each other.
 	markRows() {
@@ -95,14 +119,15 @@ export class Timeline {
 			this.draw();
 		});
 	}
+	// Asked once for each frame: the browser would lay out the page again.
 	get width() {
-		return this.canvas.clientWidth;
+		return this.known ??= this.canvas.clientWidth;
 	}
 	get plot() {
 		return Math.max(50, this.width - this.gutter);
 	}
 	get gutter() {
-		return this.width < 600 ? 96 : GUTTER;
+		return gutterOf(this.width);
 	}
 	get height() {
 		return RULER + Math.min(this.total, Math.max(200, Math.round(innerHeight * 0.6)));
@@ -115,6 +140,7 @@ export class Timeline {
 	}
 	draw() {
 		const begun = performance.now();
+		this.known = null;
 		if (!this.width)
 			return;
 		const { width, height } = this, draw = this.pen = context(this.canvas, width, height);
@@ -130,6 +156,7 @@ export class Timeline {
 		draw.beginPath();
 		draw.rect(0, RULER, width, height - RULER);
 		draw.clip();
+		this.lines(height);
 		for (const row of this.rows) {
 			const y = RULER + row.top - this.scroll;
 			if (y > height || y + row.height < RULER)
@@ -157,32 +184,43 @@ export class Timeline {
 		draw.fillStyle = bold ? colour("soft") : this.ink;
 		const id = row.id ? String(row.id) : "", idWidth = id && this.gutter > 150 ? draw.measureText(id).width + 6 : 0;
 		const text = bold ? `${this.closed.has(row.key) ? "▸" : "▾"} ${row.name}` : row.name;
-		draw.fillText(cut(draw, text, this.gutter - 16 - idWidth), 8, y + row.height / 2 + 1);
+		draw.fillText(cut(draw, text, this.gutter - 14 - idWidth), bold ? 4 : 8, y + row.height / 2 + 1);
 		if (idWidth) {
 			draw.fillStyle = colour("soft");
 			draw.fillText(id, this.gutter - idWidth - 2, y + row.height / 2 + 1);
 		}
 	}
-	ruler() {
-		const draw = this.pen, span = this.view.to - this.view.from;
+	// The times that have a line, and their unit.
+	steps() {
+		const span = this.view.to - this.view.from, times = [];
 		let step = 10 ** Math.floor(Math.log10(span / this.plot * 110));
 		step *= [1, 2, 5, 10].find(n => step * n / span * this.plot >= 80) || 10;
+		for (let time = Math.ceil(this.view.from / step) * step; time <= this.view.to; time += step)
+			times.push(time);
+		return { times, scale: this.view.to >= 2e9 && step >= 1e8 ? [1e9, "s"] : step >= 1e6 ? [1e6, "ms"] : step >= 1e3 ? [1e3, "µs"] : [1, "ns"] };
+	}
+	lines(height) {
+		const draw = this.pen;
+		draw.strokeStyle = colour("hair");
+		draw.beginPath();
+		for (const time of this.steps().times) {
+			const x = Math.round(this.x(time)) + 0.5;
+			draw.moveTo(x, RULER - 4);
+			draw.lineTo(x, height);
+		}
+		draw.stroke();
+	}
+	ruler() {
+		const draw = this.pen, { times, scale } = this.steps();
 		draw.fillStyle = colour("panel");
 		draw.fillRect(0, 0, this.width, RULER);
 		draw.fillStyle = colour("soft");
-		draw.strokeStyle = this.faint;
-		draw.beginPath();
-		const scale = step >= 1e9 ? [1e9, "s"] : step >= 1e6 ? [1e6, "ms"] : step >= 1e3 ? [1e3, "µs"] : [1, "ns"];
-		for (let time = Math.ceil(this.view.from / step) * step; time <= this.view.to; time += step) {
-			const x = Math.round(this.x(time)) + 0.5;
-			draw.moveTo(x, RULER - 6);
-			draw.lineTo(x, this.height);
-			draw.fillText(`${digits(+(time / scale[0]).toFixed(3))} ${scale[1]}`, x + 3, RULER / 2);
+		for (const time of times) {
+			const text = `${digits(+(time / scale[0]).toFixed(3))} ${scale[1]}`, x = this.x(time), wide = draw.measureText(text).width;
+			if (x - wide / 2 > this.gutter - 12)
+				draw.fillText(text, Math.min(x - wide / 2, this.width - wide), RULER / 2);
 		}
-		draw.globalAlpha = 0.5;
-		draw.stroke();
-		draw.globalAlpha = 1;
-		draw.fillText(cut(draw, duration(span) + " shown", this.gutter - 12), 8, RULER / 2);
+		draw.fillText(cut(draw, duration(this.view.to - this.view.from), this.gutter - 12), 4, RULER / 2);
 	}
 	box(x, y, wide, high, text, ink) {
 		const draw = this.pen;
@@ -199,7 +237,7 @@ export class Timeline {
 		for (let i = Math.max(0, low - 1); i < path.count && path.time[i] < this.view.to; i++) {
 			const x = this.x(path.time[i]), name = strings[path.name[i]], reason = name.split(":")[0];
 			draw.fillStyle = this.colours[this.pathCategory(reason)];
-			this.box(x, y + 2, this.x(path.time[i] + path.duration[i]) - x - 0.5, row.height - 4, `${threads[path.thread[i]].name}: ${name}`);
+			this.box(x, y + 2, this.x(path.time[i] + path.duration[i]) - x - 0.5, row.height - 4, `${threads[path.thread[i]].name}: ${name}`, this.pathCategory(reason) >= 4 && isDark() && this.ink);
 		}
 	}
 	pathCategory(reason) {
@@ -219,9 +257,7 @@ export class Timeline {
 	}
 	group(row, y) {
 		this.pen.fillStyle = this.faint;
-		this.pen.globalAlpha = 0.35;
-		this.pen.fillRect(0, y, this.width, row.height);
-		this.pen.globalAlpha = 1;
+		this.pen.fillRect(this.gutter, y + row.height / 2, this.plot, 1);
 	}
 	// What most of a pixel's time was decides its colour.
 	thread(row, y) {
@@ -326,27 +362,39 @@ export class Timeline {
 		}
 	}
 	counter(row, y) {
-		const { series } = row, { pen: draw, view } = this, high = row.height - 6;
-		if (!row.most) {
-			row.most = series.value.reduce((a, b) => Math.max(a, b), -Infinity);
-			row.least = Math.min(0, series.value.reduce((a, b) => Math.min(a, b), Infinity));
+		const { pen: draw } = this, high = row.height - 8;
+		if (row.most === undefined) {
+			row.most = Math.max(...row.list.map(({ value }) => value.reduce((a, b) => Math.max(a, b), -Infinity)));
+			row.least = Math.min(0, ...row.list.map(({ value }) => value.reduce((a, b) => Math.min(a, b), Infinity)));
 		}
-		const at = value => y + 3 + high - (value - row.least) / (row.most - row.least || 1) * high;
-		const low = Math.max(0, lowerBound(series.time, view.from) - 1), end = Math.min(series.time.length, lowerBound(series.time, view.to) + 1);
-		draw.beginPath();
+		const at = value => y + 4 + high - (value - row.least) / (row.most - row.least || 1) * high;
+		draw.strokeStyle = this.faint;
+		draw.strokeRect(this.gutter, Math.round(at(Math.max(row.least, 0))) + 0.5, this.plot, 0);
+		row.list.forEach((series, i) => {
+			draw.strokeStyle = this.curveColour(row, i);
+			draw.lineWidth = 1.5;
+			this.curve(series, at);
+			draw.lineWidth = 1;
+		});
+	}
+	curveColour({ list }, i) {
+		return `hsl(${(hue(list[0].event) + 137 * i) % 360} 60% ${isDark() ? 65 : 42}%)`;
+	}
+	curve({ time, value }, at) {
+		const { pen: draw, view } = this, low = Math.max(0, lowerBound(time, view.from) - 1), end = Math.min(time.length, lowerBound(time, view.to) + 1);
 		const step = Math.max(1, Math.floor((end - low) / this.plot / 2));
+		draw.beginPath();
 		for (let i = low; i < end; i += step) {
-			let least = series.value[i], most = least;
+			let least = value[i], most = least;
 			for (let j = i + 1; j < Math.min(i + step, end); j++) {
-				least = Math.min(least, series.value[j]);
-				most = Math.max(most, series.value[j]);
+				least = Math.min(least, value[j]);
+				most = Math.max(most, value[j]);
 			}
-			const x = this.x(series.time[i]);
+			const x = this.x(time[i]);
 			i === low ? draw.moveTo(x, at(least)) : draw.lineTo(x, at(least));
 			if (most > least)
 				draw.lineTo(x, at(most));
 		}
-		draw.strokeStyle = `hsl(${hue(series.event)} 60% ${isDark() ? 65 : 40}%)`;
 		draw.stroke();
 	}
 	// How many samples are in each pixel.
@@ -429,7 +477,7 @@ export class Timeline {
 	// ---- moving ----
 
 	zoom(factor, at = (this.view.from + this.view.to) / 2) {
-		const span = Math.min(this.trace.last * 1.02 + 1, Math.max(100, (this.view.to - this.view.from) * factor));
+		const span = Math.min((this.high - this.low) * 1.02 + 1, Math.max(100, (this.view.to - this.view.from) * factor));
 		const share = (at - this.view.from) / (this.view.to - this.view.from);
 		this.show(at - span * share, at + span * (1 - share));
 	}
@@ -438,8 +486,8 @@ export class Timeline {
 		this.show(this.view.from + by, this.view.to + by);
 	}
 	show(from, to) {
-		const span = to - from, most = this.trace.last;
-		from = Math.max(-span * 0.02, Math.min(from, Math.max(most * 1.02 - span, 0)));
+		const span = to - from, { low, high } = this;
+		from = Math.max(low - span * 0.02, Math.min(from, Math.max(high + (high - low) * 0.02 - span, low)));
 		this.view = { from, to: from + span };
 		this.redraw();
 		this.changed("view");
@@ -553,7 +601,7 @@ export class Timeline {
 		const keys = {
 			w: () => this.zoom(1 / 1.4), "+": () => this.zoom(1 / 1.4), "=": () => this.zoom(1 / 1.4), s: () => this.zoom(1.4), "-": () => this.zoom(1.4),
 			a: () => this.pan(-0.15), d: () => this.pan(0.15), ArrowLeft: () => this.pan(-0.15), ArrowRight: () => this.pan(0.15),
-			ArrowDown: () => this.moveRow(1), ArrowUp: () => this.moveRow(-1), "0": () => this.show(0, this.trace.last), Home: () => this.show(0, this.trace.last),
+			ArrowDown: () => this.moveRow(1), ArrowUp: () => this.moveRow(-1), "0": () => this.show(this.low, this.high), Home: () => this.show(this.low, this.high),
 			f: () => this.range && this.show(this.range.from, this.range.to), Escape: () => { this.select(null); this.pick(null); },
 			Enter: () => this.click({ row: this.row, time: this.range ? this.range.from : middle, inside: true }),
 			m: () => this.picked && this.select(this.trace.startOf[this.picked.state], this.trace.endOf(this.picked.thread, this.picked.state)),
@@ -608,12 +656,12 @@ export class Timeline {
 				: [trace.threads[row.cpu.thread[i]].name, row.name, duration(row.cpu.end[i] - row.cpu.start[i])];
 		}
 		if (row.type === "counter") {
-			const i = lowerBound(row.series.time, time) - 1;
-			return i < 0 ? null : [row.series.name, `${digits(row.series.value[i])} ${row.series.unit}`, "at " + duration(row.series.time[i])];
+			const values = row.list.map(series => [series, lowerBound(series.time, time + 1) - 1]).filter(([, i]) => i >= 0);
+			return values.length ? [row.name, ...values.slice(0, 16).map(([series, i]) => `${row.list.length > 1 ? `CPU ${series.cpu - 1}: ` : ""}${digits(series.value[i])} ${series.unit}`), "at " + duration(time)] : null;
 		}
 		if (row.type === "ticks") {
 			const near = 4 * (this.view.to - this.view.from) / this.plot;
-			return [row.name, `${digits(lowerBound(row.times, time + near) - lowerBound(row.times, time - near))} samples near here`];
+			return [row.name, `${digits(lowerBound(row.times, time + near) - lowerBound(row.times, time - near))} ${row.what || "samples"} near here`];
 		}
 		if (row.type === "lost")
 			{

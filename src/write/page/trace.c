@@ -358,9 +358,10 @@ static void take_event(struct page_trace *trace, const struct event *event) {
 	CLEANUP_FREE char *name = memory_format("%s%s%s", described.provider ? described.provider : "",
 						described.provider && *described.provider ? " " : "",
 						described.name ? described.name : "");
+	uint64_t duration = event->kind == EVENT_GENERIC ? MIN(event->generic.duration, event->time) : 0;
 	array_push(&trace->events,
-		   (struct page_event){.time = event->time,
-				       .duration = event->kind == EVENT_GENERIC ? event->generic.duration : 0,
+		   (struct page_event){.time = event->time - duration,
+				       .duration = duration,
 				       .thread = thread_of(trace, event->tid),
 				       .cpu = event->cpu,
 				       .name = strings_add(trace->tables->strings, name),

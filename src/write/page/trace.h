@@ -114,6 +114,9 @@ enum page_colour {
 	COLOUR_COUNT
 };
 
+// How it is drawn and called.
+extern const struct page_colour_words { const char *fill, *words; } page_colours[COLOUR_COUNT];
+
 struct page_reasons {
 	const char *const *names;
 	const uint8_t *colours; // enum page_colour of each
@@ -160,6 +163,9 @@ uint64_t page_state_end(const struct page_trace *trace, const struct page_thread
 
 // Writes everything as columns (trace_columns.c), with times since the first event.
 void page_trace_columns(struct page_trace *trace, struct columns *columns);
+
+// The same for a page of millions of states, with some thousand of them (overview.c).
+void page_trace_overview(struct page_trace *trace, struct columns *columns);
 
 // A static time line as SVG: the threads that matter most, with their states and the path (picture.c).
 void page_trace_picture(const struct page_trace *trace, struct buffer *out);

@@ -1,5 +1,5 @@
 // One recording: threads with their states, samples, marks, counters, the critical path.
-import { Columns, Reader } from "./columns.mjs";
+import { Columns, Reader, deltas, inflate, varints } from "./columns.mjs";
 
 export const STATES = ["Running", "R", "R+", "S", "D", "T", "t", "X", "Z", "P", "I"];
 export const RUNS = 0, READY = 1, PREEMPTED = 2, DEAD = 7, ZOMBIE = 8, LOST = 128, SAMPLED = 64, KIND = 63;
@@ -16,6 +16,7 @@ export class Trace {
 		this.reasons = columns.get("reasons", "name");
 		this.last = columns.get("trace", "last", Float64Array)[0] || 1;
 		this.start = columns.get("trace", "start")[0] || 0;
+		this.origin = BigInt(columns.get("trace", "origin")[0] || 0);
 		this.leftOut = columns.get("trace", "left", Float64Array)[0];
 		this.readThreads(columns);
 		this.readStates(columns);
@@ -48,7 +49,8 @@ export class Trace {
 		const count = columns.rows("states"), kind = this.kind = columns.get("states", "kind"), lengths = columns.bytes("states", "duration");
 		const cpu = columns.reader("states", "cpu"), waker = columns.reader("states", "waker"), context = columns.reader("states", "context");
 		const stack = columns.reader("states", "stack"), reason = columns.bytes("states", "reason");
-		const start = this.startOf = new Float64Array(count), what = this.what = new Uint32Array(count), detail = this.detail = new Uint8Array(count);
+		const Small = this.threads.length < 65535 && columns.rows("stacks") < 65535 ? Uint16Array : Uint32Array; // numbers of CPUs have 16 bits
+		const start = this.startOf = new Float64Array(count), what = this.what = new Small(count), detail = this.detail = new Uint8Array(count);
 		let at = 0, waits = 0;
 		for (const thread of this.threads) {
 			let time = thread.first, ran = 0;
@@ -141,6 +143,13 @@ export class Trace {
 				(times.get(thread) || times.set(thread, []).get(thread)).push(samples.time[i]);
 		}
 		this.sampled = [...times].map(([thread, list]) => ({ thread, times: Float64Array.from(list).sort() })).sort((a, b) => b.times.length - a.times.length);
+	}
+	// When the most frequent events were; for recordings without threads.
+	eventKinds() {
+		const { events, strings } = this, kinds = new Map();
+		for (let i = 0; i < events.count; i++)
+			(kinds.get(events.name[i]) || kinds.set(events.name[i], []).get(events.name[i])).push(events.time[i]);
+		return [...kinds].sort((a, b) => b[1].length - a[1].length).slice(0, 12).map(([name, times]) => ({ name: strings[name].split(" ").pop(), times: Float64Array.from(times).sort() }));
 	}
 	endOf(thread, state) {
 		return state + 1 < thread.high ? this.startOf[state + 1] : thread.end;
@@ -277,6 +286,25 @@ export class Trace {
 			return { number, start, end, thread: Uint32Array.from(start, time => whose.get(time)) };
 		});
 		return this.cpuList;
+	}
+}
+
+// Unpacks a recording in another thread, so that the page stays usable. The thread gets the source of what it needs.
+export async function unpack(text) {
+	const source = [inflate, varints, deltas, lowerBound].map(String).join("\n") + `\nconst STATES=[],RUNS=${RUNS},READY=${READY},PREEMPTED=${PREEMPTED},DEAD=${DEAD},ZOMBIE=${ZOMBIE},KIND=${KIND},CHUNK=${CHUNK},CATEGORIES=${JSON.stringify(CATEGORIES)};\n`
+		+ [Reader, Columns, Trace].map(String).join("\n") + `\nonmessage=async({data})=>{const t={...new Trace(await inflate(data))};postMessage(t,[t.kind,t.startOf,t.what,t.detail].map(a=>a.buffer))}`;
+	const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+	try {
+		return await new Promise((take, fail) => {
+			const worker = new Worker(address);
+			worker.onmessage = ({ data }) => { worker.terminate(); take(Object.setPrototypeOf(data, Trace.prototype)); };
+			worker.onerror = worker.onmessageerror = event => fail(new Error(event.message || "no thread"));
+			worker.postMessage(text);
+		});
+	} catch {
+		return new Trace(await inflate(text));
+	} finally {
+		URL.revokeObjectURL(address);
 	}
 }
 

@@ -4,6 +4,9 @@
 
 #include "event/sample_tree.h"
 
+#include <inttypes.h>
+#include <string.h>
+
 // New numbers for old ones. 0 stays 0.
 struct renumbered {
 	ARRAY(uint32_t) numbers; // by the old one; 0: none yet
@@ -255,6 +258,10 @@ static void write_facts(struct writing *writing) {
 	columns_end(columns);
 	columns_begin(columns, "start", COLUMN_DELTA); // of the recording; may be before the first event
 	columns_delta(columns, trace->start ? trace->start - trace->first : 0);
+	columns_end(columns);
+	columns_begin(columns, "origin", COLUMN_TEXT); // of the first event; more than a double can hold
+	CLEANUP_FREE char *origin = memory_format("%" PRIu64, trace->first);
+	columns_text(columns, origin, strlen(origin));
 	columns_end(columns);
 	columns_begin(columns, "left", COLUMN_UINT);
 	columns_uint(columns, trace->events_left_out);
