@@ -5,6 +5,7 @@
 #ifndef _WIN32
 #include "capture/marker/holder.h"
 #endif
+#include "cli/commit.h"
 #include "cli/verb.h"
 #ifndef _WIN32
 #include "history/glance.h"
@@ -154,7 +155,7 @@ int main(int argc, char **argv) {
 		return EXIT_USAGE;
 	}
 	if (strcmp(word, "--version") == 0) {
-		puts("tracelet " TRACELET_VERSION);
+		puts("tracelet " TRACELET_VERSION TRACELET_COMMIT);
 		return 0;
 	}
 	if (strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
