@@ -68,6 +68,7 @@ static const struct verb *const verbs[] = {
 	&verb_profile,
 	&verb_settings_show,
 #ifndef _WIN32
+	&verb_init,
 	&verb_collector,
 #endif
 };
@@ -83,6 +84,7 @@ static const struct elsewhere {
 	{"guest", "it needs a Linux host; in a Windows guest use 'tracelet run'"},
 	{"agent", "in a Windows guest use 'tracelet run'"},
 	{"collector", "WPR needs none"},
+	{"init", "docs/windows.md has lines for CI"},
 	{"history", "copy the manifests to a Linux machine and ask there"},
 	{"store", "push the folder with the manifest from a Linux machine"},
 };
