@@ -20,7 +20,7 @@ for program in bin/tracelet libexec/tracelet/tracelet-agent libexec/tracelet/tra
 	check_match "$program is position-independent" 'Type: +DYN' <(readelf -h "$programs/$program")
 	check_not "$program has no path of this machine" grep -qF "$source" "$programs/$program"
 done
-check_match "it says what it cannot do" 'static program' <("$programs/bin/tracelet" store check --url http://127.0.0.1:1 2>&1)
+check_match "it says what it cannot do" 'static program' <("$programs/bin/tracelet" store check --store clickhouse+http://127.0.0.1:1/x 2>&1)
 
 for suite in ${SUITES:-bullseye trixie}; do
 	if ! new_system "$suite"; then
@@ -33,7 +33,10 @@ for suite in ${SUITES:-bullseye trixie}; do
 	begin=$(date +%s%N)
 	check_run "$suite: a first trace" 0 as_root 'tracelet run -- sleep 0.1 && tracelet why tracelet-out/sleep_*.pb'
 	note "$suite: first answer after $((($(date +%s%N) - begin) / 1000000)) ms"
+	# The library that counts allocations is loaded into the test, so it needs the test's C library: 2.35.
+	[ "$suite" != bullseye ] || heap=no
 	try_program inside
+	heap=yes
 	drop_system
 done
 done_testing
