@@ -63,7 +63,7 @@ if [ "$(id -u)" = 0 ]; then
 	if command -v cmake >/dev/null && command -v ctest >/dev/null; then
 		fresh
 		printf 'cmake_minimum_required(VERSION 3.10)\nproject(sample NONE)\nenable_testing()\nadd_test(NAME good COMMAND true)\nadd_test(NAME bad COMMAND false)\n' >CMakeLists.txt
-		runs CMake 1 2
+		runs CMake 8 2
 	fi
 	fresh
 	printf "project('sample')\ntest('good', find_program('true'))\n" >meson.build
