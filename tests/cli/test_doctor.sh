@@ -74,7 +74,7 @@ check_match "the fix is there" "--output-dir" user.json
 check_equal "the status agrees" "$([ "$(jq -r .recording user.json)" = none ] && echo 1 || echo 0)" "$status"
 check "what it says is so" test "$(jq -r .recording user.json)" = \
 	"$(ordinary ./tracelet run --strict --output-dir "$(mktemp -u)" -- true >/dev/null 2>&1 && echo reduced || echo none)"
-run ordinary env container=podman ./tracelet doctor
+run setpriv --inh-caps=-all --bounding-set=-all env container=podman ./tracelet doctor
 check_match "in a container it names the option" "fix: this is a container: start it with --cap-add BPF,PERFMON" "$stdout"
 mkdir -m 777 tracelet-out
 run ordinary ./tracelet doctor --json

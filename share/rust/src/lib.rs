@@ -61,7 +61,7 @@ mod library {
                 Some(function)
             }
         };
-        // Each has the type that src/capture/marker/library declares.
+        // Each has the type that src/capture/marker/library.c declares.
         Some(Functions {
             mark: std::mem::transmute(find("tracelet_mark")?),
             slice_begin: std::mem::transmute(find("tracelet_slice_begin")?),

@@ -53,7 +53,8 @@ static bool in_container(void) {
 }
 
 static void advise_capabilities(struct finding *finding) {
-	if (in_container()) {
+	// Root there has what the container was started with; other users need root first, as everywhere.
+	if (geteuid() == 0 && in_container()) {
 		doctor_fix(finding, MISSING,
 			   "this is a container: start it with --cap-add BPF,PERFMON "
 			   "(docker: --cap-add BPF --cap-add PERFMON)");
