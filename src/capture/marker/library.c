@@ -1,5 +1,5 @@
-// libtracelet-mark.so: the functions of tracelet/mark.h for languages that cannot include it. They load this library by
-// name when a test is recorded; pytest_tracelet.py and the crate tracelet do.
+// libtracelet-mark.so: the functions of tracelet/mark.h for languages that cannot include it. They load this
+// library by name when a test is recorded; pytest_tracelet.py and the crate tracelet do.
 #include <tracelet/mark.h>
 
 #define EXPORTED __attribute__((visibility("default")))
