@@ -9,7 +9,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 
 BUILD := { [ -e build/build.ninja ] || meson setup build; } && ninja -C build
 
-.PHONY: all run test test-long test-guest bench fuzz agent-arm64 install format format-check clean help
+.PHONY: all run test test-long test-guest bench fuzz agent-arm64 deb release install uninstall format format-check clean help
 
 all:
 	@tools/packages check build
@@ -25,7 +25,7 @@ test:
 	@tools/test native sanitize windows wine fuzz guest
 
 test-long:
-	@tools/packages install build test guest
+	@tools/packages install build test guest release
 	@tools/test long
 
 test-guest:
@@ -44,6 +44,16 @@ agent-arm64:
 	@tools/packages install build guest
 	@tools/agent-arm64 build-arm64
 
+# Debian packages, with the shared libraries of the distribution, in build-deb.
+deb:
+	@tools/packages install build release
+	@tools/deb build-deb
+
+# Archives that run anywhere, with checksums, in build-release.
+release:
+	@tools/packages install build test guest release
+	@tools/release build-release
+
 fuzz:
 	@tools/packages install build test
 	@CC=clang tests/fuzz/run $(TIME) build-fuzz
@@ -52,6 +62,9 @@ install: all
 	@meson configure build -Dprefix=$(abspath $(PREFIX))
 	@ninja -C build
 	@meson install -C build --no-rebuild
+
+uninstall:
+	@tools/uninstall build
 
 format:
 	@tools/packages check format
@@ -62,11 +75,12 @@ format-check:
 	@git ls-files -z '*.c' '*.h' | xargs -0 clang-format --dry-run -Werror
 
 clean:
-	@rm -rf build build-sanitize build-windows build-fuzz build-arm64
+	@rm -rf build build-sanitize build-windows build-fuzz build-arm64 build-deb build-release
 
 help:
 	@echo 'make               builds build/tracelet; names missing packages'
 	@echo 'make install       installs under PREFIX=/usr/local; honours DESTDIR'
+	@echo 'make uninstall     removes what make install put there'
 	@echo 'make format        runs clang-format on all C files (format-check: only checks)'
 	@echo 'make clean         removes the build directories'
 	@echo
@@ -78,4 +92,6 @@ help:
 	@echo 'make test-guest    runs only the tests in a virtual machine (LONG=1: also copies a gigabyte from one)'
 	@echo 'make bench         measures the claims about speed and size, against peers'
 	@echo 'make agent-arm64   builds tracelet-agent for arm64 guests, in build-arm64'
+	@echo 'make deb           builds Debian packages, in build-deb'
+	@echo 'make release       builds archives for Linux and Windows that need nothing else, in build-release'
 	@echo 'make fuzz          fuzzes each reader (TIME=60 seconds each)'

@@ -5,6 +5,7 @@
 #ifndef _WIN32
 #include "capture/marker/holder.h"
 #endif
+#include "cli/commit.h"
 #include "cli/verb.h"
 #ifndef _WIN32
 #include "history/glance.h"
@@ -67,6 +68,7 @@ static const struct verb *const verbs[] = {
 	&verb_profile,
 	&verb_settings_show,
 #ifndef _WIN32
+	&verb_init,
 	&verb_collector,
 #endif
 };
@@ -82,6 +84,7 @@ static const struct elsewhere {
 	{"guest", "it needs a Linux host; in a Windows guest use 'tracelet run'"},
 	{"agent", "in a Windows guest use 'tracelet run'"},
 	{"collector", "WPR needs none"},
+	{"init", "docs/windows.md has lines for CI"},
 	{"history", "copy the manifests to a Linux machine and ask there"},
 	{"store", "push the folder with the manifest from a Linux machine"},
 };
@@ -154,7 +157,7 @@ int main(int argc, char **argv) {
 		return EXIT_USAGE;
 	}
 	if (strcmp(word, "--version") == 0) {
-		puts("tracelet " TRACELET_VERSION);
+		puts("tracelet " TRACELET_VERSION TRACELET_COMMIT);
 		return 0;
 	}
 	if (strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)

@@ -86,6 +86,7 @@ extern const struct verb verb_check;
 extern const struct verb verb_junit;
 extern const struct verb verb_profile;
 extern const struct verb verb_settings_show;
+extern const struct verb verb_init;
 extern const struct verb verb_doctor;
 extern const struct verb verb_guest;
 extern const struct verb verb_agent;

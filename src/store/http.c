@@ -34,6 +34,12 @@ static struct { CURL_FUNCTIONS(CURL_POINTER) } curl;
 static const char *const libraries[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
 
 static bool load_curl(void) {
+#ifdef TRACELET_STATIC
+	log_error("this is the static program, which cannot load libcurl; for stores, install the package of "
+		  "your "
+		  "distribution or build from source");
+	return false;
+#endif
 	static void *library;
 	if (library)
 		return true;

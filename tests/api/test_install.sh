@@ -89,4 +89,10 @@ for compiler in g++ clang++; do
 	done
 done
 
+# ---- and away ----
+
+mkdir -p root/usr/share && touch root/usr/share/other
+check "it can be removed" env DESTDIR="$PWD/root" "$source/tools/uninstall" "$build"
+check_equal "and leaves what is not its own" "root/usr/share/other" "$(find root ! -type d)"
+check_equal "no directory of its own" "" "$(find root -name tracelet)"
 done_testing

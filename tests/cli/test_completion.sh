@@ -85,4 +85,37 @@ dead=$(bash --norc -f -c '
 check "there are branches" test "$(wc -l <<<"$branches")" -ge 10
 check_equal "none is dead" "" "$dead"
 
+# ---- zsh and fish ----
+
+folder=$(dirname "$completion")
+if command -v fish >/dev/null; then
+	# fish_line LINE: what is offered at its end.
+	fish_line() {
+		HOME=$work fish --no-config -c "source $folder/tracelet.fish; complete -C \"$1\"" 2>&1
+	}
+	check_equal "fish: a verb, with its summary" "doctor" "$(fish_line 'tracelet doc' | cut -f 1)"
+	check_match "fish: options of a verb" '^--scope' <(fish_line 'tracelet run --sco')
+	check_equal "fish: values" "system tree" "$(fish_line 'tracelet run --scope ' | cut -f 1 | sort | xargs)"
+	check_equal "fish: none of run's options for doctor" "" "$(fish_line 'tracelet doctor --sco')"
+else
+	skip "fish" "there is no fish here"
+fi
+if command -v zsh >/dev/null; then
+	check "zsh: the completion is a script" zsh -f -n "$folder/_tracelet"
+	# zsh_options VERB: with what _arguments gets.
+	zsh_options() {
+		zsh -f -c "
+			_arguments() { shift; print -l -- \$@; }
+			_describe() { print -l -- \$verbs; }
+			compdef() { :; }
+			source $folder/_tracelet
+			words=(tracelet $1 x) CURRENT=$2
+			_tracelet" 2>&1
+	}
+	check_match "zsh: verbs" '^doctor:' <(zsh_options '' 2)
+	check_match "zsh: options of a verb" '^\*--scope=\[.*\]:SCOPE:\(tree system\)|^\*--scope=\[.*(tree system)' <(zsh_options run 3)
+	check_not "zsh: none of run's options for doctor" grep -q -- --scope <(zsh_options doctor 3)
+else
+	skip "zsh" "there is no zsh here"
+fi
 done_testing

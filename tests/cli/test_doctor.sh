@@ -10,7 +10,7 @@ names="kernel,BTF,BPF,BPF cost,heap -p,perf events,PMU,tracefs,symbols,collector
 
 # well_formed FILE: one JSON object that says whether each thing works, with a fix for what does not.
 well_formed() {
-	jq -e --arg names "$names" --arg version "$("$TRACELET" --version)" '
+	jq -e --arg names "$names" --arg version "$("$TRACELET" --version | cut -d ' ' -f 1,2)" '
 		("tracelet " + .tracelet) == $version and (.recording | IN("full", "reduced", "none"))
 		and ([.checks[].name] | join(",")) == $names
 		and all(.checks[]; (.verdict | IN("works", "limited", "missing")) and (.found | length > 0))
@@ -74,6 +74,8 @@ check_match "the fix is there" "--output-dir" user.json
 check_equal "the status agrees" "$([ "$(jq -r .recording user.json)" = none ] && echo 1 || echo 0)" "$status"
 check "what it says is so" test "$(jq -r .recording user.json)" = \
 	"$(ordinary ./tracelet run --strict --output-dir "$(mktemp -u)" -- true >/dev/null 2>&1 && echo reduced || echo none)"
+run setpriv --inh-caps=-all --bounding-set=-all env container=podman ./tracelet doctor
+check_match "in a container it names the option" "fix: this is a container: start it with --cap-add BPF,PERFMON" "$stdout"
 mkdir -m 777 tracelet-out
 run ordinary ./tracelet doctor --json
 check_equal "an output folder that is his will do" works "$(verdict output "$stdout")"

@@ -105,7 +105,7 @@ check_match "the manual has --help" '^\*--help\*' "$manual"
 check_match "and --version" '^\*--version\*' "$manual"
 
 check_run "--version exits with 0" 0 "$TRACELET" --version
-check_match "and prints name and version" '^tracelet [0-9]+\.[0-9]+\.[0-9]+$' "$stdout"
+check_match "and prints name and version" '^tracelet [0-9]+\.[0-9]+\.[0-9]+( \([0-9a-f]{7,}\))?$' "$stdout"
 check_lines "in one line" 1 "$stdout"
 
 check_run "an unknown verb is bad usage" 2 "$TRACELET" no-such-verb

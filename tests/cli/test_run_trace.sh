@@ -95,7 +95,7 @@ question "slices of one CPU do not overlap" 0 "select count(*) from
 	where finish > following"
 
 question "time outside has its whole name" "(not this test)" "select name from process where pid = 4194304"
-question "tool and version" "$("$TRACELET" --version)" "select str_value from metadata where name = 'trace_attribute.tool'"
+question "tool and version" "$("$TRACELET" --version | cut -d ' ' -f 1,2)" "select str_value from metadata where name = 'trace_attribute.tool'"
 question "the test's name" tree__story "select str_value from metadata where name = 'trace_attribute.test'"
 question "the command" "$helpers/family" "select str_value from metadata where name = 'trace_attribute.command'"
 question "the exit status" 5 "select str_value from metadata where name = 'trace_attribute.exit-status'"

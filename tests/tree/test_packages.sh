@@ -14,6 +14,7 @@ build   sh:three      a command that is there
 test    four          for tests
 guest   five          for guests
 bench   six           for benches
+release eight         for packages
 format  seven         for the format
 END
 cat >bin/dpkg-query <<'END'
@@ -29,7 +30,7 @@ for command in sudo meson ninja apt-get clang-format; do
 	printf '#!/bin/sh\necho "%s $*" >>%s/calls\n' "$command" "$PWD" >bin/$command
 done
 printf '#!/bin/sh\necho "sudo $*" >>%s/calls\nexec "$@"\n' "$PWD" >bin/sudo
-for script in tools/test tools/bench tools/agent-arm64 demo/run tests/fuzz/run; do
+for script in tools/test tools/bench tools/agent-arm64 tools/deb tools/release demo/run tests/fuzz/run; do
 	printf '#!/bin/sh\necho "%s $*" >>%s/calls\n' "$script" "$PWD" >$script
 done
 chmod +x bin/* tools/* demo/run tests/fuzz/run
@@ -56,6 +57,8 @@ installs test "one four five" "tools/test native sanitize windows wine fuzz gues
 installs test-guest "one five" "tools/test guest"
 installs bench "one six" "tools/bench "
 installs fuzz "one four" "tests/fuzz/run 60 build-fuzz"
+installs deb "one eight" "tools/deb build-deb"
+installs release "one four five eight" "tools/release build-release"
 installs agent-arm64 "one five" "tools/agent-arm64 build-arm64"
 
 run make help

@@ -45,7 +45,21 @@ static double milliseconds_since(uint64_t begin) {
 	return (double)(clock_monotonic_now() - begin) / 1e6;
 }
 
+// Docker, podman and Kubernetes each leave one of these.
+static bool in_container(void) {
+	const char *kind = getenv("container");
+	return (kind && *kind) || access("/.dockerenv", F_OK) == 0 ||
+	       access("/run/.containerenv", F_OK) == 0 || getenv("KUBERNETES_SERVICE_HOST");
+}
+
 static void advise_capabilities(struct finding *finding) {
+	// Root there has what the container was started with; other users need root first, as everywhere.
+	if (geteuid() == 0 && in_container()) {
+		doctor_fix(finding, MISSING,
+			   "this is a container: start it with --cap-add BPF,PERFMON "
+			   "(docker: --cap-add BPF --cap-add PERFMON)");
+		return;
+	}
 	char path[128] = "";
 	if (readlink("/proc/self/exe", path, sizeof(path) - 1) < 0 || strlen(path) + 1 == sizeof(path))
 		snprintf(path, sizeof(path), "tracelet");

@@ -1,0 +1,3 @@
+module tracelet
+
+go 1.18
