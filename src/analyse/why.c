@@ -106,15 +106,27 @@ static struct why_segment describe(struct why *why, const struct path_piece *pie
 	return segment;
 }
 
-static bool same_chain(const struct why_segment *segment, const struct path_wait *waits, size_t count) {
-	return count == 0 ? !segment->chain_count
-			  : segment->chain_count && segment->chain[0].thread == waits[count - 1].thread;
+static uint32_t symbol_of(const struct why *why, uint32_t own) {
+	return own ? stacks_frame(why->timeline->tables->stacks, own - 1)->symbol : 0;
+}
+
+// Whether the nearest thread that waits is the same, and waits for the same in the same function.
+static bool same_chain(struct why *why, const struct why_segment *segment, const struct path_wait *waits,
+		       size_t count) {
+	if (!count || !segment->chain_count)
+		return !count && !segment->chain_count;
+	const struct path_wait *nearest = &waits[count - 1];
+	const struct why_waiter *known = &segment->chain[0];
+	uint32_t stack = nearest->moment ? timeline_moment(why->timeline, nearest->moment)->stack : 0;
+	return known->thread == nearest->thread &&
+	       known->reason == reason_of_wait(why, nearest->moment, nearest->woken, nearest->thread) &&
+	       symbol_of(why, known->own) == symbol_of(why, place_of(&why->places, stack)->own);
 }
 
 // Keeps the chain that most of the time had, by a vote in which each piece has its time as its weight.
 static void remember_chain(struct why *why, struct why_segment *segment, const struct path_wait *waits,
 			   size_t count, uint64_t ns) {
-	if (segment->chain_weight && same_chain(segment, waits, count)) {
+	if (segment->chain_weight && same_chain(why, segment, waits, count)) {
 		segment->chain_weight += ns;
 		return;
 	}

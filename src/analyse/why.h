@@ -145,6 +145,10 @@ struct why_endings {
 
 void why_endings(struct why *why, struct why_endings *endings); // free the list
 
+// Whether the thread of this segment, which sleeps again and again or runs, may have looked for the end of
+// what another thread of the test did. Then `other` explains the end of that, and is to be freed.
+bool why_meanwhile(struct why *why, const struct why_segment *segment, struct why *other);
+
 // ---- difference ----
 
 // The time of a run by role, reason, function and caller, the largest first.
@@ -180,9 +184,16 @@ struct why_difference {
 	uint64_t unfinished_ns;
 };
 
-// What grew. The texts of the changes are those of `parts` and `baseline`.
+// Other passing runs of the test: what differs among them differs by chance.
+enum { WHY_PASSES = 8 }; // as many are enough
+struct why_passes {
+	ARRAY(struct why_parts) list;
+};
+void why_passes_free(struct why_passes *passes);
+
+// What grew. The texts of the changes are those of `parts` and `baseline`. `others` may be NULL.
 void why_compare(struct why_difference *difference, const struct why_parts *parts,
-		 const struct why_parts *baseline);
+		 const struct why_parts *baseline, const struct why_passes *others);
 // What ended in another order.
 void why_compare_order(struct why_difference *difference, const struct why *why, const struct why *baseline);
 // All parts of both, what changed most comes first.

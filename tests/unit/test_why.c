@@ -509,7 +509,7 @@ static void test_runs_are_compared_by_role_reason_and_function(void **state) {
 	assert_true(why_parts_read(&read, (const char *)digest.data));
 	assert_int_equal(read.wall, parts[0].wall);
 	assert_int_equal(read.list.count, parts[0].list.count);
-	why_compare(&difference, &parts[1], &read);
+	why_compare(&difference, &parts[1], &read, NULL);
 	assert_int_equal(difference.changes.count, 1);
 	assert_string_equal(difference.changes.items[0].function, "settle");
 	assert_int_equal(difference.changes.items[0].ns, 80000000);
