@@ -221,8 +221,6 @@ static void take_piece(void *context, const struct path_piece *piece, const stru
 	if (ns > segment->longest) {
 		segment->longest = ns;
 		segment->own = wanted.own;
-		segment->caller = piece->state == PATH_READY ? 0
-							     : place_of(&why->places, piece->stack)->caller;
 		segment->inner = wanted.inner;
 		segment->words = wanted.words;
 		segment->waker = wanted.waker;
@@ -274,6 +272,24 @@ static void sort_segments(struct why *why) {
 		count--;
 	why->segments.count = count;
 	free(numbers);
+}
+
+// The caller of a segment's function: the one that has most of the time. None if it has several and none of
+// them has half of the time.
+static void choose_callers(struct why *why) {
+	size_t count = why->segments.count;
+	uint64_t *most = memory_alloc((count + 1) * sizeof(*most));
+	for (size_t i = 0; i < count; i++)
+		why->segments.items[i].caller = 0;
+	for (size_t i = 0; i < why->called.count; i++) {
+		const struct why_called *called = &why->called.items[i];
+		if (called->segment >= count || called->ns <= most[called->segment])
+			continue;
+		most[called->segment] = called->ns;
+		why->segments.items[called->segment].caller =
+			called->ns * 2 >= why->segments.items[called->segment].ns ? called->caller : 0;
+	}
+	free(most);
 }
 
 // ---- the question ----
@@ -436,6 +452,7 @@ int why_find(struct why *why, struct timeline *timeline, const struct why_questi
 	why_find_throttled(why);
 	reverse_path(why);
 	sort_segments(why);
+	choose_callers(why);
 	for (size_t i = 0; i < why->segments.count; i++) {
 		const struct why_segment *segment = &why->segments.items[i];
 		why->unknown_ns += segment->state == PATH_UNKNOWN ? segment->ns : 0;

@@ -20,7 +20,7 @@ struct why_segment {
 	enum reason reason;
 	enum reason limited; // for a time limit: what was waited for
 	uint32_t own;        // as in struct place
-	uint32_t caller;     // the same, for the longest piece
+	uint32_t caller;     // the same, for at least half of the time; 0 if none
 	uint32_t inner;      // symbol of the kernel function; 0 if unknown
 	const char *words;   // as in struct place
 	uint64_t ns, longest;
@@ -176,6 +176,7 @@ struct why_change {
 
 struct why_difference {
 	const char *baseline; // its path
+	bool chosen;          // by the user; otherwise it is the last passing run
 	uint64_t baseline_wall;
 	ARRAY(struct why_change) changes; // the largest growth first
 	// A thread that was still there when the test failed; in the baseline it ended this long before the

@@ -354,7 +354,7 @@ static void say_chain(const struct why *why, struct buffer *out, const struct wh
 }
 
 static void say_difference(struct buffer *out, const struct why_difference *difference) {
-	buffer_text(out, " The last passing run took ");
+	buffer_text(out, difference->chosen ? " The baseline took " : " The last passing run took ");
 	why_duration(out, difference->baseline_wall);
 	if (difference->changes.count) {
 		const struct why_change *change = &difference->changes.items[0];

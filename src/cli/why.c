@@ -241,7 +241,7 @@ static bool is_about_all(const struct why_question *question) {
 // `trace` is the answer about the baseline; NULL if only its parts are known.
 static int compare_and_print(const struct why_arguments *arguments, struct why *why, const char *baseline,
 			     const struct why_parts *before, const struct why *trace) {
-	struct why_difference difference = {.baseline = baseline};
+	struct why_difference difference = {.baseline = baseline, .chosen = arguments->baseline};
 	bool whole = is_about_all(&arguments->question);
 	struct why_parts parts;
 	why_parts_of(&parts, why);
