@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
 # perf recordings with copied stacks to folded stacks, compared with perf script on the
 # same file: samples per second of CPU time, including unwinding and function names.
+#
+# The floor depends on the CPU: on a quiet machine perf script made 22,000 samples a second and we 134,000 (114,000 with inlined
+# functions), 7.5 us each; two of three had 8 kB of stack, 975 MB in all. Another machine made 277,000.
 . "$(dirname "$0")/lib.sh"
 need_root
 

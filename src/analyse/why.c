@@ -294,11 +294,22 @@ static void choose_callers(struct why *why) {
 
 // ---- the question ----
 
+// The recording may go on long after its last event: if tracelet was killed while the test slept, for
+// example.
+static uint64_t end_of_recording(const struct timeline *timeline) {
+	double seconds = strtod(strings_get(timeline->tables->strings, timeline->wall_seconds), NULL);
+	uint64_t wall = seconds > 0 && seconds < 1e9 ? (uint64_t)(seconds * 1e9) : 0;
+	return MAX(timeline->last, timeline->first + wall);
+}
+
 static uint64_t end_of(const struct timeline *timeline, uint32_t thread) {
 	const struct timeline_thread *own = timeline_thread(timeline, thread);
 	if (own->last && timeline_moment(timeline, own->last)->kind == MOMENT_ENDED)
 		return timeline_moment(timeline, own->last)->time;
-	return own->exited ? own->exit_time : timeline->last;
+	if (own->exited)
+		return own->exit_time;
+	return own->execed ? end_of_recording(timeline)
+			   : timeline->last; // a flight recorder has only the end
 }
 
 static uint64_t begin_of(const struct timeline *timeline, uint32_t thread) {

@@ -240,7 +240,20 @@ static void set_stamp(const char *dir) {
 		close(fd);
 }
 
-int retention_apply(const char *dir, const struct retention *retention) {
+// A path that leads to the same folder from now on, whatever its owner puts in its place; to be freed. `*fd`
+// must stay open meanwhile.
+static char *pin(const char *dir, int *fd) {
+	*fd = -1;
+#ifndef _WIN32
+	*fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP_FREE char *path = memory_format("/proc/self/fd/%d", *fd);
+	if (*fd >= 0 && access(path, F_OK) == 0)
+		return memory_string(path);
+#endif
+	return memory_string(dir);
+}
+
+static int apply(const char *dir, const struct retention *retention) {
 	if (has_room(dir, retention))
 		return 0;
 	struct folder folder = {.dir = dir, .manifest = manifest_lock(dir)};
@@ -261,4 +274,13 @@ int retention_apply(const char *dir, const struct retention *retention) {
 	array_free(&folder.artifacts);
 	map_free(&folder.by_name);
 	return error ? error : count;
+}
+
+int retention_apply(const char *dir, const struct retention *retention) {
+	int fd;
+	CLEANUP_FREE char *pinned = pin(dir, &fd);
+	int result = apply(pinned, retention);
+	if (fd >= 0)
+		close(fd);
+	return result;
 }

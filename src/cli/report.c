@@ -77,10 +77,13 @@ static int report_one(const struct report_arguments *arguments, const struct rep
 			     : 0;
 	if (has_output)
 		input_close(&output);
-	if (record)
-		usual = memory_format("%s/%s.html", record->folder, record->record.test);
-	else
+	if (record) { // a manifest may have any name, also one that leads elsewhere
+		char safe[ARTIFACT_NAME_SIZE];
+		artifact_safe_name(record->record.test, safe);
+		usual = memory_format("%s/%s.html", record->folder, safe);
+	} else {
 		usual = memory_format("%s.html", trace);
+	}
 	if (!status)
 		status = write_out(arguments, usual, &page);
 	buffer_free(&page);

@@ -1,6 +1,8 @@
 // ui.perfetto.dev fetches a trace from the user's own machine, from the one port that its policy permits. The
 // server listens on loopback, answers requests of that page only, and ends when the trace was fetched, or
-// no request came for a while. The link has start-up commands that pin the track of the critical path.
+// two minutes have passed. Other users of the machine can connect too, and say that they are that page:
+// the trace has a path that cannot be guessed, and only the link has it. The link has start-up commands that
+// pin the track of the critical path.
 #include "cli/serve_once.h"
 
 #include "base/file.h"
@@ -12,14 +14,33 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PERFETTO "https://ui.perfetto.dev"
 
 enum { PORT = 9001, WAIT_MS = 120 * 1000, REQUEST_MS = 5000 };
+
+struct served {
+	struct input trace;
+	char path[48]; // "/SECRET/trace.pb"
+};
+
+static bool choose_path(struct served *served) {
+	uint64_t secret[2] = {0};
+	if (getrandom(secret, sizeof(secret), 0) != sizeof(secret)) {
+		log_error("the system has no random numbers for the link: %s", strerror(errno));
+		return false;
+	}
+	snprintf(served->path, sizeof(served->path), "/%016" PRIx64 "%016" PRIx64 "/trace.pb", secret[0],
+		 secret[1]);
+	return true;
+}
 
 static int listen_here(void) {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
@@ -34,12 +55,20 @@ static int listen_here(void) {
 	return -1;
 }
 
-// Reads the head of a request, at most as long as the buffer. False if it does not come.
+static int64_t milliseconds(void) {
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+// Reads the head of a request, at most as long as the buffer. False if it does not come in time: while one
+// client has its turn, the browser waits.
 static bool read_request(int client, char *request, size_t room) {
 	size_t size = 0;
+	int64_t end = milliseconds() + REQUEST_MS;
 	while (size + 1 < room) {
 		struct pollfd ready = {.fd = client, .events = POLLIN};
-		ssize_t got = poll(&ready, 1, REQUEST_MS) > 0
+		ssize_t got = poll(&ready, 1, (int)MAX(end - milliseconds(), 0)) > 0
 				      ? recv(client, request + size, room - 1 - size, 0)
 				      : 0;
 		if (got <= 0)
@@ -63,8 +92,9 @@ static void answer(int client, const char *status, const void *body, size_t size
 }
 
 // True if the trace was sent.
-static bool serve(int client, const struct input *trace) {
+static bool serve(int client, const struct served *served) {
 	char request[8192];
+	size_t length = strlen(served->path);
 	if (!read_request(client, request, sizeof(request)))
 		return false;
 	// Another page of the browser must not read the trace, nor one that has its own name for this
@@ -73,7 +103,9 @@ static bool serve(int client, const struct input *trace) {
 	bool ours = origin &&
 		    strncmp(origin + strlen("\r\nOrigin: "), PERFETTO "\r\n", strlen(PERFETTO "\r\n")) == 0;
 	bool named = strcasestr(request, "\r\nHost: 127.0.0.1:9001\r\n");
-	bool wanted = strncmp(request, "GET /trace.pb ", strlen("GET /trace.pb ")) == 0;
+	const char *path = strchr(request, ' ');
+	bool known = path && strncmp(path + 1, served->path, length) == 0 && path[1 + length] == ' ';
+	bool wanted = known && strncmp(request, "GET ", 4) == 0;
 	if (!ours || !named)
 		answer(client, "403 Forbidden", "", 0);
 	else if (strncmp(request, "OPTIONS ", strlen("OPTIONS ")) == 0)
@@ -81,29 +113,30 @@ static bool serve(int client, const struct input *trace) {
 	else if (!wanted)
 		answer(client, "404 Not Found", "", 0);
 	else
-		answer(client, "200 OK", trace->data, trace->size);
+		answer(client, "200 OK", served->trace.data, served->trace.size);
 	return ours && named && wanted;
 }
 
 static int serve_file(const char *path) {
-	struct input trace;
-	if (input_open(&trace, path))
+	struct served served;
+	if (input_open(&served.trace, path))
 		return EXIT_USAGE;
-	int fd = listen_here();
+	int fd = choose_path(&served) ? listen_here() : -1;
 	bool sent = false;
 	if (fd >= 0) {
-		printf(PERFETTO "/#!/?url=http://127.0.0.1:%d/trace.pb&startupCommands="
+		printf(PERFETTO "/#!/?url=http://127.0.0.1:%d%s&startupCommands="
 				"%%5B%%7B%%22id%%22%%3A%%22dev.perfetto.PinTracksByRegex%%22%%2C%%22args%%22%"
 				"%3A%%5B%%22critical%%20path%%22%%5D%%7D%%5D\n",
-		       PORT);
+		       PORT, served.path);
 		fflush(stdout);
 	}
 	struct pollfd ready = {.fd = fd, .events = POLLIN};
-	while (fd >= 0 && !sent && poll(&ready, 1, WAIT_MS) > 0) {
+	int64_t end = milliseconds() + WAIT_MS;
+	while (fd >= 0 && !sent && poll(&ready, 1, (int)MAX(end - milliseconds(), 0)) > 0) {
 		int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 		if (client < 0)
 			continue;
-		sent = serve(client, &trace);
+		sent = serve(client, &served);
 		shutdown(client, SHUT_WR);
 		close(client);
 	}
@@ -111,7 +144,7 @@ static int serve_file(const char *path) {
 		log_error("no browser fetched the trace; open the link above sooner");
 	if (fd >= 0)
 		close(fd);
-	input_close(&trace);
+	input_close(&served.trace);
 	return sent ? 0 : EXIT_USAGE;
 }
 

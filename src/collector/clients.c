@@ -122,6 +122,10 @@ void clients_accept(struct server *server) {
 		close(fd);
 		return;
 	}
+	if (!peer_is_here(&peer)) {
+		refuse_connection(server, fd, COLLECTOR_NO_NAMESPACE);
+		return;
+	}
 	struct user *user = users_get(server->users, peer.uid);
 	struct session *session = free_connection(server);
 	bool quick = !user_may_connect(server->users, user, clock_boot_now());

@@ -68,6 +68,7 @@ static void set_constants(struct collector_programs *programs, uint32_t cpu_coun
 	programs->rodata->auxiliary_name = auxiliary_index(AT_EXECFN);
 	programs->rodata->auxiliary_base = auxiliary_index(AT_BASE);
 	programs->rodata->auxiliary_entry = auxiliary_index(AT_ENTRY);
+	programs->rodata->linker_debug = linker_debug_offset();
 	struct call_sets sets = points_call_sets();
 	memcpy((void *)programs->rodata->memory_calls, sets.memory, sizeof(sets.memory));
 	memcpy((void *)programs->rodata->file_calls, sets.file, sizeof(sets.file));

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -78,6 +79,13 @@ static bool same_ids_as_here(pid_t pid) {
 	snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)pid);
 	return read_proc("/proc/self/uid_map", ours, sizeof(ours)) &&
 	       read_proc(path, theirs, sizeof(theirs)) && strcmp(ours, theirs) == 0;
+}
+
+bool peer_is_here(const struct peer *peer) {
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)peer->pid);
+	// Where /proc hides processes of others, as much is known as before.
+	return same_ids_as_here(peer->pid) || (access(path, F_OK) && kill(peer->pid, 0) && errno == EPERM);
 }
 
 enum collector_refusal peer_look(struct peer *peer, int pidfd) {

@@ -19,6 +19,10 @@ struct peer {
 
 int peer_of(int connection, gid_t admins, struct peer *peer); // 0 or -errno
 
+// Is it in our user namespace? In one of his own, a user can be thousands of users (subuid(5)), each with a
+// quota, and no task there is recorded.
+bool peer_is_here(const struct peer *peer);
+
 // Fills in `all`, `sees_all` for root, and `capabilities`, from a pidfd of the peer itself.
 enum collector_refusal peer_look(struct peer *peer, int pidfd);
 

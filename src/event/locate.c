@@ -131,11 +131,27 @@ static uint32_t walk_copy(struct locate *locate, const struct event *event, bool
 	return stack;
 }
 
+// execve() takes the old program's stack away before the new program begins: then the kernel's half is all.
+static bool is_in_execve(const struct tables *tables, uint32_t stack) {
+	for (const struct stack *at = stacks_get(tables->stacks, stack); at;
+	     at = stacks_get(tables->stacks, at->caller)) {
+		const struct frame *frame = stacks_frame(tables->stacks, at->frame);
+		if (frame->kind == FRAME_KERNEL && frame->symbol &&
+		    strstr(strings_get(tables->strings, frame->symbol), "execve"))
+			return true;
+	}
+	return false;
+}
+
 static int take_copied(struct locate *locate, const struct event *event) {
 	bool complete = false, beyond = false;
 	struct event named = *event;
 	uint32_t user = locate->tables->symbolizer ? walk_copy(locate, event, &complete, &beyond) : 0;
 	named.sample.stack = located(locate, event->pid, event->sample.stack, user);
+	if (!complete && is_in_execve(locate->tables, named.sample.stack)) {
+		named.sample.stack = located(locate, event->pid, event->sample.stack, 0);
+		complete = true;
+	}
 	named.sample.copy = NULL;
 	named.sample.flags &= ~(uint32_t)(SAMPLE_RAW | SAMPLE_BROKEN | SAMPLE_CUT);
 	if (!complete)

@@ -33,7 +33,7 @@ static void count_sample(struct tally *tally, const struct event *event) {
 	tally->waits += !!(event->sample.flags & SAMPLE_WAITS);
 	tally->at_events += !!(event->sample.flags & SAMPLE_AT_EVENT);
 	// Before its first exec the test is a copy of us, whose code was not recorded.
-	bool begun = tally->kinds[EVENT_EXEC] || !(event->sample.flags & SAMPLE_AT_EVENT);
+	bool begun = tally->kinds[EVENT_EXEC] || !(event->sample.flags & (SAMPLE_AT_EVENT | SAMPLE_WAITS));
 	tally->broken += event->sample.flags & SAMPLE_BROKEN && begun;
 	tally->cut += !!(event->sample.flags & SAMPLE_CUT);
 }

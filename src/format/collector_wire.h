@@ -42,7 +42,8 @@ enum collector_type {
 	REFUSAL(FULL, "it has no room for another session")                                                  \
 	REFUSAL(NOT_YOURS, "the process is not yours, or you may not inspect it")                            \
 	REFUSAL(GONE, "the process has ended")                                                               \
-	REFUSAL(KERNEL, "the kernel refused")
+	REFUSAL(KERNEL, "the kernel refused")                                                                \
+	REFUSAL(NAMESPACE, "it does not serve other user namespaces")
 
 enum collector_refusal {
 	COLLECTOR_ACCEPTED,

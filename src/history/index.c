@@ -1,51 +1,12 @@
 #include "history/index.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/siphash.h"
 #include "base/system.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <sys/stat.h>
 
 enum { INDEX_VERSION = 2, INDEX_OF_TRACELET = 0x7472636c };
-
-// ---- where it is ----
-
-static bool is_ours(const struct stat *status) {
-	return status->st_uid == geteuid();
-}
-
-// The user's cache folder, with a name made from the folder's.
-static char *cache_path(const char *folder) {
-	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	CLEANUP_FREE char *real = system_absolute(folder);
-	if (!real || (!(cache && *cache == '/') && !(home && *home == '/')))
-		return NULL;
-	CLEANUP_FREE char *top = cache && *cache == '/' ? memory_string(cache)
-							: memory_format("%s/.cache", home);
-	CLEANUP_FREE char *below = memory_format("%s/tracelet", top);
-	file_make_private_dir(top);
-	file_make_private_dir(below);
-	return memory_format("%s/history-%016" PRIx64 ".db", below, siphash13(real, strlen(real)));
-}
-
-// Where the folder can be written, and an index that is already there is the caller's own: a file of
-// another user could be made to mislead SQLite.
-static bool may_use(const char *folder, const char *path) {
-	struct stat status;
-	if (access(folder, W_OK))
-		return false;
-	return lstat(path, &status) ? errno == ENOENT : S_ISREG(status.st_mode) && is_ours(&status);
-}
-
-static char *path_for(const char *folder) {
-	char *path = memory_format("%s/history.db", folder);
-	if (may_use(folder, path))
-		return path;
-	free(path);
-	return cache_path(folder);
-}
 
 // ---- opening ----
 
@@ -100,7 +61,7 @@ static void remove_files(const char *path) {
 }
 
 void index_delete(const char *folder) {
-	CLEANUP_FREE char *path = path_for(folder);
+	CLEANUP_FREE char *path = index_place(folder);
 	if (path)
 		remove_files(path);
 }
@@ -167,9 +128,17 @@ static struct index *index_new(const char *folder) {
 	struct index *index = memory_alloc(sizeof(*index));
 	index->store.operations = &index_operations;
 	index->folder = memory_string(folder);
-	index->path = path_for(folder);
+	index->path = index_place(folder);
 	index->texts = strings_new();
 	return index;
+}
+
+// Where there is no place for a file: as long as this process.
+static int make_in_memory(struct index *index) {
+	index->path = memory_string(":memory:");
+	int error = open_file(index, index->path, SQLITE_OPEN_READWRITE);
+	error = error ? error : index_run(index, index_schema);
+	return error ? error : index_catch_up(index);
 }
 
 // One process catches up at a time; the others wait, and then have nothing to do.
@@ -203,14 +172,15 @@ int index_open(const char *folder, struct index **opened) {
 	if (missing)
 		return missing;
 	struct index *index = index_new(folder);
-	int lock = index->path ? lock_index(index) : -EACCES;
-	int error = lock < 0 ? lock : open_or_make(index);
+	bool has_place = index->path;
+	int lock = has_place ? lock_index(index) : -1;
+	int error = !has_place ? make_in_memory(index) : lock < 0 ? lock : open_or_make(index);
 	if (lock >= 0)
 		close(lock);
 	if (error) {
 		if (!index->reported)
 			log_error("%s: cannot make the index of the history: %s",
-				  index->path ? index->path : folder, strerror(-error));
+				  has_place ? index->path : folder, strerror(-error));
 		index_close(index);
 		return error;
 	}

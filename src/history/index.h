@@ -2,9 +2,9 @@
 // question first catches up with the manifest, under a lock; it may be deleted at any time, and is made
 // again if it is missing or damaged. A run never writes it.
 //
-// It is beside the manifest, or in the user's cache folder where that folder belongs to others or cannot be
-// written. SQLite's write-ahead log is not used: Debian 12's version can lose a commit when several
-// processes reset it.
+// It is beside the manifest if only the caller can write there, else in the user's cache folder, else in
+// memory (index_place.c). SQLite's write-ahead log is not used: Debian 12's version can lose a commit when
+// several processes reset it.
 #pragma once
 
 #include "base/map.h"
@@ -33,6 +33,9 @@ int index_open(const char *folder, struct index **index);
 int index_open_as_is(const char *folder, struct index **index);
 void index_close(struct index *index);
 void index_delete(const char *folder); // one that turned out to be damaged
+
+// Its path, to be freed; NULL if there is no place where only the caller can write (index_place.c).
+char *index_place(const char *folder);
 
 // ---- SQL (index_sql.c) ----
 

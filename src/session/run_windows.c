@@ -65,19 +65,6 @@ static bool wants_all_memory(const struct settings *settings, DWORD pid) {
 	return settings->core && size <= settings->core_limit;
 }
 
-static void save_dumps(const struct settings *settings, const struct wpr_session *session,
-		       const process_array *processes, struct finish *finish) {
-	enum { MOST = 16 };
-	CLEANUP_FREE char *stem = find_stem(settings, session);
-	for (size_t i = 0; stem && i < processes->count && i < MOST; i++) {
-		DWORD pid = processes->items[i];
-		CLEANUP_FREE char *path = i ? memory_format("%s.%lu.dmp", stem, pid)
-					    : memory_format("%s.dmp", stem);
-		if (dump_process(pid, path, wants_all_memory(settings, pid)))
-			finish_add_file(finish, "dump", path);
-	}
-}
-
 // State of a run in progress.
 struct running {
 	struct test *test;
@@ -88,13 +75,56 @@ struct running {
 	struct finish finish;
 };
 
+enum { MOST_DUMPS = 16 };
+
+// The processes whose dumps were tried, in that order.
+struct dumped {
+	DWORD pids[MOST_DUMPS];
+	size_t count;
+};
+
+static bool dumped_has(const struct dumped *dumped, DWORD pid) {
+	size_t i = 0;
+	while (i < dumped->count && dumped->pids[i] != pid)
+		i++;
+	return i < dumped->count;
+}
+
+// Returns whether there was one that had not been dumped.
+static bool dump_new_processes(struct running *running, const char *stem, struct dumped *dumped) {
+	const struct settings *settings = running->finish.settings;
+	process_array processes = {0};
+	size_t before = dumped->count;
+	test_processes(running->test, &processes);
+	for (size_t i = 0; i < processes.count && dumped->count < MOST_DUMPS; i++) {
+		DWORD pid = processes.items[i];
+		if (dumped_has(dumped, pid))
+			continue;
+		CLEANUP_FREE char *path = dumped->count ? memory_format("%s.%lu.dmp", stem, pid)
+							: memory_format("%s.dmp", stem);
+		dumped->pids[dumped->count++] = pid;
+		if (dump_process(pid, path, wants_all_memory(settings, pid)))
+			finish_add_file(&running->finish, "dump", path);
+	}
+	array_free(&processes);
+	return dumped->count > before;
+}
+
+// Dumps take a while, and the test goes on meanwhile: what it starts then is dumped, too.
+static void save_dumps(struct running *running) {
+	CLEANUP_FREE char *stem = find_stem(running->finish.settings, running->session);
+	struct dumped dumped = {.count = 0};
+	while (stem && dump_new_processes(running, stem, &dumped))
+		;
+}
+
 static void end_hung_test(struct running *running) {
 	const struct settings *settings = running->finish.settings;
 	process_array processes = {0};
 	test_processes(running->test, &processes);
 	running->end.timed_out = true;
 	if (waiting_is_over(settings, running->session->name, "dumps", processes.count))
-		save_dumps(settings, running->session, &processes, &running->finish);
+		save_dumps(running);
 	test_end_tree(running->test, (UINT)settings->timeout_status);
 	array_free(&processes);
 }

@@ -1,10 +1,13 @@
 #include "suite/confirm.h"
 #include "artifact/manifest.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +21,7 @@ struct command {
 
 struct looking {
 	const struct history_question *question;
+	const char *run;
 	ARRAY(struct command) commands;
 };
 
@@ -35,7 +39,8 @@ static bool is_suspect(const struct history_question *question, uint64_t test) {
 	return false;
 }
 
-// The newest line of a test has the command to run.
+// The newest line of a test in this run has the command. Lines of other runs may be from elsewhere: CI keeps
+// manifests from job to job.
 static void take_record(void *context, const struct manifest_record *record) {
 	struct looking *looking = context;
 	static struct history_fact fact; // large
@@ -43,8 +48,9 @@ static void take_record(void *context, const struct manifest_record *record) {
 	    record->variant_hash || !history_fact_of(record, "", 0, &fact))
 		return;
 	uint64_t test = fact.test;
+	bool its = strcmp(fact.run, looking->run) == 0;
 	history_fact_free(&fact);
-	if (!is_suspect(looking->question, test))
+	if (!its || !is_suspect(looking->question, test))
 		return;
 	size_t at = 0;
 	while (at < looking->commands.count && looking->commands.items[at].test != test)
@@ -82,10 +88,42 @@ static int run_once(const char *program, const char *folder, const char *run, co
 	return error;
 }
 
+// Commands are run only from a file that nobody else could have written: with --user, the manifest belongs to
+// the user whose test it is, and the test can put any line there.
+static int open_own(const char *folder) {
+	CLEANUP_FREE char *path = memory_format("%s/manifest.jsonl", folder);
+	struct stat status;
+	int fd = file_open_regular(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &status) == 0 && status.st_uid == geteuid() && status.st_nlink == 1 &&
+	    !(status.st_mode & 022))
+		return fd;
+	close(fd);
+	log_error("--confirm: %s belongs to another user, or others can write it: its commands are not run",
+		  path);
+	return -EPERM;
+}
+
+static int find_commands(struct looking *looking, const char *folder) {
+	struct input input;
+	int fd = open_own(folder);
+	if (fd < 0)
+		return fd;
+	CLEANUP_FREE char *opened = memory_format("/proc/self/fd/%d", fd);
+	int error = input_open(&input, opened);
+	if (!error) {
+		manifest_walk_text((const char *)input.data, input.size, take_record, looking);
+		input_close(&input);
+	}
+	close(fd);
+	return error;
+}
+
 int confirm_suspects(const char *program, const char *folder, struct history_question *question,
 		     const char *run, unsigned times) {
-	struct looking looking = {.question = question};
-	int error = manifest_walk(folder, take_record, &looking);
+	struct looking looking = {.question = question, .run = run};
+	int error = find_commands(&looking, folder);
 	for (size_t i = 0; i < looking.commands.count; i++) {
 		struct command *command = &looking.commands.items[i];
 		CLEANUP_FREE char *plain = text_plain_copy(command->name);
@@ -95,7 +133,7 @@ int confirm_suspects(const char *program, const char *folder, struct history_que
 		command_free(command);
 	}
 	array_free(&looking.commands);
-	if (error)
+	if (error && error != -EPERM)
 		log_error("%s: cannot run the suspects again: %s", folder, strerror(-error));
 	return error;
 }

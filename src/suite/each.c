@@ -645,7 +645,10 @@ int session_each(struct settings *settings, const struct each_options *options) 
 	if (status) {
 		log_warning("%s: cannot list its cases with %s (%s%.0d); running it as a whole",
 			    settings->command[0], runner.framework->name,
-			    status < 0 ? strerror(-status) : "exit status ", MAX(status, 0));
+			    status == -EINVAL ? "it printed no list"
+			    : status < 0      ? strerror(-status)
+					      : "exit status ",
+			    MAX(status, 0));
 		cases_free(&cases);
 		return run_whole(&runner);
 	}

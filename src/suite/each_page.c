@@ -12,6 +12,15 @@
 
 #include <string.h>
 
+#ifdef _WIN32
+static void user_files_begin(void) {
+}
+static void user_files_end(void) {
+}
+#else
+#include "process/user.h"
+#endif
+
 struct cases_page {
 	const struct each_results *results;
 	const char *folder; // of temporary files
@@ -32,7 +41,9 @@ static const char *output_of(void *context, const struct report_record *record, 
 	CLEANUP_FREE char *path = memory_format("%s/%zu.out", page->folder,
 						(size_t)(record - page->run.records.items));
 	close_output(page);
+	user_files_end(); // the file is ours
 	page->open = input_open(&page->output, path) == 0;
+	user_files_begin();
 	*size = page->open ? page->output.size : 0;
 	return page->open ? (const char *)page->output.data : NULL;
 }
@@ -75,6 +86,7 @@ void each_write_page(const struct each_results *results, const struct settings *
 		failed |= results->items[i].outcome == CASE_FAILED;
 	if (!report_wanted(settings, !failed))
 		return;
+	user_files_begin(); // the folder is the test's, which may have planted links
 	report_add_folder(&history, settings->output_dir);
 	for (size_t i = 0; i < results->count; i++)
 		add_result(&page, &results->items[i], settings->output_dir);
@@ -88,6 +100,7 @@ void each_write_page(const struct each_results *results, const struct settings *
 	report_run_page(&text, &page.run, &options);
 	close_output(&page);
 	int error = report_write(path, &text, true);
+	user_files_end();
 	if (error)
 		log_warning("%s: cannot be written: %s", path, strerror(-error));
 	else if (!settings->quiet)

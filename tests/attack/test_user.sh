@@ -125,6 +125,28 @@ check_equal "each case runs" 0 "$status"
 check_lines "and is listed, twice" 4 "$WITNESS"
 check_equal "no case and no listing ran as root" nobody "$(sort -u "$WITNESS")"
 
+# A test that puts a link in the place of its output folder: the page of all cases is not written behind it.
+cat >moves.sh <<'END'
+#!/bin/sh
+if [ "$*" = "--list --format terse" ]; then
+	printf 'one: test\n'
+else
+	[ ! -d planted ] || { rm -rf planted/moved && ln -s ../treasure planted/moved; }
+	echo 'what it printed'
+	echo 'test result: FAILED. 0 passed; 1 failed'
+	exit 1
+fi
+END
+chmod 755 moves.sh
+paged() { "$TRACELET" each --once --report --user nobody --framework libtest --output-dir "$@" -- ./moves.sh; }
+check_run "each with a page: its cases run" 101 paged planted/moved
+check_equal "no page of root's behind the link" "" "$(ls treasure)"
+mv planted elsewhere
+check_run "the same in a folder of its own" 101 paged "$work/paged"
+check_equal "the page is the user's" nobody "$(stat -c %U paged/report.html)"
+check_match "with what the case printed" 'what it printed' paged/report.html
+mv elsewhere planted
+
 # Who may use it.
 export SUDO_UID=12345 SUDO_GID=54321
 check_run "sudo's user" 0 "$TRACELET" run --quiet --user sudo --output-dir "$work/sudo" -- sh -c '[ "$(id -u):$(id -g)" = 12345:54321 ]'

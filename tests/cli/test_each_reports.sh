@@ -220,6 +220,15 @@ judge tap 1 good=passed "empty=not found by its own name" "silent=$unfinished" s
 	"bad=failed: its framework says so" known=passed -- --framework tap --select '{}' -- ./tap
 check_match "a case that ran nothing has not passed" '^6 cases: 2 passed, 3 failed, 1 skipped' "$stdout"
 
+printf '#!/bin/sh\necho "1..0 # skip: no network"\n' >nothing
+printf '#!/bin/sh\necho hello\n' >silent
+chmod +x nothing silent
+check_run "a program without cases passes nothing" 0 "$TRACELET" each --output-dir none --framework tap --select '{}' -- ./nothing
+check_match "it says so" ': no cases found$' "$stderr"
+check_not "and leaves nothing" test -e none
+check_run "one that does not list its cases runs as a whole" 0 "$TRACELET" each --quiet --framework tap --select '{}' -- ./silent
+check_match "because it printed no list" 'cannot list its cases with tap \(it printed no list\)' "$stderr"
+
 # recorded CASE: its result in the manifest, and how many traces were kept.
 recorded() {
 	jq -r --arg name "$1" 'select(.name == $name) | "\(.result), \([.artifacts[] | select(.kind == "perfetto")] | length)"' kept/manifest.jsonl

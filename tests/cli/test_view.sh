@@ -57,11 +57,12 @@ if ! curl -s -o /dev/null http://127.0.0.1:9001/; then
 		[ -s link.txt ] && break
 		sleep 0.05 # until it listens
 	done
-	check_match "the link" '^https://ui\.perfetto\.dev/#!/\?url=http://127\.0\.0\.1:9001/trace\.pb' link.txt
-	check_equal "another page gets nothing" 403 "$(curl -s -o /dev/null -w '%{http_code}' -H 'Origin: https://evil.example' http://127.0.0.1:9001/trace.pb)"
-	check_equal "nor does one without an origin" 403 "$(curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:9001/trace.pb)"
-	check_equal "nor one under another name" 403 "$(curl -s -o /dev/null -w '%{http_code}' -H 'Host: evil.example' -H 'Origin: https://ui.perfetto.dev' http://127.0.0.1:9001/trace.pb)"
-	check_equal "Perfetto's page gets the trace" 200 "$(curl -s -o fetched.pb -w '%{http_code}' -H 'Origin: https://ui.perfetto.dev' http://127.0.0.1:9001/trace.pb)"
+	check_match "the link" '^https://ui\.perfetto\.dev/#!/\?url=http://127\.0\.0\.1:9001/[0-9a-f]{32}/trace\.pb&' link.txt
+	address=$(sed -E 's/.*[?]url=([^&]*)&.*/\1/' link.txt)
+	check_equal "another page gets nothing" 403 "$(curl -s -o /dev/null -w '%{http_code}' -H 'Origin: https://evil.example' "$address")"
+	check_equal "nor does one without an origin" 403 "$(curl -s -o /dev/null -w '%{http_code}' "$address")"
+	check_equal "nor one under another name" 403 "$(curl -s -o /dev/null -w '%{http_code}' -H 'Host: evil.example' -H 'Origin: https://ui.perfetto.dev' "$address")"
+	check_equal "Perfetto's page gets the trace" 200 "$(curl -s -o fetched.pb -w '%{http_code}' -H 'Origin: https://ui.perfetto.dev' "$address")"
 	wait $server
 	check_equal "and it ends" 0 $?
 	check "the trace is good" "$TRACELET" check fetched.pb

@@ -87,6 +87,9 @@ static void test_tap_names_follow_the_number(void **state) {
 		     "ok 5 # SKIP not here\n# ok 6 - a comment\n",
 		     "<first one><second><third>");
 	assert_names(cases_from_tap, "hello\n", "(no list)");
+	assert_names(cases_from_tap, "TAP version 13\n1..0 # skip: no network\n", "");
+	assert_names(cases_from_tap, "1..0", "");
+	assert_names(cases_from_tap, "1..05\n", "(no list)");
 	assert_names(cases_from_tap, "ok 1 issue #12\nok 2 - #3 # skip: no\nok 3 - c # time=3ms\n",
 		     "<issue #12><#3><c>");
 }

@@ -1,4 +1,5 @@
-// Unreported switches are noticed where consecutive switches of a CPU do not join.
+// Unreported switches are noticed where consecutive switches of a CPU do not join. Stacks count as broken
+// once the test is a program of its own.
 #include "unit.h"
 
 #include "event/tally.h"
@@ -103,10 +104,30 @@ static void test_events_that_are_counted_as_lost_are_no_gap(void **state) {
 	assert_int_equal(tally.lost[SOURCE_SCHED], 3);
 }
 
+static void wait_with_broken_stack(void) {
+	const struct event event = {.kind = EVENT_SAMPLE,
+				    .time = ++now,
+				    .tid = TEST,
+				    .sample = {.flags = SAMPLE_WAITS | SAMPLE_WAITED | SAMPLE_BROKEN}};
+	assert_int_equal(sink_push(&tally.sink, &event), 0);
+}
+
+// A program that has to be read from disk makes its execve() wait, in a copy of the tracer.
+static void test_stacks_from_before_the_exec_are_not_broken(void **state) {
+	wait_with_broken_stack();
+	assert_int_equal(tally.broken, 0);
+	const struct event exec = {.kind = EVENT_EXEC, .time = ++now, .tid = TEST, .exec = {.old_tid = TEST}};
+	assert_int_equal(sink_push(&tally.sink, &exec), 0);
+	wait_with_broken_stack();
+	assert_int_equal(tally.broken, 1);
+	assert_int_equal(tally.waits, 2);
+}
+
 #define WITH_TALLY(test) cmocka_unit_test_setup_teardown(test, begin, finish)
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		WITH_TALLY(test_stacks_from_before_the_exec_are_not_broken),
 		WITH_TALLY(test_switches_that_join_have_no_gap),
 		WITH_TALLY(test_a_task_that_is_followed_has_to_leave),
 		WITH_TALLY(test_a_task_that_left_unseen_is_a_gap),

@@ -280,6 +280,23 @@ static void test_without_switches_there_is_no_answer(void **state) {
 	end(&run);
 }
 
+static void test_a_test_that_sleeps_when_recording_ends_has_waited_until_then(void **state) {
+	struct run run;
+	begin(&run);
+	push(&run,
+	     (struct event){.kind = EVENT_META,
+			    .meta = {.key = text(&run, "wall-seconds"), .value = text(&run, "0.000001")}});
+	executes(&run, 100, 10);
+	switches(&run, 300, 0, 10, STATE_SLEEPING, 0);
+	struct why_question question = {0};
+	assert_int_equal(why_find(&run.why, &run.timeline, &question), 0);
+	assert_whole(&run.why);
+	assert_int_equal(run.why.to, 1100);
+	assert_int_equal(run.why.segments.items[0].state, PATH_WAITS);
+	assert_int_equal(run.why.segments.items[0].ns, 800);
+	end(&run);
+}
+
 static void test_samples_say_where_a_thread_ran(void **state) {
 	struct run run;
 	begin(&run);
@@ -633,6 +650,7 @@ int main(void) {
 		cmocka_unit_test(test_a_wait_has_its_stack_however_long_the_thread_was_ready),
 		cmocka_unit_test(test_a_deadlock_is_named_however_long_the_stacks_took),
 		cmocka_unit_test(test_without_switches_there_is_no_answer),
+		cmocka_unit_test(test_a_test_that_sleeps_when_recording_ends_has_waited_until_then),
 		cmocka_unit_test(test_samples_say_where_a_thread_ran),
 		cmocka_unit_test(test_a_gap_is_unknown),
 		cmocka_unit_test(test_a_gap_of_a_cpu_leaves_known_waits),

@@ -129,6 +129,15 @@ static void choose_owner(struct tracelet *programs, const struct capture_options
 	programs->rodata->keeps_members = owner == 0 || (root && options->keeps_members);
 }
 
+// For crash.bpf.c.
+static void tell_where_modules_are(struct tracelet *programs) {
+	programs->rodata->auxiliary_headers = auxiliary_index(AT_PHDR);
+	programs->rodata->auxiliary_name = auxiliary_index(AT_EXECFN);
+	programs->rodata->auxiliary_base = auxiliary_index(AT_BASE);
+	programs->rodata->auxiliary_entry = auxiliary_index(AT_ENTRY);
+	programs->rodata->linker_debug = linker_debug_offset();
+}
+
 static int load_once(struct capture *capture, const struct capture_options *options, bool switch_has_state) {
 	capture->programs = programs_open();
 	if (!capture->programs)
@@ -178,10 +187,7 @@ static int load_once(struct capture *capture, const struct capture_options *opti
 	programs->rodata->system_slot = options->scope == SCOPE_SYSTEM ? SLOT : NO_SLOT;
 	programs->rodata->has_loop = kernel_at_least(5, 17);
 	programs->rodata->page_size = (uint32_t)sysconf(_SC_PAGESIZE);
-	programs->rodata->auxiliary_headers = auxiliary_index(AT_PHDR);
-	programs->rodata->auxiliary_name = auxiliary_index(AT_EXECFN);
-	programs->rodata->auxiliary_base = auxiliary_index(AT_BASE);
-	programs->rodata->auxiliary_entry = auxiliary_index(AT_ENTRY);
+	tell_where_modules_are(programs);
 	programs->rodata->switch_has_state = switch_has_state;
 	programs->rodata->preemptible = kernel_at_least(6, 19); // tracepoints disabled preemption before
 	int error = programs_load(programs);

@@ -2,6 +2,7 @@
 #include "capture/spool.h"
 
 #include <fcntl.h>
+#include <link.h>
 #include <unistd.h>
 
 // Read between two readings of the other clock, which keeps the error below a microsecond.
@@ -28,5 +29,17 @@ uint32_t auxiliary_index(uint64_t key) {
 	for (uint32_t i = 0; size > 0 && i < (size_t)size / 16; i++)
 		if (entries[2 * i] == key)
 			return i;
+	return 0;
+}
+
+// A static program has no such section, or one without an address.
+extern ElfW(Dyn) _DYNAMIC[] __attribute__((weak));
+
+uint64_t linker_debug_offset(void) {
+	for (const ElfW(Dyn) *entry = _DYNAMIC; entry && entry->d_tag != DT_NULL; entry++) {
+		const struct r_debug *debug = (const void *)entry->d_un.d_ptr;
+		if (entry->d_tag == DT_DEBUG && debug && debug->r_ldbase)
+			return (uint64_t)debug - debug->r_ldbase;
+	}
 	return 0;
 }

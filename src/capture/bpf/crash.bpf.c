@@ -27,6 +27,7 @@ struct nothings nothings SEC(".maps");
 
 const volatile bool has_loop; // bpf_loop(): Linux 5.17
 const volatile uint32_t auxiliary_headers, auxiliary_name, auxiliary_base, auxiliary_entry;
+const volatile uint64_t linker_debug;
 
 struct signal_info {
 	int32_t signal, error, code, unused;
@@ -89,7 +90,7 @@ static __always_inline bool emit_crash(void *ring, const struct slot *session, u
 	bpf_probe_read_user_str(record->program, CRASH_PROGRAM_SIZE,
 				(void *)auxiliary(memory, auxiliary_name, AT_EXECFN));
 	if (has_loop)
-		read_modules(record, find_modules(auxiliary(memory, auxiliary_headers, AT_PHDR)));
+		read_modules(record, find_modules(memory));
 	read_stack(record, (void *)(record + 1), record->registers[REGISTER_STACK]);
 	uint32_t size = sizeof(*record) + record->stack_size;
 	*batch = (struct batch){.base = boot_time(), .cpu = bpf_get_smp_processor_id(), .size = size};

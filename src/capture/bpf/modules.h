@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 // Which files the current process has loaded, from its own memory: the list that the dynamic linker keeps for
 // debuggers (auxiliary vector, program headers, DT_DEBUG, struct r_debug, link_map). Anything unreadable is
-// left out. The verifier walks every iteration of a plain loop, so loops use bpf_loop(); before Linux 5.17,
-// which lacks it, only the program itself is known.
+// left out. After fork() that includes the headers: pages of files are a child's own only once it has read
+// them. Then the list is looked for in the dynamic linker, whose struct r_debug was written to and copied.
+// The verifier walks every iteration of a plain loop, so loops use bpf_loop(); before Linux 5.17, which lacks
+// it, only the program itself is known.
 #pragma once
 
 #include "capture/bpf/emit.h"
@@ -13,6 +15,7 @@ enum { MOST_HEADERS = 32, MOST_DYNAMIC = 64 };
 
 extern const volatile bool has_loop; // bpf_loop(): Linux 5.17
 extern const volatile uint32_t auxiliary_headers, auxiliary_name, auxiliary_base, auxiliary_entry;
+extern const volatile uint64_t linker_debug; // offset of struct r_debug in the system's dynamic linker, or 0
 
 struct program_header {
 	uint32_t type, flags;
@@ -105,13 +108,21 @@ static long take_module(uint32_t i, struct search *search) {
 	return 0;
 }
 
-// Where the process keeps the address of its first module; 0 if it has no list.
-static __always_inline uint64_t find_modules(uint64_t headers) {
-	struct search search = {.headers = headers};
+// The same from the dynamic linker, if it is the system's: its structure has its own address.
+static __always_inline uint64_t list_of_linker(uint64_t base) {
+	enum { MAP = 1, BASE = 4, WORDS = 5 }; // r_map, r_ldbase
+	uint64_t debug[WORDS] = {}, at = base + linker_debug;
+	bool found = base && linker_debug && !bpf_probe_read_user(debug, sizeof(debug), (void *)at);
+	return found && debug[BASE] == base ? at + MAP * sizeof(uint64_t) : 0;
+}
+
+// Where the current process keeps the address of its first module; 0 if it has no list.
+static __always_inline uint64_t find_modules(struct mm_struct *memory) {
+	struct search search = {.headers = auxiliary(memory, auxiliary_headers, AT_PHDR)};
 	bpf_loop(MOST_HEADERS, try_header, &search, 0);
 	if (search.dynamic)
 		bpf_loop(MOST_DYNAMIC, try_dynamic, &search, 0);
-	return search.list;
+	return search.list ? search.list : list_of_linker(auxiliary(memory, auxiliary_base, AT_BASE));
 }
 
 static __always_inline uint64_t first_module(uint64_t list) {

@@ -44,7 +44,7 @@ static __always_inline struct known_modules *known_of(uint32_t pid, uint32_t slo
 static __always_inline uint64_t list_of(const struct known_modules *known, struct mm_struct *memory,
 					uint32_t slot) {
 	bool same = known->memory == (uint64_t)memory && known->slot == slot && known->list;
-	return same ? known->list : find_modules(auxiliary(memory, auxiliary_headers, AT_PHDR));
+	return same ? known->list : find_modules(memory);
 }
 
 static __always_inline bool emit_modules(void *ring, struct task_struct *task, struct mm_struct *memory,

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#ifdef HAVE_ZLIB
+#if defined(HAVE_ZLIB) && !defined(PAGE_STORED) // the fuzzer's: zlib has its own
 #include <zlib.h>
 #endif
 
@@ -91,7 +91,7 @@ static __attribute__((unused)) void store(struct buffer *out, const uint8_t *byt
 	}
 }
 
-#ifdef HAVE_ZLIB
+#if defined(HAVE_ZLIB) && !defined(PAGE_STORED)
 // A window of 32 kB and its tables take 400 kB, which most pages never fill: with 4 kB a window of 4 kB and
 // a tenth of the memory are enough.
 static int deflate_begin(z_stream *stream, size_t size) {
@@ -103,7 +103,7 @@ static int deflate_begin(z_stream *stream, size_t size) {
 #endif
 
 static void deflate_all(struct buffer *out, const uint8_t *bytes, size_t size) {
-#ifdef HAVE_ZLIB
+#if defined(HAVE_ZLIB) && !defined(PAGE_STORED)
 	enum { PIECE = 1 << 30, ROOM = 1 << 16 };
 	z_stream stream = {0};
 	int done = Z_OK;

@@ -17,7 +17,7 @@ import time
 HEAD = struct.Struct("<HHI")
 TYPES = {"open": 1, "follow": 2, "flush": 3, "stop": 4, "status": 5}
 NAMES = {100: "opened", 101: "refused", 102: "followed", 103: "data", 104: "flushed", 105: "end", 106: "going", 107: "counters", 108: "name"}
-REFUSALS = "accepted version malformed sources nested quota rate samples full not-yours gone kernel".split()
+REFUSALS = "accepted version malformed sources nested quota rate samples full not-yours gone kernel namespace".split()
 
 
 def request(kind, sources=0, cookie=0, version=1, size=40, long_wait=0, samples=0, flags=0):
