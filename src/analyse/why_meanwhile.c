@@ -13,15 +13,23 @@ struct looking {
 	uint64_t pause;    // at most so long between two
 };
 
-// Whether the thread may be looking for something; and when.
+// Whether the thread may be looking for something; and when. A busy machine lets it look later.
 static bool is_looking(const struct why *why, const struct why_segment *segment, struct looking *looking) {
 	uint32_t number = (uint32_t)(segment - why->segments.items);
 	bool sleeps = segment->state == PATH_WAITS && segment->reason == REASON_SLEEP;
-	uint64_t from = why->from;
-	if ((!sleeps && segment->state != PATH_RUNS) || (sleeps && segment->pieces < LEAST_LOOKS) ||
-	    segment->chain_count || segment->ns * LEAST_PART < why->to - why->from)
-		return false;
+	uint64_t from = why->from, known = why->to - why->from - why->unknown_ns;
 	*looking = (struct looking){.pause = sleeps ? segment->longest : 0};
+	for (size_t i = 0; i < why->segments.count; i++) {
+		const struct why_segment *ready = &why->segments.items[i];
+		if (ready->state != PATH_READY)
+			continue;
+		known -= ready->ns;
+		if (ready->thread == segment->thread)
+			looking->pause += ready->longest;
+	}
+	if ((!sleeps && segment->state != PATH_RUNS) || (sleeps && segment->pieces < LEAST_LOOKS) ||
+	    segment->chain_count || segment->ns * LEAST_PART < known)
+		return false;
 	for (size_t i = 0; i < why->path.count; from = why->path.items[i++].to) {
 		if (why->path.items[i].segment != number)
 			continue;
