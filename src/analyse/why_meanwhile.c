@@ -51,9 +51,16 @@ static uint64_t done_at(const struct why *why, uint32_t thread, const struct loo
 	while (at && timeline_moment(timeline, at)->time > latest)
 		at = timeline_moment(timeline, at)->before;
 	const struct moment *moment = at ? timeline_moment(timeline, at) : NULL;
-	bool done = moment && (moment->kind == MOMENT_ENDED || moment->kind == MOMENT_WAITS) &&
-		    moment->time + looking->pause + NEAR >= looking->to;
-	return done && moment->time > looking->from ? moment->time : 0;
+	uint64_t done = moment ? moment->time : 0;
+	// It is back from a wait, and not done yet with what it does then.
+	if (moment && moment->kind != MOMENT_ENDED && moment->kind != MOMENT_WAITS) {
+		while (at && timeline_moment(timeline, at)->kind != MOMENT_WAITS) {
+			moment = timeline_moment(timeline, at);
+			at = moment->before;
+		}
+		done = at ? latest : 0;
+	}
+	return done > looking->from && moment->time + looking->pause + NEAR >= looking->to ? done : 0;
 }
 
 // Whether most of what the path to this thread's end has is one long wait, or work.
