@@ -401,6 +401,7 @@ static void destroy(struct sink *sink) {
 	map_free(&table->pdbs);
 	map_free(&table->open_index);
 	map_free(&table->descriptors);
+	map_free(&table->files);
 	array_free(&table->open);
 	array_free(&table->regions);
 	free(table->field_names);

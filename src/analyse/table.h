@@ -122,6 +122,7 @@ struct table {
 	ARRAY(struct event) open;
 	struct event ended;                  // the beginning of what has just ended
 	struct map descriptors;              // of table_files.c
+	struct map files;                    // of Windows: their object to their name
 	struct table_definition with_fields; // if the user has asked for more columns
 	char *field_names;
 	size_t own_columns; // those of the definition itself

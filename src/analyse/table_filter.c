@@ -171,6 +171,8 @@ void table_explain_empty(const struct table *table) {
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(needs); i++)
 		if (strcmp(needs[i].table, table->definition->name) == 0)
-			log_warning("the recording has no %s; the keyword %s records them", needs[i].events,
-				    needs[i].keyword);
+			log_warning(strstr(needs[i].keyword, " and ")
+					    ? "the recording has no %s; the keywords %s record them"
+					    : "the recording has no %s; the keyword %s records them",
+				    needs[i].events, needs[i].keyword);
 }

@@ -1,6 +1,7 @@
 // What each table collects: the tables known from Windows Performance Analyzer, from any recording that has
 // the events.
 #include "analyse/table.h"
+#include "event/sample_tree.h"
 #include "write/dump.h"
 
 #include <string.h>
@@ -194,13 +195,16 @@ static void take_sampled(struct table *table, const struct event *event) {
 	row[0] = table_time(table, event->time);
 	row[1] = cell_cpu(event->cpu);
 	row[2] = cell_uint(pid);
-	row[3] = table_process(table, pid);
+	bool idle = !pid && !event->tid && event->sample.comm; // perf calls it swapper
+	row[3] = idle ? cell_text(event->sample.comm) : table_process(table, pid);
 	row[4] = cell_uint(event->tid);
-	row[5] = table_text(table, describer_thread(&table->describer, event->tid));
+	row[5] = idle ? row[3] : table_text(table, describer_thread(&table->describer, event->tid));
 	row[6] = cell_text(frame ? frame->module : 0);
 	row[7] = cell_text(frame ? frame->symbol : 0);
 	row[8] = cell_text(event->sample.name);
-	row[9] = cell_real((double)event->sample.weight / 1e6);
+	if (sample_event_in_nanoseconds(strings_get(table->tables->strings, event->sample.name)))
+		row[9] = cell_real((double)event->sample.weight / 1e6);
+	row[10] = cell_uint(event->sample.weight);
 	table_row(table);
 }
 
@@ -396,8 +400,8 @@ static void take_lost(struct table *table, const struct event *event) {
 	{                                                                                                    \
 		TIME, {"cpu", CELL_UINT}, {"pid", CELL_UINT}, {"process", CELL_TEXT}, {"tid", CELL_UINT},    \
 			{"thread", CELL_TEXT}, {"module", CELL_TEXT}, {"function", CELL_TEXT},               \
-			{"event", CELL_TEXT}, {                                                              \
-			"weight_ms", CELL_REAL                                                               \
+			{"event", CELL_TEXT}, {"weight_ms", CELL_REAL}, {                                    \
+			"weight", CELL_UINT                                                                  \
 		}                                                                                            \
 	}
 
@@ -447,7 +451,7 @@ const struct table_definition table_definitions[] = {
 	 take_images,
 	 finish_images},
 	{"cpu-usage", "CPU time by samples: process, module, function", SAMPLE_COLUMNS,
-	 "process,module,function", "weight_ms", "weight_ms", take_cpu_time, NULL},
+	 "process,module,function", "weight_ms,weight", "weight", take_cpu_time, NULL},
 	{"cpu-samples", "every sample", SAMPLE_COLUMNS, NULL, NULL, NULL, take_sampled, NULL},
 	{"kvm-exits",
 	 "VM exits: why, and how long until the guest resumed",

@@ -28,6 +28,11 @@ static const char *operation_of(const struct table *table, const struct event *e
 	return NULL;
 }
 
+static bool is_of(const struct table *table, const struct event *event, const char *provider) {
+	return event->kind == EVENT_GENERIC &&
+	       strcmp(strings_get(table->tables->strings, event->generic.provider), provider) == 0;
+}
+
 static void set_task(struct table *table, const struct event *event) {
 	uint32_t pid = table_pid(table, event);
 	table->row[0] = table_time(table, event->time);
@@ -36,17 +41,37 @@ static void set_task(struct table *table, const struct event *event) {
 	table->row[3] = table_process(table, pid);
 }
 
+// The events of Kernel-File name a file when it is opened, and then its object only.
+static struct cell named_file(struct table *table, const struct event *event) {
+	struct cell file = FIRST_OF("OpenPath", "FileName", "FilePath");
+	static const char *const keys[] = {"FileObject", "FileKey"};
+	bool provider = is_of(table, event, "Microsoft-Windows-Kernel-File");
+	for (size_t i = 0; provider && i < ARRAY_SIZE(keys); i++) {
+		uint64_t object = table_number(event, keys[i]);
+		if (!object)
+			continue;
+		uint64_t *known = map_put(&table->files, object);
+		if (file.type == CELL_TEXT)
+			*known = file.text;
+		else if (*known)
+			return cell_text((uint32_t)*known);
+	}
+	return file;
+}
+
 void take_file_io(struct table *table, const struct event *event) {
 	const char *operation = operation_of(table, event, (const char *const[]){"FileIO", "FileIo", NULL});
+	if (is_of(table, event, "Microsoft-Windows-Kernel-File"))
+		operation = strings_get(table->tables->strings, event->generic.name);
 	if (!operation)
 		return;
 	set_task(table, event);
 	table->row[4] = cell_uint(event->tid);
 	table->row[5] = table_text(table, operation);
-	table->row[6] = FIRST_OF("OpenPath", "FileName");
-	table->row[7] = FIRST_OF("Offset");
-	table->row[8] = FIRST_OF("IoSize", "Length");
-	table->row[9] = FIRST_OF("NtStatus");
+	table->row[6] = named_file(table, event);
+	table->row[7] = FIRST_OF("Offset", "ByteOffset");
+	table->row[8] = FIRST_OF("IoSize", "IOSize", "Length");
+	table->row[9] = FIRST_OF("NtStatus", "Status");
 	table_row(table);
 }
 
@@ -58,6 +83,11 @@ void take_network(struct table *table, const struct event *event) {
 	if (!operation)
 		return;
 	set_task(table, event);
+	struct cell pid = FIRST_OF("PID"); // the thread that records a packet is arbitrary
+	if (pid.type == CELL_UINT) {
+		table->row[2] = pid;
+		table->row[3] = table_process(table, (uint32_t)pid.number);
+	}
 	table->row[4] = cell_text(event->generic.name);
 	table->row[5] = FIRST_OF("size");
 	table->row[6] = FIRST_OF("saddr");
@@ -69,12 +99,14 @@ void take_network(struct table *table, const struct event *event) {
 
 void take_registry(struct table *table, const struct event *event) {
 	const char *operation = operation_of(table, event, (const char *const[]){"Registry", NULL});
+	if (is_of(table, event, "Microsoft-Windows-Kernel-Registry"))
+		operation = strings_get(table->tables->strings, event->generic.name);
 	if (!operation)
 		return;
 	set_task(table, event);
 	table->row[4] = cell_uint(event->tid);
 	table->row[5] = table_text(table, operation);
-	table->row[6] = FIRST_OF("KeyName");
+	table->row[6] = FIRST_OF("KeyName", "RelativeName");
 	table->row[7] = FIRST_OF("Status");
 	table_row(table);
 }

@@ -188,9 +188,10 @@ static bool has_room(int fd) {
 	return fstatvfs(fd, &disk) == 0 && (uint64_t)disk.f_bavail * disk.f_frsize >= ENOUGH;
 }
 
-// Empties the file that is to be taken over, under a temporary name; output_commit() gives it the final one.
-// Not where a file cannot have two names. It is not opened by its name, which others may have given to
-// another file of ours.
+// Gives the file that is to be taken over a temporary name; output_commit() gives it the final one. Not where
+// a file cannot have two names. It is not opened by its name, which others may have given to another file of
+// ours. It is overwritten and cut to its new size afterwards: of a file that was empty in between, ext4
+// writes all blocks to the disk when it is closed.
 static void take_over(struct output *output) {
 	int fd = fcntl(*output->over, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)
@@ -198,7 +199,7 @@ static void take_over(struct output *output) {
 	struct stat there;
 	char *name = memory_format("%s.%d.tmp", output->path, (int)getpid());
 	bool linked = lstat(output->path, &there) && has_room(fd) && give_name(fd, name) == 0;
-	if (linked && lseek(fd, 0, SEEK_SET) == 0 && ftruncate(fd, 0) == 0) {
+	if (linked && lseek(fd, 0, SEEK_SET) == 0) {
 		output->fd = fd;
 		output->temporary = name;
 		return;
@@ -209,9 +210,18 @@ static void take_over(struct output *output) {
 	close(fd);
 }
 
+// What it had before, and more of it, goes.
+static int cut(const struct output *output) {
+	return ftruncate(output->fd, (off_t)output->written) ? -errno : 0;
+}
+
 #else
 
 static void take_over(struct output *output) {
+}
+
+static int cut(const struct output *output) {
+	return 0;
 }
 
 #endif
@@ -280,6 +290,8 @@ int output_commit(struct output *output) {
 		take_over(output);
 	flush_pending(output);
 	int error = output->error;
+	if (!error && output->over && output->temporary && !output->nameless)
+		error = cut(output);
 	bool named = !error && output->nameless && !(error = give_name(output->fd, output->path));
 	if (output->fd >= 0 && output->fd != STDOUT_FILENO && close(output->fd) && !error) {
 		error = -errno;

@@ -151,6 +151,28 @@ static unsigned ask(struct capture *capture, struct spool *spool, enum collector
 
 // ---- the backend ----
 
+static bool wants_stacks(const struct capture_options *options) {
+	return options->stacks;
+}
+
+static bool wants_counters(const struct capture_options *options) {
+	return options->counting.events;
+}
+
+static bool wants_buffers(const struct capture_options *options) {
+	return options->buffer_size;
+}
+
+// What it never does, besides sources: a reason to do without it, but not for those who have nothing better.
+static const struct {
+	bool (*wanted)(const struct capture_options *options);
+	const char *why_not, *name; // the name is for the summary; NULL: nothing is missing there
+} extras[] = {
+	{wants_stacks, "it takes stacks of waits and by the clock only", "stacks at events"},
+	{wants_counters, "it does not count", "counters"},
+	{wants_buffers, "the size of its buffers is fixed", NULL},
+};
+
 // What it cannot record; NULL if it can all that is wanted.
 static const char *not_supported(const struct capture_options *options) {
 	for (int source = 0; source < RECORD_SOURCE_COUNT; source++)
@@ -160,11 +182,12 @@ static const char *not_supported(const struct capture_options *options) {
 		return "it does not record the whole machine";
 	if (options->owner != geteuid()) // it would record what our rights allow
 		return "it records only for the user who asks";
-	if (options->sample_event || options->stacks)
+	if (options->sample_event)
 		return "it takes stacks of waits and by the clock only";
-	if (options->counting.events)
-		return "it does not count";
-	return options->buffer_size ? "the size of its buffers is fixed" : NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(extras) && !options->collector_or_less; i++)
+		if (extras[i].wanted(options))
+			return extras[i].why_not;
+	return NULL;
 }
 
 static uint64_t sources_wanted(const struct capture_options *options) {
@@ -190,6 +213,11 @@ static void collector_close(struct capture *capture) {
 static void note_lacks(struct capture *capture, const struct capture_options *options, bool waits) {
 	struct buffer names = {0};
 	sources_ignored(options, &capture_collector, &names);
+	for (size_t i = 0; i < ARRAY_SIZE(extras); i++)
+		if (extras[i].wanted(options) && extras[i].name)
+			buffer_printf(&names, "%s%s", names.size ? ", " : "", extras[i].name);
+	if (options->buffer_size)
+		log_warning("--buffer-size is not used: the collector's buffers have a fixed size");
 	if (waits)
 		buffer_printf(&names, "%sthe stacks of long waits", names.size ? ", " : "");
 	if (names.size)

@@ -1,6 +1,7 @@
 // The part inside a guest, as a verb: tracelet-agent is this program, linked statically.
 #include "base/log.h"
 #include "cli/verb.h"
+#include "format/collector_wire.h"
 #include "guest/agent/agent.h"
 
 #include <string.h>
@@ -10,12 +11,13 @@ static int run_as_init(void) {
 	struct agent_options options = {.linger = 600, .wait_port = 20};
 	init_prepare();
 	options.token_file = init_word("tracelet.token-file=");
+	options.collector_group = init_word("tracelet.collector=");
 	options.addresses = (const char *const *)init_addresses(&options.address_count);
 	agent_main(&options);
 	init_power_off();
 }
 
-enum { OPTION_LISTEN = LETTERS + 1, OPTION_LINGER, OPTION_TOKEN };
+enum { OPTION_LISTEN = LETTERS + 1, OPTION_LINGER, OPTION_TOKEN, OPTION_COLLECTOR, OPTION_SOCKET };
 
 static const struct verb_option own_options[] = {
 	{"listen", OPTION_LISTEN, "ADDRESS",
@@ -27,6 +29,10 @@ static const struct verb_option own_options[] = {
 	{"token-file", OPTION_TOKEN, "FILE",
 	 "a secret that hosts must know on TCP, which needs one, and on vsock; without one vsock is for "
 	 "the host (CID 2) only"},
+	{"collector", OPTION_COLLECTOR, "GROUP",
+	 "also start a collector, with which the group's members trace their own tests inside the guest; it "
+	 "ends with the agent"},
+	{"collector-socket", OPTION_SOCKET, "PATH", "where it listens (default: " COLLECTOR_SOCKET ")"},
 	{"verbose", 'v', NULL, "print more details"},
 	{0},
 };
@@ -44,6 +50,11 @@ static bool take_option(int option, const char *value, void *context) {
 	}
 	if (option == OPTION_TOKEN) {
 		request->options.token_file = value;
+		return true;
+	}
+	if (option == OPTION_COLLECTOR || option == OPTION_SOCKET) {
+		*(option == OPTION_SOCKET ? &request->options.collector_socket
+					  : &request->options.collector_group) = value;
 		return true;
 	}
 	if (option == OPTION_LINGER && settings_parse_seconds(value, &request->options.linger))
@@ -80,8 +91,9 @@ const struct verb verb_agent = {
 	.usage = "tracelet agent [OPTIONS]",
 	.about = "Waits for a host's 'tracelet guest', runs what it asks for, and sends back the output and "
 		 "the artifacts. tracelet-agent is the same as one static program; as process 1 of a guest "
-		 "it mounts what it needs, loads /modules/*.ko and takes tracelet.listen=ADDRESS[,ADDRESS] "
-		 "and tracelet.token-file=FILE from the kernel's command line. Anyone who can connect, and "
+		 "it mounts what it needs, loads /modules/*.ko and takes tracelet.listen=ADDRESS[,ADDRESS], "
+		 "tracelet.token-file=FILE and tracelet.collector=GROUP from the kernel's command line. "
+		 "Anyone who can connect, and "
 		 "knows the token if there is one, can run commands.",
 	.notes = "Example: tracelet-agent --listen vsock:",
 	.run = run,

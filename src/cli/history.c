@@ -1,5 +1,6 @@
 // `tracelet history`: questions about all sessions of all tests.
 #include "base/log.h"
+#include "base/near.h"
 #include "base/system.h"
 #include "base/text.h"
 #include "suite/confirm.h"
@@ -268,6 +269,21 @@ static int confirm(struct arguments *arguments, const struct word *word, const c
 	return error ? error : ask(question, word, folder);
 }
 
+// A misspelt metric must not look like one that did not change.
+static void warn_unseen(const struct history_question *question) {
+	for (size_t m = 0; m < question->metric_count; m++) {
+		struct near_name near = {.wanted = question->metrics[m]};
+		char hint[128];
+		if (question->seen >> m & 1 || strcmp(question->metrics[m], "wall_ns") == 0)
+			continue;
+		for (int i = 0; i < METRIC_COUNT_ALL && history_metric_find(near.wanted) < 0; i++)
+			near_offer(&near, history_metric_name(i));
+		near_words(&near, hint, sizeof(hint));
+		CLEANUP_FREE char *plain = text_plain_copy(question->metrics[m]);
+		log_warning("no passed session here has the metric '%s'%s", plain, hint);
+	}
+}
+
 static int answer(struct arguments *arguments, const struct word *word, const char *folder) {
 	struct history_question *question = &arguments->question;
 	struct buffer out = {0};
@@ -280,6 +296,8 @@ static int answer(struct arguments *arguments, const struct word *word, const ch
 		error = confirm(arguments, word, folder);
 	if (!error)
 		fwrite(out.data, 1, out.size, stdout);
+	if (!error && (word == &any_test || word->ask == question_trend || word->ask == question_compare))
+		warn_unseen(question);
 	buffer_free(&out);
 	array_free(&question->suspects);
 	if (error)

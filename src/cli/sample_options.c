@@ -19,6 +19,8 @@ const struct verb_option sample_options[] = {
 	{"inline", OPTION_INLINE, NULL, "look up inlined functions in debug information (the default)"},
 	{"no-inline", OPTION_NO_INLINE, NULL, "do not look up inlined functions"},
 	{"srcline", OPTION_SRCLINE, NULL, "add to each name where it is declared: function:file:line"},
+	{"context", OPTION_CONTEXT, NULL,
+	 "add to each name the line of its code: function:file:line, one frame for each line"},
 	{"from", OPTION_FROM, "FORMAT", "the format of the input, if it is not recognised",
 	 "spool perfetto etl etl.zip etl.gz perf-data dhat folded perf-script"},
 	{"quiet", 'q', NULL, "do not show progress"},
@@ -83,6 +85,9 @@ bool sample_option(struct sample_input *input, int option, const char *value) {
 		break;
 	case OPTION_SRCLINE:
 		options->source = true;
+		break;
+	case OPTION_CONTEXT:
+		options->context = true;
 		break;
 	case OPTION_FROM:
 		return choose_reader(input, value);

@@ -24,6 +24,7 @@ enum {
 	OPTION_INLINE,
 	OPTION_NO_INLINE,
 	OPTION_SRCLINE,
+	OPTION_CONTEXT,
 	OPTION_FROM,
 	OPTION_OF_VERB, // the verb's own options start here
 };

@@ -140,7 +140,9 @@ uint32_t sample_frame_name(struct tables *tables, const struct frame *frame,
 	} else {
 		append_unnamed(&name, module, frame, options->addresses);
 	}
-	if (options->source && frame->file)
+	if (options->context && frame->at_file)
+		append_source(&name, strings_get(tables->strings, frame->at_file), frame->at_line);
+	else if (options->source && frame->file)
 		append_source(&name, strings_get(tables->strings, frame->file), frame->line);
 	const char *behind = mark(frame, module, options);
 	size_t size = strlen(behind);

@@ -90,12 +90,29 @@ static void remember_node(struct label_nodes *nodes, uint32_t stack, uint32_t no
 	nodes->pages.items[page][stack % LABEL_PAGE] = node + 1;
 }
 
+const struct frame *sample_tree_frame(const struct sample_tree *profile, uint32_t node) {
+	uint32_t frame = node < profile->node_frames.count ? profile->node_frames.items[node] : 0;
+	return frame ? stacks_frame(profile->tables->stacks, frame - 1) : NULL;
+}
+
+static uint32_t place_node(struct sample_tree *profile, uint32_t parent, uint32_t frame, bool java) {
+	uint64_t *node = map_put(&profile->place_children, (uint64_t)parent << 32 | frame);
+	if (!*node) {
+		*node = add_node(profile, parent, frame_name(profile, frame, java));
+		while (profile->node_frames.count < profile->nodes.count)
+			array_push(&profile->node_frames, 0);
+		profile->node_frames.items[*node] = frame + 1;
+	}
+	return (uint32_t)*node;
+}
+
 // A stack without a label and with exact names has its own node, unless a caller asked for nodes by name.
 static uint32_t frame_node(struct sample_tree *profile, uint32_t parent, uint32_t frame_id, bool java,
 			   bool bare) {
 	const struct frame *frame = stacks_frame(profile->tables->stacks, frame_id);
 	size_t nodes = profile->nodes.count;
-	uint32_t node = bare && frame->exact == NAME_EXACT && !profile->children_known
+	uint32_t node = profile->options.places ? place_node(profile, parent, frame_id, java)
+			: bare && frame->exact == NAME_EXACT && !profile->children_known
 				? add_node(profile, parent, frame->symbol)
 				: sample_tree_child(profile, parent, frame_name(profile, frame_id, java));
 	if (profile->nodes.count > nodes) {
@@ -181,9 +198,24 @@ static uint32_t label_of(struct sample_tree *profile, const struct event *event)
 	return (uint32_t)(*label - 1);
 }
 
+// The length of an event's name without the modifiers of perf: "cycles" of "cycles:uP".
+static size_t bare_length(const char *name) {
+	const char *colon = strrchr(name, ':');
+	return colon && colon > name && colon[1] && strspn(colon + 1, "ukhIGHpPSDWeb") == strlen(colon + 1)
+		       ? (size_t)(colon - name)
+		       : strlen(name);
+}
+
+// cycles, cycles:u and cycles:k are one event: what a user could record, or root.
+static bool same_event(const char *one, const char *other) {
+	size_t length = bare_length(one);
+	return length == bare_length(other) && memcmp(one, other, length) == 0;
+}
+
 // Is it the event that was asked for? "cpu" is whatever samples the CPU by time.
 static bool is_event(const char *name, const char *asked) {
-	return strcmp(name, asked) == 0 ||
+	bool bare = asked[bare_length(asked)] == 0;
+	return strcmp(name, asked) == 0 || (bare && same_event(name, asked)) ||
 	       (strcmp(asked, "cpu") == 0 &&
 		(strncmp(name, "cpu-clock", 9) == 0 || strncmp(name, "cycles", 6) == 0));
 }
@@ -211,6 +243,19 @@ static void begin_again(struct sample_tree *profile) {
 	profile->left_out = left_out;
 }
 
+// Another name of the event that counts; only asked for by its name with modifiers it has no other.
+static bool is_chosen_event(struct sample_tree *profile, uint32_t name) {
+	const char *asked = profile->options.event;
+	uint64_t *known = map_put(&profile->other_names, name);
+	if (!*known) {
+		const char *chosen = strings_get(profile->tables->strings, profile->event);
+		bool same = same_event(strings_get(profile->tables->strings, name), chosen) &&
+			    !(asked && strcmp(asked, chosen) == 0 && asked[bare_length(asked)]);
+		*known = same ? 2 : 1;
+	}
+	return *known == 2;
+}
+
 static bool wanted_event(struct sample_tree *profile, const struct event *event) {
 	uint32_t name = event->sample.name;
 	if (profile->options.every_event)
@@ -224,7 +269,7 @@ static bool wanted_event(struct sample_tree *profile, const struct event *event)
 		profile->event_chosen = true;
 	}
 	if (profile->event_chosen)
-		return name == profile->event;
+		return name == profile->event || is_chosen_event(profile, name);
 	if (!is_event(strings_get(profile->tables->strings, name), profile->options.event))
 		return false;
 	profile->event = name;
@@ -248,6 +293,7 @@ static void take_sample(struct sample_tree *profile, const struct event *event) 
 	}
 	uint32_t label = label_of(profile, event);
 	uint32_t node = stack_node(profile, label, event->sample.stack);
+	profile->last_node = node;
 	bool baseline = event->sample.flags & SAMPLE_BASELINE;
 	if (event->sample.flags & SAMPLE_METRIC && !profile->options.every_event) {
 		if (!profile->metric)
@@ -318,7 +364,11 @@ void sample_tree_init(struct sample_tree *profile, struct tables *tables,
 	array_push(&profile->nodes, (struct sample_node){0});
 	if (options->addresses && tables->addresses == ADDRESSES_NONE)
 		tables->addresses = ADDRESSES_OF_UNNAMED;
-	tables->details |= options->source;
+	profile->children_known = options->places; // only tasks are looked for by name
+	if (options->places)
+		tables->addresses = ADDRESSES_ALL;
+	tables->places |= options->places || options->context;
+	tables->details |= options->source || tables->places;
 }
 
 void sample_tree_free(struct sample_tree *profile) {
@@ -335,9 +385,12 @@ void sample_tree_free(struct sample_tree *profile) {
 	array_free(&profile->label_nodes);
 	map_free(&profile->label_numbers);
 	array_free(&profile->path);
+	map_free(&profile->place_children);
+	array_free(&profile->node_frames);
 	map_free(&profile->labels);
 	map_free(&profile->task_names);
 	map_free(&profile->sources);
+	map_free(&profile->other_names);
 }
 
 const char *sample_tree_event_name(const struct sample_tree *profile) {
@@ -345,11 +398,14 @@ const char *sample_tree_event_name(const struct sample_tree *profile) {
 }
 
 // The software clocks count nanoseconds, as the clock of Windows does here.
-bool sample_tree_in_nanoseconds(const struct sample_tree *profile) {
-	const char *name = sample_tree_event_name(profile);
+bool sample_event_in_nanoseconds(const char *name) {
 	return strncmp(name, "cpu-clock", 9) == 0 || strncmp(name, "task-clock", 10) == 0 ||
 	       strcmp(name, EVENT_OFF_CPU) == 0 || strcmp(name, EVENT_CPU_SAMPLES) == 0 ||
 	       strcmp(name, EVENT_CRITICAL_PATH) == 0;
+}
+
+bool sample_tree_in_nanoseconds(const struct sample_tree *profile) {
+	return sample_event_in_nanoseconds(sample_tree_event_name(profile));
 }
 
 bool sample_tree_is_weighted(const struct sample_tree *profile) {

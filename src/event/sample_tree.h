@@ -18,6 +18,8 @@ struct sample_options {
 	bool every_event;
 	bool no_inline; // for the reader: do not look at debug information
 	bool source;    // append file and line to names, where known
+	bool context;   // the same with those of the code, not of the function
+	bool places;    // a node for each address, not for each name
 };
 
 enum { SAMPLE_ROOT = 0 };
@@ -53,15 +55,19 @@ struct sample_tree {
 	uint32_t last_label;                   // the previous sample's label, and its number + 1
 	size_t last_label_number;
 	ARRAY(uint32_t) path;                 // scratch
+	struct map place_children;            // with `places`: parent and frame to node
+	ARRAY(uint32_t) node_frames;          // with `places`: frame + 1 of each node; 0 for a task's
 	ARRAY(uint32_t) names[2];             // of frames; 0 if not made yet; the second is for Java tasks
 	struct map labels;                    // of tasks
 	struct map task_names;                // tid to name
 	struct map sources;                   // name and module to a frame with a source file, + 1
 	uint32_t event;                       // the event that counts
+	struct map other_names;               // of events: 2 if it is the same event, 1 if not
 	const struct heap_metric *metric;     // the same, for a heap profile; or NULL
 	uint32_t heap_units[HEAP_UNIT_COUNT]; // strings: their names there; 0 for the usual ones
 	bool event_chosen, event_warned;
 	bool second_choice;                 // samples on the clock take precedence over that event
+	uint32_t last_node;                 // of the last sample that was counted
 	uint64_t samples, weight, left_out; // left_out: samples of other events
 	uint64_t base_samples, base_weight;
 	uint64_t divisor,
@@ -92,6 +98,7 @@ static inline struct sample_node *sample_node(const struct sample_tree *profile,
 // The event whose samples are counted, "" if none; whether weights are nanoseconds.
 const char *sample_tree_event_name(const struct sample_tree *profile);
 bool sample_tree_in_nanoseconds(const struct sample_tree *profile);
+bool sample_event_in_nanoseconds(const char *name); // whether the weights of this event are
 
 // Whether the number of samples is known and differs from their weight. Folded stacks do not have it.
 bool sample_tree_is_weighted(const struct sample_tree *profile);
@@ -111,6 +118,8 @@ bool sample_tree_in_bytes(const struct sample_tree *profile);
 uint32_t sample_frame_name(struct tables *tables, const struct frame *frame,
 			   const struct sample_options *options, bool java);
 
+// With `places`: the frame of a node; NULL for a task's.
+const struct frame *sample_tree_frame(const struct sample_tree *profile, uint32_t node);
 // A frame with this name in this module that has a source file and line; NULL if none.
 const struct frame *sample_tree_source(const struct sample_tree *profile, uint32_t name, uint32_t module);
 

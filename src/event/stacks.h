@@ -30,8 +30,9 @@ struct frame {
 	uint32_t build_id; // strings: the module's, in hexadecimal; a kernel's may be "release:6.1.0"; 0 if
 			   // unknown; BUILD_ID_LOST
 	uint32_t exact;    // enum name_form
-	uint32_t at_file;  // source of the code at the address, or of the call there; 0 if unknown. Only in
-	uint32_t at_line;  // samples of waits: other samples have one frame for all code of a function
+	uint32_t at_file;  // source of the code at the address, or of the call there; 0 if unknown. In
+	uint32_t at_line;  // samples of waits, and in all if the tables have `places`: otherwise one frame
+			   // stands for all code of a function
 };
 
 struct stack {

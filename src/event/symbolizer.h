@@ -34,7 +34,8 @@ struct windows_image {
 };
 
 struct symbolizer {
-	bool lines; // set by the caller: frames have at_file and at_line, where tables have details
+	bool lines; // set by the caller: frames have at_file and at_line, where tables have details; with
+		    // `places` in the tables they always do
 	// The frames for the code at frame->position of frame->module (frame->address for the kernel):
 	// inlined ones first, then the function itself. Adds them to `tables` and their ids to `ids`, at
 	// most `room`, at least one. Returns their number.

@@ -12,6 +12,8 @@ struct tables {
 	struct strings *strings;
 	struct stacks *stacks;
 	enum frame_addresses addresses; // requested by the writer; a reader may provide more
+	bool places;  // frames of all samples have the line of their code, at_file and at_line, where
+		      // available
 	bool details; // frames should have more than names, where available: source file and line, or the
 		      // start in its module of a function without a name
 	struct symbolizer *symbolizer; // names for addresses, or NULL; not owned by the tables

@@ -9,7 +9,7 @@
 #define HEAP_VARIABLE "TRACELET_HEAP" // names the area's file for the test
 
 enum {
-	HEAP_VERSION = 3,
+	HEAP_VERSION = 4,
 	HEAP_MOST_PROCESSES = 1 << 10,
 	HEAP_HEAD_SIZE = 1 << 16, // a multiple of any page
 	HEAP_MOST_MODULES = 1 << 10,
@@ -56,6 +56,11 @@ struct heap_point {
 	uint64_t since_bytes, since_blocks, since_most, since_life;
 };
 
+// Of the blocks that a point has left, those that the program could still reach when it ended.
+struct heap_reached {
+	uint64_t bytes, blocks;
+};
+
 // What one process has allocated.
 struct heap_area {
 	uint32_t owner; // the process
@@ -67,8 +72,9 @@ struct heap_area {
 	uint32_t module_count, frame_count, node_count, point_count;
 	// When the last window began, and at which peak; 0 if there was none.
 	uint64_t since_ticks, since_ns, since_peak;
-	uint32_t is_left; // by exec of a program that does not count
-	uint32_t unused[3];
+	uint32_t is_left;     // by exec of a program that does not count
+	uint32_t is_searched; // `reached` is filled: the program ended by itself, with all blocks counted
+	uint32_t unused[2];
 	// Changed by every allocation, on a separate cache line.
 	uint64_t bytes, most_bytes;
 	uint64_t peak; // number of peaks so far
@@ -80,6 +86,7 @@ struct heap_area {
 	struct heap_frame frames[HEAP_MOST_FRAMES];
 	struct heap_node nodes[HEAP_MOST_NODES];
 	struct heap_point points[HEAP_MOST_POINTS];
+	struct heap_reached reached[HEAP_MOST_POINTS];
 };
 
 // The head of the file: the tracer's options, and the owners of the areas that follow.
@@ -93,7 +100,7 @@ struct heap_head {
 	uint32_t count;    // areas in use
 	uint32_t refused;  // processes that found no free area
 	uint32_t first;    // the test: the only one counted, unless children are; 0 for the first to come
-	uint32_t unused;
+	uint32_t leaks;    // find out at the end which blocks can still be reached
 	struct heap_owner {
 		uint64_t start; // start time of the process, as in /proc
 		uint32_t pid;   // 0 if it has not started yet

@@ -32,7 +32,8 @@ int heap_create(const struct heap_options *options) {
 				 .most = options->children ? HEAP_MOST_PROCESSES : 1,
 				 .sample = options->sample,
 				 .children = options->children,
-				 .usable = options->usable};
+				 .usable = options->usable,
+				 .leaks = options->leaks};
 	int fd = shared_memory_new("tracelet-heap", heap_file_size(head.most), &head, sizeof(head));
 	if (fd < 0)
 		log_warning("no heap profile: %s", strerror(-fd));

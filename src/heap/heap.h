@@ -14,6 +14,7 @@ struct heap_options {
 	uint64_t sample; // average bytes between two sampled blocks; 0: count all
 	bool children;   // count child processes too
 	bool usable;     // sizes as rounded up by the allocator
+	bool leaks;      // find out at the end which blocks can still be reached
 };
 
 // Creates the file described in format/heap_format.h, for the test to open; -1 after a warning.

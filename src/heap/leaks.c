@@ -1,6 +1,7 @@
 #include "heap/leaks.h"
 
 #include "base/log.h"
+#include "base/map.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -204,45 +205,99 @@ void heap_suppressions_report_unused(const struct heap_suppressions *suppression
 
 // ---- leaks ----
 
-// Appends the stack in dhat's form, without addresses.
-static void tell(struct buffer *text, const struct heap_made *made, const struct dhat_point *point,
-		 size_t most_frames) {
-	buffer_printf(text, "%" PRIu64 " byte%s in %" PRIu64 " block%s, allocated in\n", point->end_bytes,
-		      point->end_bytes == 1 ? "" : "s", point->end_blocks, point->end_blocks == 1 ? "" : "s");
+// Points whose stacks have the same names: calls from different lines of a function.
+struct place {
+	uint64_t bytes, blocks;
+	const struct dhat_point *point; // the first of them
+};
+
+typedef ARRAY(struct place) place_array;
+
+// Without its address.
+static const char *name_at(const struct heap_made *made, const struct dhat_point *point, size_t index) {
+	const char *frame =
+		made->profile.frames.items[made->profile.stacks.items[point->first_frame + index]];
+	const char *name = strstr(frame, ": ");
+	return name ? name + 2 : frame;
+}
+
+static uint64_t hash_of(const struct heap_made *made, const struct dhat_point *point) {
+	uint64_t hash = point->frame_count;
 	for (size_t i = 0; i < point->frame_count; i++) {
-		const char *frame =
-			made->profile.frames.items[made->profile.stacks.items[point->first_frame + i]];
-		const char *name = strstr(frame, ": ");
+		const char *name = name_at(made, point, i);
+		uint64_t parts[] = {hash, hash_bytes(name, strlen(name))};
+		hash = hash_bytes(parts, sizeof(parts));
+	}
+	return hash;
+}
+
+static bool same_names(const struct heap_made *made, const struct dhat_point *a, const struct dhat_point *b) {
+	bool same = a->frame_count == b->frame_count;
+	for (size_t i = 0; same && i < a->frame_count; i++)
+		same = strcmp(name_at(made, a, i), name_at(made, b, i)) == 0;
+	return same;
+}
+
+static struct place *place_of(place_array *places, struct map *index, const struct heap_made *made,
+			      const struct dhat_point *point) {
+	uint64_t *known = map_put(index, hash_of(made, point));
+	if (*known && same_names(made, places->items[*known - 1].point, point))
+		return &places->items[*known - 1];
+	array_push(places, (struct place){.point = point});
+	*known = places->count;
+	return &places->items[places->count - 1];
+}
+
+// Appends the stack in dhat's form, without addresses.
+static void tell(struct buffer *text, const struct heap_made *made, const struct place *place,
+		 size_t most_frames) {
+	buffer_printf(text, "%" PRIu64 " byte%s in %" PRIu64 " block%s, allocated in\n", place->bytes,
+		      place->bytes == 1 ? "" : "s", place->blocks, place->blocks == 1 ? "" : "s");
+	for (size_t i = 0; i < place->point->frame_count; i++) {
 		if (i == most_frames) {
 			buffer_printf(text, "    ...\n");
 			break;
 		}
-		text_append_line(text, "    %s", name ? name + 2 : frame);
+		text_append_line(text, "    %s", name_at(made, place->point, i));
 	}
 }
 
 static int by_bytes(const void *left, const void *right) {
-	const struct dhat_point *a = *(const struct dhat_point *const *)left;
-	const struct dhat_point *b = *(const struct dhat_point *const *)right;
-	if (a->end_bytes != b->end_bytes)
-		return a->end_bytes < b->end_bytes ? 1 : -1;
-	return a < b ? -1 : a > b;
+	const struct place *a = left, *b = right;
+	if (a->bytes != b->bytes)
+		return a->bytes < b->bytes ? 1 : -1;
+	return a->point < b->point ? -1 : a->point > b->point;
+}
+
+// Sums up what was left, and collects the places of leaks that are not hidden.
+static void find_places(struct heap_leaks *leaks, const struct heap_made *made,
+			struct heap_suppressions *suppressions, place_array *places) {
+	struct map index = {0};
+	for (size_t i = 0; i < made->profile.points.count; i++) {
+		const struct dhat_point *point = &made->profile.points.items[i];
+		uint64_t blocks = point->end_blocks - point->reached_blocks;
+		uint64_t bytes = point->end_bytes - point->reached_bytes;
+		leaks->reached_blocks += point->reached_blocks;
+		leaks->reached_bytes += point->reached_bytes;
+		if (!blocks)
+			continue;
+		bool known = hidden(suppressions, made, point);
+		*(known ? &leaks->hidden_blocks : &leaks->blocks) += blocks;
+		*(known ? &leaks->hidden_bytes : &leaks->bytes) += bytes;
+		if (known)
+			continue;
+		struct place *place = place_of(places, &index, made, point);
+		place->bytes += bytes;
+		place->blocks += blocks;
+	}
+	map_free(&index);
 }
 
 void heap_leaks_add(struct heap_leaks *leaks, const struct heap_made *made,
 		    struct heap_suppressions *suppressions, const char *whose) {
 	enum { SHOWN = 10, SHOWN_FRAMES = 12 };
-	ARRAY(const struct dhat_point *) found = {0};
-	for (size_t i = 0; i < made->profile.points.count; i++) {
-		const struct dhat_point *point = &made->profile.points.items[i];
-		if (!point->end_blocks)
-			continue;
-		bool known = hidden(suppressions, made, point);
-		*(known ? &leaks->hidden_blocks : &leaks->blocks) += point->end_blocks;
-		*(known ? &leaks->hidden_bytes : &leaks->bytes) += point->end_bytes;
-		if (!known)
-			array_push(&found, point);
-	}
+	place_array found = {0};
+	find_places(leaks, made, suppressions, &found);
 	if (found.count)
 		qsort(found.items, found.count, sizeof(*found.items), by_bytes);
 	if (found.count && whose) {
@@ -250,12 +305,30 @@ void heap_leaks_add(struct heap_leaks *leaks, const struct heap_made *made,
 		buffer_text(&leaks->text, "\n");
 	}
 	for (size_t i = 0; i < found.count; i++) {
-		tell(&leaks->text, made, found.items[i], SIZE_MAX);
+		tell(&leaks->text, made, &found.items[i], SIZE_MAX);
 		buffer_printf(&leaks->text, "\n");
 		if (leaks->places++ < SHOWN)
-			tell(&leaks->beginning, made, found.items[i], SHOWN_FRAMES);
+			tell(&leaks->beginning, made, &found.items[i], SHOWN_FRAMES);
 	}
 	array_free(&found);
+}
+
+static void describe_sum(struct buffer *words, const char *what, uint64_t bytes, uint64_t blocks) {
+	buffer_printf(words, "tracelet: %s: %" PRIu64 " byte%s in %" PRIu64 " block%s", what, bytes,
+		      bytes == 1 ? "" : "s", blocks, blocks == 1 ? "" : "s");
+}
+
+void heap_leaks_describe(const struct heap_leaks *leaks, struct buffer *words) {
+	if (leaks->reached_blocks) {
+		describe_sum(words, "not freed, but still reachable", leaks->reached_bytes,
+			     leaks->reached_blocks);
+		buffer_printf(words, "\n");
+	}
+	if (!leaks->blocks)
+		return;
+	describe_sum(words, "leaked", leaks->bytes, leaks->blocks);
+	buffer_printf(words, ", from %" PRIu64 " place%s\n", leaks->places, leaks->places == 1 ? "" : "s");
+	buffer_append(words, leaks->beginning.data, leaks->beginning.size);
 }
 
 void heap_leaks_free(struct heap_leaks *leaks) {

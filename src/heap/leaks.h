@@ -1,4 +1,5 @@
-// What is still allocated when a test has ended, without suppressed leaks.
+// What is still allocated when a test has ended and cannot be reached any more, without suppressed leaks.
+// Where that is not known (the test ended by _exit(), or only some blocks were sampled), all of it.
 #pragma once
 
 #include "base/buffer.h"
@@ -29,9 +30,10 @@ void heap_suppressions_free(struct heap_suppressions *suppressions);
 
 struct heap_leaks {
 	uint64_t bytes, blocks, places;
-	uint64_t hidden_bytes, hidden_blocks; // suppressed
-	struct buffer text;                   // one paragraph for each allocation site, largest first
-	struct buffer beginning;              // its first few paragraphs
+	uint64_t hidden_bytes, hidden_blocks;   // suppressed
+	uint64_t reached_bytes, reached_blocks; // no leaks: the program could still reach them
+	struct buffer text;                     // one paragraph for each allocation site, largest first
+	struct buffer beginning;                // its first few paragraphs
 };
 
 // Adds the leaks of one process. `whose` is the heading of its part, or NULL if there is only one process.
@@ -39,4 +41,6 @@ void heap_leaks_add(struct heap_leaks *leaks, const struct heap_made *made,
 		    struct heap_suppressions *suppressions, const char *whose);
 // Reports lines that hid nothing (they may be outdated or wrong), with --verbose only.
 void heap_suppressions_report_unused(const struct heap_suppressions *suppressions, const char *path);
+// Appends the sums, and the places of the largest leaks; nothing if all was freed.
+void heap_leaks_describe(const struct heap_leaks *leaks, struct buffer *words);
 void heap_leaks_free(struct heap_leaks *leaks);

@@ -198,7 +198,7 @@ static struct dhat_point *point_of(struct making *making, uint32_t at) {
 	return &making->made->profile.points.items[node->point - 1];
 }
 
-static void add_point(struct making *making, const struct heap_point *from) {
+static void add_point(struct making *making, const struct heap_point *from, struct heap_reached reached) {
 	if (from->total_blocks <= from->since_blocks)
 		return;
 	struct dhat_point *point = point_of(
@@ -216,6 +216,8 @@ static void add_point(struct making *making, const struct heap_point *from) {
 	point->peak_blocks += same ? from->blocks : from->peak_blocks;
 	point->end_bytes += from->bytes;
 	point->end_blocks += from->blocks;
+	point->reached_bytes += MIN(reached.bytes, from->bytes);
+	point->reached_blocks += MIN(reached.blocks, from->blocks);
 	int64_t life = (int64_t)(from->life + from->blocks * making->end - from->since_life);
 	point->life += (uint64_t)((double)MAX(life, 0) * making->microseconds);
 }
@@ -247,6 +249,13 @@ static void cut_to_window(const struct facts *facts, struct heap_point *point) {
 		point->peak = facts->peak + 1; // treats the present as the peak
 }
 
+static struct heap_reached reached_of(const struct heap_area *area, uint32_t point) {
+	if (!SHARED_LOAD(area->is_searched))
+		return (struct heap_reached){0};
+	return (struct heap_reached){SHARED_LOAD(area->reached[point].bytes),
+				     SHARED_LOAD(area->reached[point].blocks)};
+}
+
 static void add_points(struct making *making, struct heap_area *area, enum heap_window window) {
 	for (uint32_t i = 0; i < making->extent.points; i++) {
 		struct heap_point now = point_now(&area->points[i]), point = now;
@@ -254,7 +263,7 @@ static void add_points(struct making *making, struct heap_area *area, enum heap_
 			point.since_bytes = point.since_blocks = point.since_life = 0;
 		else
 			cut_to_window(&making->facts, &point);
-		add_point(making, &point);
+		add_point(making, &point, reached_of(area, i));
 		if (window != HEAP_WINDOW_END)
 			continue;
 		area->points[i].since_bytes = now.total_bytes;

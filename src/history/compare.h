@@ -9,6 +9,7 @@ struct compared_test {
 	uint64_t test;
 	enum compared_kind kind;
 	enum manifest_status before, after; // ENDED_COUNT: it is not in this run
+	uint32_t commits, flaky_commits;    // of the baseline; those that both passed and failed
 };
 
 struct compared_time {

@@ -59,21 +59,33 @@ static const char *run_words(const struct history_run *run, char *text, size_t s
 	return text;
 }
 
+static void outcome_cells(struct show_table *table, const struct compared_test *test,
+			  const history_tests *tests) {
+	CLEANUP_FREE char *name = show_test(question_find_test(tests, test->test));
+	show_cell(table, "  %s", name);
+	show_cell(table, "%s", status_word(test->before));
+	show_cell(table, "%s", status_word(test->after));
+	if (table->columns < 4)
+		return;
+	char flaky[SHOW_SIZE] = "";
+	if (test->flaky_commits)
+		snprintf(flaky, sizeof(flaky), "%u of %u", test->flaky_commits, test->commits);
+	show_cell(table, "%s", flaky);
+}
+
 static void print_outcomes(const struct comparison *comparison, const history_tests *tests,
 			   enum compared_kind kind) {
-	static const char *const headers[] = {"  test", "before", "after"};
-	struct show_table table = {headers, ARRAY_SIZE(headers), {0}};
+	static const char *const headers[] = {"  test", "before", "after", "flaky commits"};
+	struct show_table table = {headers, 3, {0}};
 	size_t count = 0;
-	for (size_t i = 0; i < comparison->outcomes.count; i++) {
-		const struct compared_test *test = &comparison->outcomes.items[i];
-		if (test->kind != kind)
-			continue;
-		CLEANUP_FREE char *name = show_test(question_find_test(tests, test->test));
-		show_cell(&table, "  %s", name);
-		show_cell(&table, "%s", status_word(test->before));
-		show_cell(&table, "%s", status_word(test->after));
-		count++;
-	}
+	for (size_t i = 0; i < comparison->outcomes.count; i++)
+		if (comparison->outcomes.items[i].kind == kind && comparison->outcomes.items[i].flaky_commits)
+			table.columns = 4;
+	for (size_t i = 0; i < comparison->outcomes.count; i++)
+		if (comparison->outcomes.items[i].kind == kind) {
+			outcome_cells(&table, &comparison->outcomes.items[i], tests);
+			count++;
+		}
 	if (!count)
 		return;
 	title(comparison, kinds[kind], count);
@@ -103,11 +115,36 @@ static void print_times(const struct comparison *comparison, const history_tests
 	show_table_print(&table, comparison->question->form, comparison->question->out);
 }
 
+// "### Tests: 1 new failure, 2 slower": what a reader of a pull request looks for first.
+static void print_headline(const struct comparison *comparison) {
+	struct buffer *out = comparison->question->out;
+	size_t counts[COMPARED_SAME] = {0}, slower = 0, said = 0;
+	for (size_t i = 0; i < comparison->outcomes.count; i++)
+		counts[comparison->outcomes.items[i].kind]++;
+	for (size_t i = 0; i < comparison->times.count; i++)
+		slower += comparison->times.items[i].ratio > 1;
+	const struct {
+		const char *one, *more;
+		size_t count;
+	} parts[] = {{"new failure", "new failures", counts[COMPARED_FAILS]},
+		     {"slower", "slower", slower},
+		     {"fixed", "fixed", counts[COMPARED_FIXED]},
+		     {"faster", "faster", comparison->times.count - slower},
+		     {"new", "new", counts[COMPARED_NEW]},
+		     {"gone", "gone", counts[COMPARED_GONE]}};
+	buffer_text(out, "### Tests: ");
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (parts[i].count)
+			buffer_printf(out, "%s%zu %s", said++ ? ", " : "", parts[i].count,
+				      parts[i].count == 1 ? parts[i].one : parts[i].more);
+	buffer_text(out, said ? "\n\n" : "nothing changed\n\n");
+}
+
 static void print_text(const struct comparison *comparison, const history_tests *tests) {
 	struct history_question *question = comparison->question;
 	char old_words[256], new_words[256];
 	if (question->form == HISTORY_MARKDOWN)
-		buffer_text(question->out, "### Tests\n\n");
+		print_headline(comparison);
 	show_line(question, "%s against %s", run_words(&comparison->new_run, new_words, sizeof(new_words)),
 		  run_words(&comparison->old_run, old_words, sizeof(old_words)));
 	if (question->form == HISTORY_MARKDOWN)
@@ -159,6 +196,10 @@ static void print_json(const struct comparison *comparison, const history_tests 
 			json_string(&json, "before", manifest_status_names[test->before]);
 		if (test->after < ENDED_COUNT)
 			json_string(&json, "after", manifest_status_names[test->after]);
+		if (test->flaky_commits) {
+			json_uint(&json, "flaky_commits", test->flaky_commits);
+			json_uint(&json, "commits", test->commits);
+		}
 		json_close_object(&json);
 	}
 	json_close_array(&json);

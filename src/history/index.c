@@ -163,7 +163,8 @@ static int find_manifest(const char *folder) {
 		close(found);
 	if (found >= 0 || found == -ENODATA) // empty
 		return 0;
-	log_error("%s: %s", path, strerror(-found));
+	log_error("%s: %s%s", path, strerror(-found),
+		  found == -ENOENT ? "; 'tracelet run' makes it, --output-dir names another folder" : "");
 	return found;
 }
 

@@ -8,9 +8,16 @@
 
 enum { ID, TEST, STARTED, STATUS, TRUSTED, ATTEMPT, CLASS, BRANCH, COMMIT, RUN, OWN, WAITS, VALUES };
 
+// A session that waits to be sorted: 64 bytes, as there may be millions. Texts are ids.
 struct row {
-	struct history_session session;
-	size_t values, waits; // places in the lists below
+	uint64_t test;
+	int64_t started;
+	uint8_t id[HISTORY_ID];
+	size_t waits; // place in the texts below
+	uint32_t machine_class, branch, commit, run;
+	uint32_t attempt;
+	uint8_t status;
+	bool trusted;
 };
 
 struct collection {
@@ -19,7 +26,7 @@ struct collection {
 	const struct history_filter *filter;
 	int columns[64]; // of the values; -1: the user's own
 	ARRAY(struct row) rows;
-	ARRAY(int64_t) values;
+	ARRAY(int64_t) values; // wish->metric_count of each row
 	struct buffer waits;
 	ARRAY(const char *) runs; // texts of runs, by their id
 	void (*take)(void *context, const struct history_session *row);
@@ -62,24 +69,26 @@ static void read_values(struct collection *collection, sqlite3_stmt *row) {
 	}
 }
 
+static uint32_t read_id(sqlite3_stmt *from, int column) {
+	int64_t id = sqlite3_column_int64(from, column);
+	return id > 0 && id < UINT32_MAX ? (uint32_t)id : 0;
+}
+
 static struct row read_row(struct collection *collection, sqlite3_stmt *from) {
-	struct index *index = collection->index;
-	struct row row = {.values = collection->values.count, .waits = collection->waits.size};
-	struct history_session *session = &row.session;
+	struct row row = {.test = (uint64_t)sqlite3_column_int64(from, TEST),
+			  .started = sqlite3_column_int64(from, STARTED),
+			  .waits = collection->waits.size,
+			  .machine_class = read_id(from, CLASS),
+			  .branch = read_id(from, BRANCH),
+			  .commit = read_id(from, COMMIT),
+			  .run = read_id(from, RUN),
+			  .attempt = (uint32_t)sqlite3_column_int(from, ATTEMPT),
+			  .trusted = sqlite3_column_int(from, TRUSTED)};
 	const void *id = sqlite3_column_blob(from, ID);
 	int status = sqlite3_column_int(from, STATUS);
-	int64_t run = sqlite3_column_int64(from, RUN);
+	row.status = status >= 0 && status < ENDED_COUNT ? (uint8_t)status : ENDED_UNKNOWN;
 	if (id && sqlite3_column_bytes(from, ID) == HISTORY_ID)
-		memcpy(session->id, id, HISTORY_ID);
-	session->test = (uint64_t)sqlite3_column_int64(from, TEST);
-	session->started = sqlite3_column_int64(from, STARTED);
-	session->status = status >= 0 && status < ENDED_COUNT ? status : ENDED_UNKNOWN;
-	session->trusted = sqlite3_column_int(from, TRUSTED);
-	session->attempt = (uint32_t)sqlite3_column_int(from, ATTEMPT);
-	session->machine_class = index_text(index, sqlite3_column_int64(from, CLASS));
-	session->branch = index_text(index, sqlite3_column_int64(from, BRANCH));
-	session->commit = index_text(index, sqlite3_column_int64(from, COMMIT));
-	session->run = run >= 0 && (size_t)run < collection->runs.count ? collection->runs.items[run] : "";
+		memcpy(row.id, id, HISTORY_ID);
 	read_values(collection, from);
 	if (collection->wish->waits) {
 		const char *waits = (const char *)sqlite3_column_text(from, WAITS);
@@ -89,11 +98,24 @@ static struct row read_row(struct collection *collection, sqlite3_stmt *from) {
 	return row;
 }
 
-static void deliver(struct collection *collection, struct row *row) {
-	row->session.values = collection->values.items + row->values;
-	row->session.waits = collection->wish->waits ? (const char *)collection->waits.data + row->waits
-						     : NULL;
-	collection->take(collection->context, &row->session);
+// `place`: how many rows were read before it.
+static void deliver(struct collection *collection, const struct row *row, size_t place) {
+	struct index *index = collection->index;
+	struct history_session session = {
+		.test = row->test,
+		.started = row->started,
+		.status = row->status,
+		.trusted = row->trusted,
+		.attempt = row->attempt,
+		.machine_class = index_text(index, row->machine_class),
+		.branch = index_text(index, row->branch),
+		.commit = index_text(index, row->commit),
+		.run = row->run < collection->runs.count ? collection->runs.items[row->run] : "",
+		.values = collection->values.items + place * collection->wish->metric_count};
+	memcpy(session.id, row->id, HISTORY_ID);
+	if (collection->wish->waits)
+		session.waits = (const char *)collection->waits.data + row->waits;
+	collection->take(collection->context, &session);
 }
 
 // Runs a query. In order: each row is delivered at once; otherwise it is collected.
@@ -107,7 +129,7 @@ static int run_query(struct collection *collection, sqlite3_stmt *rows, bool in_
 			array_push(&collection->rows, row);
 			continue;
 		}
-		deliver(collection, &row);
+		deliver(collection, &row, 0);
 		collection->values.count = 0;
 		collection->waits.size = 0;
 	}
@@ -116,8 +138,7 @@ static int run_query(struct collection *collection, sqlite3_stmt *rows, bool in_
 	return error;
 }
 
-static int compare_rows(const struct row *a, const struct row *b) {
-	const struct history_session *left = &a->session, *right = &b->session;
+static int compare_rows(const struct row *left, const struct row *right) {
 	if (left->test != right->test)
 		return left->test < right->test ? -1 : 1;
 	if (left->started != right->started)
@@ -155,14 +176,14 @@ static uint32_t *order_of(const struct row *rows, size_t count) {
 	uint32_t *order = memory_alloc((count + 1) * sizeof(*order));
 	uint32_t *ends = memory_alloc((BUCKETS + 1) * sizeof(*ends));
 	for (size_t i = 0; i < count; i++)
-		ends[(rows[i].session.test >> (63 - BITS)) % BUCKETS]++;
+		ends[(rows[i].test >> (63 - BITS)) % BUCKETS]++;
 	for (size_t i = 0, sum = 0; i < BUCKETS; i++) {
 		size_t here = ends[i];
 		ends[i] = (uint32_t)sum;
 		sum += here;
 	}
 	for (size_t i = 0; i < count; i++)
-		order[ends[(rows[i].session.test >> (63 - BITS)) % BUCKETS]++] = (uint32_t)i;
+		order[ends[(rows[i].test >> (63 - BITS)) % BUCKETS]++] = (uint32_t)i;
 	for (size_t i = 0, from = 0; i < BUCKETS; from = ends[i++])
 		sort_some(rows, order + from, ends[i] - from);
 	free(ends);
@@ -207,65 +228,111 @@ static char *session_query(struct collection *collection, const char *source, co
 	return sql;
 }
 
-// One query for each of the keys of tests or ids of runs.
-static int query_each(struct collection *collection, const char *sql, const int64_t *keys, size_t count,
-		      bool in_order) {
-	sqlite3_stmt *rows = index_prepare(collection->index, sql);
-	int error = rows ? 0 : -EIO;
-	for (size_t i = 0; i < count && !error; i++) {
-		sqlite3_bind_int64(rows, 1, keys[i]);
-		error = run_query(collection, rows, in_order);
+// ---- sessions of runs ----
+
+struct run_rows {
+	int64_t id, sessions, first, last; // numbers of sessions
+};
+
+typedef ARRAY(struct run_rows) run_rows;
+
+static int by_first(const void *a, const void *b) {
+	const struct run_rows *left = a, *right = b;
+	return (left->first > right->first) - (left->first < right->first);
+}
+
+static int find_runs(struct index *index, const struct history_filter *filter, run_rows *runs) {
+	int code = SQLITE_DONE;
+	sqlite3_stmt *rows = index_prepare(index, "SELECT id, sessions, (SELECT min(number) FROM session s "
+						  "INDEXED BY by_run WHERE s.run = +r.id), "
+						  "(SELECT max(number) FROM session s INDEXED BY by_run "
+						  "WHERE s.run = +r.id) FROM run r WHERE run = ?");
+	for (size_t i = 0; i < filter->run_count && rows && code == SQLITE_DONE; i++) {
+		sqlite3_bind_int64(rows, 1, index_find_text(index, filter->runs[i]));
+		while ((code = sqlite3_step(rows)) == SQLITE_ROW)
+			array_push(runs, (struct run_rows){.id = sqlite3_column_int64(rows, 0),
+							   .sessions = sqlite3_column_int64(rows, 1),
+							   .first = sqlite3_column_int64(rows, 2),
+							   .last = sqlite3_column_int64(rows, 3)});
+		sqlite3_reset(rows);
+	}
+	int error = rows && code == SQLITE_DONE ? 0 : index_failed(index, "reading runs");
+	sqlite3_finalize(rows);
+	if (runs->count) // the oldest first
+		qsort(runs->items, runs->count, sizeof(*runs->items), by_first);
+	return error;
+}
+
+// The sessions of a run mostly stand together in the table: reading that part of it is quicker than looking
+// each one up.
+static int read_runs_of(struct collection *collection) {
+	run_rows runs = {0};
+	CLEANUP_FREE char *near = session_query(
+		collection, " NOT INDEXED WHERE number BETWEEN ?2 AND ?3 AND run = ?1", "");
+	CLEANUP_FREE char *far = session_query(collection, " INDEXED BY by_run WHERE run = ?1", "");
+	if (!near || !far)
+		return 0;
+	int error = find_runs(collection->index, collection->filter, &runs);
+	sqlite3_stmt *ways[2] = {index_prepare(collection->index, far),
+				 index_prepare(collection->index, near)};
+	if (!ways[0] || !ways[1])
+		error = -EIO;
+	for (size_t i = 0; i < runs.count && !error; i++) {
+		const struct run_rows *run = &runs.items[i];
+		bool together = run->last - run->first < 2 * run->sessions;
+		sqlite3_bind_int64(ways[together], 1, run->id);
+		if (together) {
+			sqlite3_bind_int64(ways[together], 2, run->first);
+			sqlite3_bind_int64(ways[together], 3, run->last);
+		}
+		error = run_query(collection, ways[together], false);
+	}
+	sqlite3_finalize(ways[0]);
+	sqlite3_finalize(ways[1]);
+	array_free(&runs);
+	return error;
+}
+
+// ---- sessions of tests ----
+
+static int read_each_test(struct collection *collection) {
+	const struct history_filter *filter = collection->filter;
+	CLEANUP_FREE char *sql = session_query(collection, " INDEXED BY by_test WHERE test = ?1",
+					       " ORDER BY started, id");
+	sqlite3_stmt *rows = sql ? index_prepare(collection->index, sql) : NULL;
+	int error = sql && !rows ? -EIO : 0;
+	for (size_t i = 0; i < filter->test_count && rows && !error; i++) {
+		sqlite3_bind_int64(rows, 1, (int64_t)filter->tests[i]);
+		error = run_query(collection, rows, true);
 	}
 	sqlite3_finalize(rows);
 	return error;
 }
 
-typedef ARRAY(int64_t) numbers;
-
-static int by_number(const void *a, const void *b) {
-	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-	return (left > right) - (left < right);
-}
-
-static void run_ids(struct index *index, const struct history_filter *filter, numbers *ids) {
-	sqlite3_stmt *rows = index_prepare(index, "SELECT id FROM run WHERE run = ?");
-	for (size_t i = 0; i < filter->run_count; i++) {
-		sqlite3_bind_int64(rows, 1, index_find_text(index, filter->runs[i]));
-		while (sqlite3_step(rows) == SQLITE_ROW)
-			array_push(ids, sqlite3_column_int64(rows, 0));
-		sqlite3_reset(rows);
-	}
+static int read_all(struct collection *collection) {
+	CLEANUP_FREE char *sql = session_query(collection, " WHERE 1", "");
+	sqlite3_stmt *rows = sql ? index_prepare(collection->index, sql) : NULL;
+	int error = !sql ? 0 : rows ? run_query(collection, rows, false) : -EIO;
 	sqlite3_finalize(rows);
-	if (ids->count) // the oldest first
-		qsort(ids->items, ids->count, sizeof(*ids->items), by_number);
+	return error;
 }
 
-// Few tests are read by the index of tests, runs by that of runs, all others by a scan.
+// Few tests are read by the index of tests, in order.
 static int read_sessions(struct collection *collection) {
 	enum { FEW = 1024 };
 	const struct history_filter *filter = collection->filter;
-	bool by_test = filter->tests && !filter->runs && filter->test_count <= FEW;
-	CLEANUP_FREE char *sql = session_query(collection,
-					       by_test        ? " INDEXED BY by_test WHERE test = ?1"
-					       : filter->runs ? " INDEXED BY by_run WHERE run = ?1"
-							      : " WHERE 1",
-					       by_test ? " ORDER BY started, id" : "");
-	numbers keys = {0};
-	int error;
-	if (!sql)
-		return 0;
-	if (by_test)
-		for (size_t i = 0; i < filter->test_count; i++)
-			array_push(&keys, (int64_t)filter->tests[i]);
-	else if (filter->runs)
-		run_ids(collection->index, filter, &keys);
-	else
-		array_push(&keys, 0); // one scan; nothing is bound
-	error = query_each(collection, sql, keys.items, keys.count, by_test);
-	array_free(&keys);
-	uint32_t *order = order_of(collection->rows.items, collection->rows.count);
-	for (size_t i = 0; i < collection->rows.count && !error; i++)
-		deliver(collection, &collection->rows.items[order[i]]);
+	if (filter->tests && !filter->runs && filter->test_count <= FEW)
+		return read_each_test(collection);
+	int error = filter->runs ? read_runs_of(collection) : read_all(collection);
+	const struct row *rows = collection->rows.items;
+	size_t count = collection->rows.count, ahead = 16;
+	uint32_t *order = order_of(rows, count);
+	for (size_t i = 0; i < count && !error; i++) {
+		size_t next = order[MIN(i + ahead, count - 1)]; // each is somewhere else: fetch it in time
+		__builtin_prefetch(&rows[next]);
+		__builtin_prefetch(&collection->values.items[next * collection->wish->metric_count]);
+		deliver(collection, &rows[order[i]], order[i]);
+	}
 	free(order);
 	return error;
 }

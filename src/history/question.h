@@ -25,6 +25,7 @@ struct history_question {
 	unsigned confirmed;   // how often suspects were run again
 
 	bool regression, flaky;   // found, for --fail-on
+	uint32_t seen;            // 1 << place in `metrics`: a session has this one. TEST, trend, compare
 	ARRAY(uint64_t) suspects; // tests that compare calls slower or newly failing
 };
 

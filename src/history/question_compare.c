@@ -53,7 +53,7 @@ static size_t baseline_of(const struct collecting *collecting, const char *class
 				some[here++] = (double)entry->values[metric];
 		}
 		if (here && count < ARRAY_SIZE(all))
-			all[count++] = statistics_median(some, here);
+			all[count++] = here == 1 ? some[0] : statistics_median(some, here);
 	}
 	size_t used = MIN(count, (size_t)BASELINE);
 	memcpy(values, all + (count - used), used * sizeof(*values));
@@ -86,8 +86,10 @@ static void judge(struct collecting *collecting, const char *class, size_t metri
 				     .machine_class = class,
 				     .value = value,
 				     .probability = 1};
-	if (fabs(value / usual - 1) >= least) // only these can be reported: spare the others the search
+	if (fabs(value / usual - 1) >= least) { // only these can be reported: spare the others the search
 		count = since_change(baseline, count);
+		usual = statistics_median(baseline, count);
+	}
 	for (size_t i = 0; i < count; i++)
 		logarithms[i] = log(MAX(baseline[i], 1));
 	for (size_t i = 0; i < repeats; i++)
@@ -96,8 +98,8 @@ static void judge(struct collecting *collecting, const char *class, size_t metri
 		time.probability = repeats >= REPEATS
 					   ? statistics_rank_test(logarithms, count, repeated, repeats)
 					   : statistics_single_test(log(MAX(value, 1)), logarithms, count);
-	time.usual = statistics_median(baseline, count);
-	time.ratio = value / time.usual;
+	time.usual = usual;
+	time.ratio = value / usual;
 	time.large = fabs(time.ratio - 1) >= least;
 	array_push(&comparison->times, time);
 }
@@ -110,6 +112,50 @@ static const struct entry *last_of(const struct collecting *collecting, const ch
 		if (collecting->entries.items[i].run == run)
 			return &collecting->entries.items[i];
 	return NULL;
+}
+
+static bool has_failed(const struct entry *entry) {
+	return entry && HISTORY_FAILED >> entry->status & 1;
+}
+
+static bool is_suspect(const struct history_question *question, uint64_t test) {
+	for (size_t i = 0; i < question->suspects.count; i++)
+		if (question->suspects.items[i] == test)
+			return true;
+	return false;
+}
+
+// A suspect that was run again: what most of these sessions say, so that a flaky test is no regression.
+static const struct entry *confirmed_of(const struct collecting *collecting) {
+	const struct comparison *comparison = collecting->comparison;
+	const struct entry *ways[2] = {NULL, NULL};
+	unsigned counts[2] = {0, 0}, repeats = comparison->question->confirmed;
+	for (size_t i = collecting->entries.count; i-- > 0 && counts[0] + counts[1] < repeats;) {
+		const struct entry *entry = &collecting->entries.items[i];
+		bool failed = has_failed(entry);
+		if (entry->run != comparison->new_run.run)
+			continue;
+		counts[failed]++;
+		ways[failed] = ways[failed] ? ways[failed] : entry;
+	}
+	return ways[counts[1] > counts[0]];
+}
+
+// How many commits of the baseline passed and failed.
+static void count_flaky(const struct collecting *collecting, struct compared_test *test) {
+	for (size_t i = 0; i < collecting->entries.count;) {
+		const char *commit = collecting->entries.items[i].commit;
+		bool passed = false, failed = false;
+		for (; i < collecting->entries.count && collecting->entries.items[i].commit == commit; i++) {
+			const struct entry *entry = &collecting->entries.items[i];
+			if (!entry->trusted || entry->run == collecting->comparison->new_run.run)
+				continue;
+			failed |= has_failed(entry);
+			passed |= HISTORY_PASSED >> entry->status & 1;
+		}
+		test->commits += passed || failed;
+		test->flaky_commits += *commit && passed && failed;
+	}
 }
 
 static void judge_times(struct collecting *collecting) {
@@ -126,6 +172,7 @@ static void judge_times(struct collecting *collecting) {
 			    repeats < ARRAY_SIZE(now))
 				now[repeats++] = (double)entry->values[m];
 		}
+		comparison->question->seen |= (uint32_t)(repeats > 0) << m;
 		if (repeats)
 			judge(collecting, last->machine_class, m, now, repeats);
 	}
@@ -136,12 +183,14 @@ static void finish_test(struct collecting *collecting) {
 	if (!collecting->entries.count)
 		return;
 	const struct entry *before = last_of(collecting, comparison->old_run.run);
-	const struct entry *after = last_of(collecting, comparison->new_run.run);
+	const struct entry *after = comparison->question->confirmed &&
+						    is_suspect(comparison->question, collecting->test)
+					    ? confirmed_of(collecting)
+					    : last_of(collecting, comparison->new_run.run);
 	struct compared_test test = {.test = collecting->test,
 				     .before = before ? before->status : ENDED_COUNT,
 				     .after = after ? after->status : ENDED_COUNT};
-	bool failed = after && HISTORY_FAILED >> after->status & 1;
-	bool failed_before = before && HISTORY_FAILED >> before->status & 1;
+	bool failed = has_failed(after), failed_before = has_failed(before);
 	if (!before && !after) {
 		collecting->entries.count = 0;
 		return;
@@ -152,6 +201,8 @@ static void finish_test(struct collecting *collecting) {
 		    : failed && !failed_before                             ? COMPARED_FAILS
 		    : failed_before && HISTORY_PASSED >> after->status & 1 ? COMPARED_FIXED
 									   : COMPARED_SAME;
+	if (failed || failed_before)
+		count_flaky(collecting, &test);
 	if (test.kind != COMPARED_SAME)
 		array_push(&comparison->outcomes, test);
 	if (test.kind == COMPARED_NEW && failed) {

@@ -129,6 +129,13 @@ static void print(const struct context *context, const history_tests *tests) {
 	struct history_question *question = context->question;
 	struct show_table table = {headers, ARRAY_SIZE(headers), {0}};
 	char text[SHOW_SIZE];
+	if (!context->tests) {
+		show_line(question,
+			  "no test was sampled both from %s on and before; 'tracelet run --sample' takes "
+			  "samples, --recent and --since set other times",
+			  show_day(context->border * 86400000, text));
+		return;
+	}
 	for (size_t i = 0; i < context->functions.count; i++) {
 		const struct grown *grown = &context->functions.items[i];
 		struct buffer names = {0};

@@ -2,13 +2,40 @@
 #include "base/text.h"
 #include "history/show.h"
 
-// ---- runs ----
-
-struct runs_context {
+// A list that is being made: a table, or JSON.
+struct list {
 	struct history_question *question;
 	struct show_table table;
 	struct json json;
 };
+
+// `key` names it in JSON.
+static struct list list_begin(struct history_question *question, const char *const *headers, size_t columns,
+			      const char *key) {
+	struct list list = {
+		.question = question, .table = {headers, columns, {0}}, .json = json_into(question->out)};
+	if (question->form == HISTORY_JSON) {
+		json_object(&list.json, NULL);
+		json_array(&list.json, key);
+	}
+	return list;
+}
+
+// `none`: what to say if it is empty.
+static void list_end(struct list *list, const char *none) {
+	struct history_question *question = list->question;
+	if (question->form == HISTORY_JSON) {
+		json_close_array(&list->json);
+		json_close_object(&list->json);
+		buffer_text(question->out, "\n");
+	} else if (list->table.cells.count) {
+		show_table_print(&list->table, question->form, question->out);
+	} else {
+		show_line(question, "%s", none);
+	}
+}
+
+// ---- runs ----
 
 static void run_cells(struct show_table *table, const struct history_run *run) {
 	char text[SHOW_SIZE];
@@ -23,13 +50,13 @@ static void run_cells(struct show_table *table, const struct history_run *run) {
 }
 
 static void take_run(void *data, const struct history_run *run) {
-	struct runs_context *context = data;
+	struct list *list = data;
 	char time[SHOW_SIZE];
-	if (context->question->form != HISTORY_JSON) {
-		run_cells(&context->table, run);
+	if (list->question->form != HISTORY_JSON) {
+		run_cells(&list->table, run);
 		return;
 	}
-	struct json *json = &context->json;
+	struct json *json = &list->json;
 	json_object(json, NULL);
 	json_string(json, "run", run->run);
 	if (*run->project)
@@ -53,22 +80,10 @@ static void take_run(void *data, const struct history_run *run) {
 int question_runs(struct history_question *question) {
 	static const char *const headers[] = {"run",    "started",   "branch",  "commit",
 					      "change", "sessions>", "failed>", ""};
-	struct runs_context context = {.question = question,
-				       .table = {headers, ARRAY_SIZE(headers), {0}},
-				       .json = json_into(question->out)};
+	struct list list = list_begin(question, headers, ARRAY_SIZE(headers), "runs");
 	struct history_filter filter = question_filter(question);
-	if (question->form == HISTORY_JSON) {
-		json_object(&context.json, NULL);
-		json_array(&context.json, "runs");
-	}
-	int error = question->store->operations->runs(question->store, &filter, take_run, &context);
-	if (question->form == HISTORY_JSON) {
-		json_close_array(&context.json);
-		json_close_object(&context.json);
-		buffer_text(question->out, "\n");
-	} else {
-		show_table_print(&context.table, question->form, question->out);
-	}
+	int error = question->store->operations->runs(question->store, &filter, take_run, &list);
+	list_end(&list, "no run");
 	return error;
 }
 
@@ -81,20 +96,20 @@ static bool is_wanted(const struct history_question *question, const struct hist
 }
 
 static void take_test(void *data, const struct history_test *test) {
-	struct runs_context *context = data;
+	struct list *list = data;
 	char text[SHOW_SIZE];
-	if (!is_wanted(context->question, test))
+	if (!is_wanted(list->question, test))
 		return;
-	if (context->question->form != HISTORY_JSON) {
+	if (list->question->form != HISTORY_JSON) {
 		CLEANUP_FREE char *name = show_test(test);
-		show_cell(&context->table, "%s", name);
-		show_cell(&context->table, "%llu", (unsigned long long)test->sessions);
-		show_cell(&context->table, "%s", show_day(test->first, text));
-		show_cell(&context->table, "%s", show_time(test->last, text));
-		show_cell(&context->table, "%s", test->project);
+		show_cell(&list->table, "%s", name);
+		show_cell(&list->table, "%llu", (unsigned long long)test->sessions);
+		show_cell(&list->table, "%s", show_day(test->first, text));
+		show_cell(&list->table, "%s", show_time(test->last, text));
+		show_cell(&list->table, "%s", test->project);
 		return;
 	}
-	struct json *json = &context->json;
+	struct json *json = &list->json;
 	json_object(json, NULL);
 	show_json_test(json, test);
 	json_uint(json, "sessions", test->sessions);
@@ -105,21 +120,9 @@ static void take_test(void *data, const struct history_test *test) {
 
 int question_tests(struct history_question *question) {
 	static const char *const headers[] = {"test", "sessions>", "first", "last", "project"};
-	struct runs_context context = {.question = question,
-				       .table = {headers, ARRAY_SIZE(headers), {0}},
-				       .json = json_into(question->out)};
+	struct list list = list_begin(question, headers, ARRAY_SIZE(headers), "tests");
 	struct history_filter filter = {.project = question->project};
-	if (question->form == HISTORY_JSON) {
-		json_object(&context.json, NULL);
-		json_array(&context.json, "tests");
-	}
-	int error = question->store->operations->tests(question->store, &filter, take_test, &context);
-	if (question->form == HISTORY_JSON) {
-		json_close_array(&context.json);
-		json_close_object(&context.json);
-		buffer_text(question->out, "\n");
-	} else {
-		show_table_print(&context.table, question->form, question->out);
-	}
+	int error = question->store->operations->tests(question->store, &filter, take_test, &list);
+	list_end(&list, question->stale ? "no stale test: all have run in this time" : "no test");
 	return error;
 }

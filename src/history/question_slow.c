@@ -85,6 +85,10 @@ static const char *part(int64_t time, int64_t wall, char text[SHOW_SIZE]) {
 }
 
 static void print(struct context *context, const history_tests *tests) {
+	if (!context->tests.count) {
+		show_line(context->question, "no test passed in this time");
+		return;
+	}
 	static const char *const headers[] = {"typical>", "runs>",  "failed>", "CPU>",   "for CPU>", "locks>",
 					      "disk>",    "other>", "test",    "branch", "machines"};
 	struct show_table table = {headers, ARRAY_SIZE(headers), {0}};

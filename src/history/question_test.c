@@ -21,9 +21,12 @@ struct marks {
 	size_t count;
 };
 
-static void find_marks(const struct series *series, size_t metric, const char *name, struct marks *marks) {
+static void find_marks(struct history_question *question, const struct series *series, size_t metric,
+		       struct marks *marks) {
+	const char *name = question->metrics[metric];
 	size_t count, *places = memory_alloc((series->count + 1) * sizeof(*places));
 	double *values = series_values(series, metric, places, &count);
+	question->seen |= (uint32_t)(count > 0) << metric;
 	marks->count = history_metric_is_exact(name)
 			       ? change_find_exact(values, count, marks->changes, MOST_CHANGES)
 			       : change_find(values, count, marks->changes, MOST_CHANGES);
@@ -159,7 +162,7 @@ static void take_series(void *data, const struct series *series) {
 	struct history_question *question = context->question;
 	struct marks *marks = memory_alloc(question->metric_count * sizeof(*marks));
 	for (size_t m = 0; m < question->metric_count; m++)
-		find_marks(series, m, question->metrics[m], &marks[m]);
+		find_marks(question, series, m, &marks[m]);
 	if (question->form == HISTORY_JSON) {
 		json_series(context, series, marks);
 	} else {

@@ -31,6 +31,7 @@ static void take_metric(struct context *context, const struct series *series, si
 	size_t found = history_metric_is_exact(name) ? change_find_exact(values, count, changes, MOST_CHANGES)
 						     : change_find(values, count, changes, MOST_CHANGES);
 	context->series += count > 0;
+	context->question->seen |= (uint32_t)(count > 0) << metric;
 	for (size_t i = 0; i < found; i++) {
 		const struct change *change = &changes[i];
 		const struct series_point *at = &series->points[places[change->at]];
@@ -88,15 +89,39 @@ static bool is_commit(const char *text) {
 	return *text && strspn(text, "0123456789abcdefABCDEF") == strlen(text);
 }
 
-// The line is to be pasted into a shell, and a manifest may say anything.
-static void print_bisect(struct history_question *question, const struct finding *first) {
-	if (!is_commit(first->from) || !is_commit(first->to) || strcmp(first->from, first->to) == 0)
+// One of `count` findings that a bisection can look for: something that grew.
+static const struct finding *grown(const struct finding *findings, size_t count) {
+	for (size_t i = 0; i < count; i++)
+		if (findings[i].ratio > 1)
+			return &findings[i];
+	return NULL;
+}
+
+// "--suite S --name N", or what to replace: the line is for a shell, and a manifest may have any name.
+static char *name_options(const struct history_test *test) {
+	static const char harmless[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:-";
+	if (!test || *test->name == '-' || *test->suite == '-' ||
+	    strspn(test->name, harmless) < strlen(test->name) ||
+	    strspn(test->suite, harmless) < strlen(test->suite))
+		return memory_string("--name TEST");
+	return memory_format("%s%s%s--name %s", *test->suite ? "--suite " : "", test->suite,
+			     *test->suite ? " " : "", test->name);
+}
+
+// Each step has a run of its own with five repeats, so that a busy moment does not lead astray. What cannot
+// be built or run is skipped (125).
+static void print_bisect(struct history_question *question, const struct finding *finding,
+			 const history_tests *tests) {
+	if (!finding || !is_commit(finding->from) || !is_commit(finding->to) ||
+	    strcmp(finding->from, finding->to) == 0)
 		return;
+	CLEANUP_FREE char *name = name_options(question_find_test(tests, finding->test));
 	show_line(question,
-		  "  git bisect start %.12s %.12s && git bisect run sh -c 'BUILD && tracelet run --run "
-		  "bisect -- TEST "
-		  "&& tracelet history compare %.12s latest --fail-on regression'",
-		  first->to, first->from, first->from);
+		  "  git bisect start %.12s %.12s && git bisect run sh -c 'BUILD || exit 125; "
+		  "run=bisect-$(git rev-parse HEAD); for i in 1 2 3 4 5; do tracelet run --run $run %s -- "
+		  "COMMAND || exit 125; done; tracelet history compare %.12s $run --metric %s --fail-on "
+		  "regression'",
+		  finding->to, finding->from, name, finding->from, finding->metric);
 }
 
 static void print_findings(struct context *context, const history_tests *tests) {
@@ -122,7 +147,7 @@ static void print_findings(struct context *context, const history_tests *tests) 
 		}
 		print_head(question, first, to - from);
 		show_table_print(&table, question->form, question->out);
-		print_bisect(question, first);
+		print_bisect(question, grown(first, to - from), tests);
 		buffer_text(question->out, "\n");
 	}
 	show_line(question, "%zu change%s in %zu series", context->findings.count,

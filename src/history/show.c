@@ -182,8 +182,9 @@ static void print_markdown(const struct show_table *table, size_t rows, struct b
 	char room[SHOW_SIZE];
 	for (size_t row = 0; row < rows; row++) {
 		for (size_t column = 0; column < table->columns; column++) {
+			const char *cell = cell_of(table, row, column, room);
 			buffer_text(out, "| ");
-			add_markdown(out, cell_of(table, row, column, room));
+			add_markdown(out, cell + strspn(cell, " ")); // text indents some tables
 			buffer_text(out, " ");
 		}
 		buffer_text(out, "|\n");

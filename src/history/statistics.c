@@ -24,20 +24,26 @@ double statistics_mean(const double *values, size_t count) {
 }
 
 // Sorts in place. Most samples are small: windows of 15 and at most 60 points.
+// An insertion sort is the quickest for a few, and does nothing for those that are in order.
+static void sort_values(double *values, size_t count) {
+	if (count > 64) {
+		qsort(values, count, sizeof(*values), ascending);
+		return;
+	}
+	for (size_t i = 1; i < count; i++) {
+		double value = values[i];
+		size_t at = i;
+		for (; at && values[at - 1] > value; at--)
+			values[at] = values[at - 1];
+		values[at] = value;
+	}
+}
+
+// Sorts them.
 static double median_of(double *values, size_t count) {
 	if (!count)
 		return 0;
-	if (count > 64) {
-		qsort(values, count, sizeof(*values), ascending);
-	} else {
-		for (size_t i = 1; i < count; i++) {
-			double value = values[i];
-			size_t at = i;
-			for (; at && values[at - 1] > value; at--)
-				values[at] = values[at - 1];
-			values[at] = value;
-		}
-	}
+	sort_values(values, count);
 	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
@@ -160,24 +166,24 @@ double statistics_t_test(const double *a, size_t a_count, const double *b, size_
 }
 
 // What others do on the machine only adds to a time, so the values on one side of the median may spread much
-// further than on the other: the distance to the outer tenth, as a deviation of normal values.
-static double side_spread(const double *values, size_t count, double median, bool above) {
+// further than on the other: the distance to the outer tenth, as a deviation of normal values. `order` is
+// ascending.
+static double side_spread(const double *order, size_t count, double median, bool above) {
 	const double outer = 1.35; // deviations, for some tens of values
-	double *order = memory_alloc(count * sizeof(*order));
-	memcpy(order, values, count * sizeof(*order));
-	qsort(order, count, sizeof(*order), ascending);
 	size_t tenth = count * 9 / 10;
-	double distance = above ? order[tenth] - median : median - order[count - 1 - tenth];
-	free(order);
-	return distance / outer;
+	return (above ? order[tenth] - median : median - order[count - 1 - tenth]) / outer;
 }
 
 double statistics_single_test(double value, const double *baseline, size_t count) {
 	if (count < 2)
 		return 1;
-	double median = statistics_median(baseline, count);
-	double deviation = MAX(statistics_spread(baseline, count),
-			       side_spread(baseline, count, median, value > median));
+	double some[64],
+		*order = count > ARRAY_SIZE(some) / 2 ? memory_alloc(2 * count * sizeof(*order)) : some;
+	double median = median_copy(baseline, count, order);
+	double deviation = MAX(spread_in(order, count, median, order + count),
+			       side_spread(order, count, median, value > median));
+	if (order != some)
+		free(order);
 	double t = (value - median) / (MAX(deviation, 0.005) * sqrt(1 + 1 / (double)count));
 	return statistics_t_probability(t, (double)count - 1);
 }

@@ -37,15 +37,24 @@ static uint64_t counter(const char *text, const char *protocol, const char *name
 	return 0;
 }
 
-void machine_read(struct machine_counters *counters, const char *proc) {
-	char text[FILE_SIZE];
+void machine_read_pressure(struct machine_counters *counters, const char *proc) {
 	*counters = (struct machine_counters){.cpu_stalled_ns = stalled(proc, "pressure/cpu"),
 					      .io_stalled_ns = stalled(proc, "pressure/io"),
 					      .memory_stalled_ns = stalled(proc, "pressure/memory")};
+}
+
+void machine_read_network(struct machine_counters *counters, const char *proc) {
+	char text[FILE_SIZE];
+	counters->network = true;
 	if (small_file_read(proc, "net/netstat", text, sizeof(text)))
 		counters->listen_overflows = counter(text, "TcpExt:", "ListenOverflows");
 	if (small_file_read(proc, "net/snmp", text, sizeof(text)))
 		counters->retransmits = counter(text, "Tcp:", "RetransSegs");
+}
+
+void machine_read(struct machine_counters *counters, const char *proc) {
+	machine_read_pressure(counters, proc);
+	machine_read_network(counters, proc);
 }
 
 static uint64_t grown(uint64_t before, uint64_t after) {
@@ -54,10 +63,12 @@ static uint64_t grown(uint64_t before, uint64_t after) {
 
 struct machine_counters machine_growth(const struct machine_counters *before,
 				       const struct machine_counters *after) {
+	bool network = before->network && after->network;
 	return (struct machine_counters){
 		.cpu_stalled_ns = grown(before->cpu_stalled_ns, after->cpu_stalled_ns),
 		.io_stalled_ns = grown(before->io_stalled_ns, after->io_stalled_ns),
 		.memory_stalled_ns = grown(before->memory_stalled_ns, after->memory_stalled_ns),
-		.listen_overflows = grown(before->listen_overflows, after->listen_overflows),
-		.retransmits = grown(before->retransmits, after->retransmits)};
+		.listen_overflows = network ? grown(before->listen_overflows, after->listen_overflows) : 0,
+		.retransmits = network ? grown(before->retransmits, after->retransmits) : 0,
+		.network = network};
 }

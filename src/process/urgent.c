@@ -4,6 +4,7 @@
 // file), and the kernel leaves others 5 % in any case.
 #include "process/urgent.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
@@ -27,4 +28,14 @@ bool urgent_begin(void) {
 void urgent_end(void) {
 	if (sched_getscheduler(0) & SCHED_RR)
 		sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
+}
+
+void urgent_offer_memory(void) {
+	static const char first[] = "1000";
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	while (write(fd, first, strlen(first)) < 0 && errno == EINTR)
+		;
+	close(fd);
 }

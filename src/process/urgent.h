@@ -7,3 +7,6 @@
 // and processes that it starts do not. False if the system does not allow it.
 bool urgent_begin(void);
 void urgent_end(void);
+
+// When memory runs out, the kernel kills this process before the test.
+void urgent_offer_memory(void);

@@ -27,7 +27,7 @@ void finish_words(const struct settings *settings, const struct test_end *end, c
 	else if (end->timed_out)
 		snprintf(words, size, "timed out: limit %g s", settings->timeout);
 	else if (end->leaked && end->status == 0)
-		snprintf(words, size, "failed: memory was left (--fail-on-leak)");
+		snprintf(words, size, "failed: memory was leaked (--fail-on-leak)");
 	else if (*end->verdict)
 		snprintf(words, size, "%s", end->verdict);
 	else

@@ -108,6 +108,8 @@ static int operation_main(const struct asked_for *asked) {
 		followed_begin(asked->followed);
 	task_tree(asked->followed->process.pid, asked->controller, &processes);
 	bool recorded = recording_begin(&recording, processes.items, processes.count);
+	if (recorded)
+		recording_begun(&recording);
 	user_files_end();
 	int error = recorded ? control_open(&control, &recording, asked->log) : -ENODATA;
 	user_files_begin();

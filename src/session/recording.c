@@ -22,13 +22,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-enum { DRAIN_INTERVAL_MS = 100, PUSHED_INTERVAL_MS = 1000 };
+enum { DRAIN_INTERVAL_MS = 100, PUSHED_INTERVAL_MS = 1000, LOOK_AFTER_MS = 2 };
 
 // ---- the beginning ----
 
@@ -94,19 +93,9 @@ static void open_marker(struct recording *recording) {
 		log_verbose("marks from the test are not available: %s", strerror(-error));
 }
 
-// When memory runs out, the kernel should kill us before the test.
-static void offer_own_memory(void) {
-	static const char first[] = "1000";
-	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		file_write_all(fd, first, strlen(first));
-		close(fd);
-	}
-}
-
 void recording_open(struct recording *recording) {
 	recording->wait = recording->ended_spool = -1;
-	offer_own_memory();
+	urgent_offer_memory();
 	int error = open_capture(recording);
 	user_files_begin(); // applies to everything we write from now on
 	if (!error && open_spool(recording) != 0) {
@@ -260,16 +249,29 @@ bool recording_begin(struct recording *recording, const pid_t *processes, size_t
 	spool_flush(&recording->spool);
 	clock_gettime(CLOCK_REALTIME, &recording->started);
 	recording->begun = recording->synced = clock_boot_now();
-	limits_begin(&recording->limits);
-	machine_read(&recording->machine, "/proc");
 	recording->deadline = settings->duration > 0
 				      ? recording->synced + (uint64_t)(settings->duration * 1e9)
 				      : UINT64_MAX;
 	recording->pid = processes[0];
 	recording->active = true;
+	return true;
+}
+
+void recording_begun(struct recording *recording) {
+	limits_begin(&recording->limits);
+	machine_read_pressure(&recording->machine, "/proc");
 	if (!urgent_begin())
 		log_verbose("cannot raise the tracer's priority: events may be lost under full load");
-	return true;
+}
+
+// What a test that ends at once can do without.
+static void look_around(struct recording *recording) {
+	if (recording->looked || clock_boot_now() - recording->begun < LOOK_AFTER_MS * 1000000ull)
+		return;
+	recording->looked = true;
+	machine_read_network(&recording->machine, "/proc");
+	if (recording->marker)
+		marker_watch(recording->marker);
 }
 
 // ---- while it goes on ----
@@ -357,9 +359,10 @@ static bool is_pushed(const struct recording *recording) {
 int recording_wait_time(const struct recording *recording) {
 	uint64_t now = clock_boot_now();
 	uint64_t left = recording->deadline > now ? (recording->deadline - now) / 1000000 + 1 : 0;
-	uint64_t most = recording->heap_watch  ? HEAP_WATCH_MS
-			: is_pushed(recording) ? PUSHED_INTERVAL_MS
-					       : DRAIN_INTERVAL_MS;
+	uint64_t most = !recording->looked      ? LOOK_AFTER_MS
+			: recording->heap_watch ? HEAP_WATCH_MS
+			: is_pushed(recording)  ? PUSHED_INTERVAL_MS
+						: DRAIN_INTERVAL_MS;
 	return recording->active ? (int)MIN(left, most) : -1;
 }
 
@@ -399,6 +402,7 @@ void recording_turn(struct recording *recording) {
 	}
 	if (!recording->active)
 		return;
+	look_around(recording);
 	heap_watch_turn(recording->heap_watch, &recording->spool, false);
 	if (is_pushed(recording))
 		take_pushed(recording);
@@ -437,13 +441,6 @@ static void write_result(struct recording *recording, const struct test_end *end
 	}
 }
 
-static double cpu_seconds_of_self(void) {
-	struct rusage usage;
-	getrusage(RUSAGE_SELF, &usage);
-	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-}
-
 static void warn_of_broken_stacks(const struct recording *recording, const struct manifest_record *record) {
 	enum { MOST_PERCENT = 2, FEW = 10 };
 	uint64_t stacks = record->samples + record->waits + record->event_stacks;
@@ -479,21 +476,17 @@ static void add_trace(struct recording *recording, const struct conversion_resul
 
 // ---- the heap ----
 
-static bool leaks_wanted(const struct settings *settings) {
-	return settings->heap_leaks || settings->heap_suppressions || settings->fail_on_leak;
-}
-
 // Before deciding what to keep: a leak may be a failure. Memory still held by a test that was
 // stopped by a signal or limit is not a leak.
 static void collect_heap(struct recording *recording, const struct test_end *end,
 			 const struct heap_time *when) {
 	const struct settings *settings = recording->settings;
 	struct heap_suppressions suppressions;
-	if (recording->heap < 0 || (finish_not_kept(settings, end) && !leaks_wanted(settings)))
+	if (recording->heap < 0 || (finish_not_kept(settings, end) && !settings_leaks(settings)))
 		return;
 	recording_stop(recording); // what follows is not part of the test
 	heap_collect(recording->heap, settings->command, when, &recording->heap_results);
-	if (!leaks_wanted(settings) || end->timed_out || end->abandoned || end->status & 0x7f)
+	if (!settings_leaks(settings) || end->timed_out || end->abandoned || end->status & 0x7f)
 		return;
 	heap_suppressions_load(&suppressions, settings->heap_suppressions);
 	for (size_t i = 0; i < recording->heap_results.items.count; i++) {
@@ -562,16 +555,9 @@ static void save_heap(struct recording *recording, const struct test_end *end, s
 }
 
 static void describe_leaks(struct recording *recording, struct finish *finish) {
-	const struct heap_leaks *leaks = &recording->leaks;
-	if (!leaks->blocks)
-		return;
-	buffer_printf(&recording->leak_words,
-		      "tracelet: leaked: %" PRIu64 " byte%s in %" PRIu64 " block%s, from %" PRIu64
-		      " place%s\n",
-		      leaks->bytes, leaks->bytes == 1 ? "" : "s", leaks->blocks,
-		      leaks->blocks == 1 ? "" : "s", leaks->places, leaks->places == 1 ? "" : "s");
-	buffer_append(&recording->leak_words, leaks->beginning.data, leaks->beginning.size);
-	finish->leaks = &recording->leak_words;
+	heap_leaks_describe(&recording->leaks, &recording->leak_words);
+	if (recording->leak_words.size)
+		finish->leaks = &recording->leak_words;
 }
 
 // Is the spool deleted once there is a trace? A flight recorder has its spool in memory.
@@ -702,7 +688,7 @@ void recording_finish(struct recording *recording, struct test_end *end, struct 
 	finish_add_file(finish, "output", settings->repro_output); // includes our own messages
 	if (!spool_done)
 		finish_add_file(finish, "spool", recording->spool_path);
-	facts_put_cost(&finish->record, &recording->totals, cpu_seconds_of_self());
+	facts_put_cost(&finish->record, &recording->totals, facts_own_cpu_seconds());
 	limits_put(&recording->limits, &finish->record);
 	finish_page(finish);
 	finish_note(finish);

@@ -66,6 +66,7 @@ struct recording {
 	struct timespec started;
 	uint64_t begun, deadline, synced;
 	bool active; // events are being recorded
+	bool looked; // what takes time has been read and started; see recording_begun()
 	bool full_disk_reported;
 	struct recording_cut cut; // if it stopped before the test did
 	bool new_folder;          // the output directory was created by us
@@ -76,6 +77,8 @@ struct recording {
 // warning.
 void recording_open(struct recording *recording);
 bool recording_begin(struct recording *recording, const pid_t *processes, size_t count); // and all they start
+// The test may begin: what can be done beside it.
+void recording_begun(struct recording *recording);
 
 // Records these processes and all they start, too. 0, or -errno if the first one cannot be followed.
 int recording_follow(struct recording *recording, const pid_t *processes, size_t count);

@@ -64,6 +64,13 @@ void facts_put_cut(struct manifest_record *record, const struct recording_cut *c
 	MANIFEST_PUT(record, recording_stopped_after_seconds, cut->after);
 }
 
+double facts_own_cpu_seconds(void) {
+	struct rusage usage;
+	getrusage(RUSAGE_SELF, &usage);
+	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
 void facts_put_cost(struct manifest_record *record, const struct capture_totals *totals,
 		    double tracer_cpu_seconds) {
 	if (totals->program_stats) {
@@ -373,7 +380,10 @@ void machine_put(const struct machine_counters *before, struct spool *spool, con
 // Only what is a limit, or was reached.
 void limits_end(struct limits *limits, struct spool *spool, const struct test_end *end) {
 	const char *names = last_group(limits, end);
-	control_group_read_named(&limits->after, names);
+	// Where there was no limit a moment ago, there is none to be read now.
+	bool none = !limits->before.cpus && !limits->before.memory_limit && end->wall_seconds < 1;
+	if (names != limits->own || !none)
+		control_group_read_named(&limits->after, names);
 	if (names == end->groups && strcmp(names, limits->own) != 0)
 		read_unseen(limits, end);
 	struct control_group group = growth(limits);

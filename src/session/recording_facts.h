@@ -29,6 +29,7 @@ void facts_put_counts(struct manifest_record *record, const struct tally *tally,
 void facts_put_no_counts(struct manifest_record *record); // for a recording without a trace
 void facts_put_cut(struct manifest_record *record, const struct recording_cut *cut);
 
+double facts_own_cpu_seconds(void); // of this process, until now
 void facts_put_cost(struct manifest_record *record, const struct capture_totals *totals,
 		    double tracer_cpu_seconds);
 

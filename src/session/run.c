@@ -220,7 +220,8 @@ int session_run(const struct settings *settings, const struct run_judge *judge) 
 	int heap = settings_enabled(settings) && settings_heap(settings)
 			   ? heap_create(&(struct heap_options){.sample = settings->heap_sample,
 								.children = settings->heap_children,
-								.usable = settings->heap_usable})
+								.usable = settings->heap_usable,
+								.leaks = settings_leaks(settings)})
 			   : -1;
 	int error = settings_enabled(settings)
 			    ? tracer_spawn(&tracer, settings, session_test_name(settings, name), marks, heap)

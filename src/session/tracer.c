@@ -124,6 +124,8 @@ static int tracer_main(const struct settings *settings, const char *test_name, i
 	if (ready.recording)
 		snprintf(ready.spool, sizeof(ready.spool), "%s", recording.spool_path);
 	send_message(socket, &ready);
+	if (ready.recording)
+		recording_begun(&recording);
 	struct control control = CONTROL_NONE;
 	if (ready.recording)
 		control_open_soon(&control);

@@ -105,7 +105,8 @@ void settings_warn_of_variables(void) {
 
 // ---- all of them ----
 
-// In CI the traces of tests that passed are rarely wanted, and people look at those that failed. Azure Pipelines does not set CI.
+// In CI the traces of tests that passed are rarely wanted, and people look at those that failed. Azure
+// Pipelines does not set CI.
 static void keep_by_ci(struct settings *settings) {
 	static const char *const variables[] = {"CI", "TF_BUILD"};
 	for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
@@ -184,6 +185,10 @@ bool settings_take_flag(struct settings *settings, enum setting_id id, const cha
 
 bool settings_enabled(const struct settings *settings) {
 	return settings->enabled == ENABLED_YES;
+}
+
+bool settings_leaks(const struct settings *settings) {
+	return settings->heap_leaks || settings->heap_suppressions || settings->fail_on_leak;
 }
 
 bool settings_heap(const struct settings *settings) {

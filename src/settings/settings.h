@@ -104,6 +104,7 @@ bool settings_parse_size(const char *text, size_t *size);
 
 // Whether the heap is counted.
 bool settings_heap(const struct settings *settings);
+bool settings_leaks(const struct settings *settings); // whether leaks are reported
 
 // Whether many stacks are recorded.
 bool settings_sampled(const struct settings *settings);

@@ -13,9 +13,14 @@
 
 extern char **environ;
 
+// What makes its sessions those of the same test on the same machines.
+enum { NAME, SUITE, PROJECT, MACHINE_CLASS, IDENTITY };
+static const char *const identity_options[IDENTITY] = {
+	[NAME] = "--name", [SUITE] = "--suite", [PROJECT] = "--project", [MACHINE_CLASS] = "--machine-class"};
+
 struct command {
 	uint64_t test;
-	char *name;
+	char *identity[IDENTITY]; // NULL where the line has none
 	ARRAY(char *) words;
 };
 
@@ -29,7 +34,8 @@ static void command_free(struct command *command) {
 	for (size_t i = 0; i < command->words.count; i++)
 		free(command->words.items[i]);
 	array_free(&command->words);
-	free(command->name);
+	for (size_t i = 0; i < IDENTITY; i++)
+		free(command->identity[i]);
 }
 
 static bool is_suspect(const struct history_question *question, uint64_t test) {
@@ -59,8 +65,13 @@ static void take_record(void *context, const struct manifest_record *record) {
 		array_push(&looking->commands, (struct command){.test = test});
 	struct command *command = &looking->commands.items[at];
 	command_free(command);
-	*command = (struct command){.test = test,
-				    .name = memory_string(record->name ? record->name : record->test)};
+	*command = (struct command){.test = test};
+	const char *identity[IDENTITY] = {[NAME] = record->name ? record->name : record->test,
+					  [SUITE] = record->suite,
+					  [PROJECT] = record->project,
+					  [MACHINE_CLASS] = record->machine_class};
+	for (size_t i = 0; i < IDENTITY; i++)
+		command->identity[i] = identity[i] ? memory_string(identity[i]) : NULL;
 	for (size_t i = 0; i < record->command.count; i++)
 		array_push(&command->words, memory_string(record->command.items[i]));
 }
@@ -68,13 +79,18 @@ static void take_record(void *context, const struct manifest_record *record) {
 // Its output is not the caller's answer: it goes to standard error.
 static int run_once(const char *program, const char *folder, const char *run, const struct command *command) {
 	ARRAY(char *) words = {0};
-	const char *const begin[] = {program, "run", "--quiet",      "--name", command->name,
-				     "--run", run,   "--output-dir", folder,   "--"};
+	const char *const begin[] = {program, "run", "--quiet", "--run", run, "--output-dir", folder};
 	posix_spawn_file_actions_t actions;
 	pid_t pid;
 	int status = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(begin); i++)
 		array_push(&words, (char *)begin[i]);
+	for (size_t i = 0; i < IDENTITY; i++)
+		if (command->identity[i]) {
+			array_push(&words, (char *)identity_options[i]);
+			array_push(&words, command->identity[i]);
+		}
+	array_push(&words, (char *)"--");
 	for (size_t i = 0; i < command->words.count; i++)
 		array_push(&words, command->words.items[i]);
 	array_push(&words, NULL);
@@ -126,7 +142,7 @@ int confirm_suspects(const char *program, const char *folder, struct history_que
 	int error = find_commands(&looking, folder);
 	for (size_t i = 0; i < looking.commands.count; i++) {
 		struct command *command = &looking.commands.items[i];
-		CLEANUP_FREE char *plain = text_plain_copy(command->name);
+		CLEANUP_FREE char *plain = text_plain_copy(command->identity[NAME]);
 		log_verbose("running %s %u more times", plain, times);
 		for (unsigned k = 0; k < times && !error; k++)
 			error = run_once(program, folder, run, command);

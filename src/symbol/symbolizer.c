@@ -20,6 +20,7 @@ enum { REMEMBERED = 1 << 15 };
 
 struct place {
 	uint64_t position; // address in the kernel's code
+	uint64_t address;  // of the frame, if frames have addresses
 	uint32_t module, build_id;
 	uint32_t frame; // frame id + 1, or index of a chain + 1; 0 if not looked up yet
 	bool is_chain;
@@ -233,7 +234,7 @@ static bool wants_sources(const struct own_symbolizer *self, const struct tables
 
 static bool wants_lines(const struct own_symbolizer *self, const struct tables *tables,
 			const struct frame *frame) {
-	return self->symbolizer.lines && wants_sources(self, tables, frame);
+	return (self->symbolizer.lines || tables->places) && wants_sources(self, tables, frame);
 }
 
 // A function without a name is identified by its first address; if that is unknown, each address is a
@@ -309,9 +310,11 @@ static struct place *place_of(struct own_symbolizer *self, const struct frame *f
 static uint32_t chain_at(struct own_symbolizer *self, struct tables *tables, const struct frame *frame,
 			 struct elf_object *object, uint64_t address, struct named *found, size_t count) {
 	bool lines = wants_lines(self, tables, frame);
+	bool addressed = tables->addresses == ADDRESSES_ALL; // the same code of another process has others
 	uint64_t *index = map_put(&self->chain_of_place, hash_u64(frame->position ^ (uint64_t)lines << 63) ^
 								 (uint64_t)frame->module << 32 ^
-								 frame->build_id);
+								 frame->build_id ^
+								 (addressed ? hash_u64(frame->address) : 0));
 	if (*index)
 		return (uint32_t)*index - 1;
 	struct chain chain = {.first = self->ids.count, .count = count};
@@ -324,6 +327,7 @@ static uint32_t chain_at(struct own_symbolizer *self, struct tables *tables, con
 			.symbol = strings_add(tables->strings, found[i].name ? found[i].name : "?"),
 			.module = frame->module,
 			.build_id = frame->build_id,
+			.address = addressed ? frame->address : 0,
 			.kind = FRAME_INLINED,
 			.exact = NAME_OF_SYMBOL};
 		set_source(tables, &inlined, &found[i].declared);
@@ -361,8 +365,10 @@ static void look_at(struct own_symbolizer *self, struct tables *tables, const st
 
 static size_t frames_at(struct own_symbolizer *self, struct tables *tables, const struct frame *frame,
 			struct place *place, uint32_t *ids, size_t room) {
-	if (!place->frame || tables->addresses != ADDRESSES_NONE)
+	if (!place->frame || (tables->addresses != ADDRESSES_NONE && place->address != frame->address)) {
 		look_at(self, tables, frame, place);
+		place->address = frame->address;
+	}
 	if (!place->is_chain) {
 		ids[0] = place->frame - 1;
 		return 1;
@@ -401,7 +407,7 @@ static size_t resolve_image(struct symbolizer *symbolizer, struct tables *tables
 	size_t count = namer_functions(self->namer, object, frame->position, self->inlined, found);
 	if (!found[count - 1].name)
 		return 0;
-	if (count == 1) {
+	if (count == 1 && !wants_lines(self, tables, frame)) {
 		ids[0] = function_frame(self, tables, frame, object, frame->position, found);
 		return 1;
 	}

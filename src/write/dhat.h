@@ -10,6 +10,8 @@ struct dhat_point {
 	uint64_t most_bytes, most_blocks;
 	uint64_t peak_bytes, peak_blocks; // at the peak of the whole heap
 	uint64_t end_bytes, end_blocks;
+	uint64_t reached_bytes,
+		reached_blocks;          // of these, what could still be reached; 0 if that is not known
 	size_t first_frame, frame_count; // in `stacks`, innermost first
 };
 

@@ -53,8 +53,9 @@ check_match "with functions" . <(stack crash-auto)
 # What it cannot record is recorded as without it.
 check_run "counters" 0 "$TRACELET" run --quiet --counters task-clock --name counted -- true
 check_equal "are the tracer's business" bpf "$(backend_of counted)"
-check_run "and no reason to fail" 0 "$TRACELET" run --quiet --counters task-clock --collector require --name refused -- true
-check_match "unless it is required: then one line" 'no trace: no collector: .*: it does not count' "$stderr"
+check_run "if it is required" 0 "$TRACELET" run --counters task-clock --collector require --name uncounted -- true
+check_equal "it records all the same" collector "$(backend_of uncounted)"
+check_match "and the summary says what is missing" 'none lost; not recorded: counters' "$stderr"
 check_run "a profile with events that it does not record" 0 "$TRACELET" run --quiet --profile verbose --name verbose -- true
 check_equal "is the tracer's business" bpf "$(backend_of verbose)"
 check_run "if it is required" 0 "$TRACELET" run --profile verbose --collector require --name less -- true
@@ -71,6 +72,12 @@ as_first() { as $first_user "$TRACELET" run --quiet --output-dir users/out "$@";
 check_run "an ordinary user" 7 as_first --collector require --name own -- sh -c "$test"
 lives users/out/own_*.pb >own.lives
 check "gets the same" diff own.lives beside.lives
+# Options that only a tracer has cost nothing else: perf events would have no wakeups and no other tasks.
+for option in --counters=task-clock --buffer-size=1M; do
+	check_run "with ${option%=*}, too" 0 as_first "$option" --name "${option//[!a-z]/}" -- sh -c 'exit 0'
+	check_equal "the collector records it" collector "$(jq -r "select(.test == \"${option//[!a-z]/}\") | .backend" users/out/manifest.jsonl)"
+done
+check_match "a fixed size is one line" 'warning: --buffer-size is not used: the collector' <(as_first --buffer-size=1M -- true 2>&1)
 check_run "one who is not in the group" 0 setpriv --reuid $first_user --regid $first_user --clear-groups "$TRACELET" run --quiet \
 	--output-dir users/out --name outsider -- true
 check_equal "gets what the kernel gives" 1 "$(jq -r 'select(.test == "outsider") | .backend' users/out/manifest.jsonl | grep -cv collector)"
@@ -228,4 +235,23 @@ check_equal "it ends as it does by hand" 0 $?
 check "and leaves the socket to its owner" test -S "$TRACELET_COLLECTOR_SOCKET"
 check_run "without rights" 2 as $first_user --bounding-set=-all "$TRACELET" collector --listen users/sock
 check_match "it says what it needs" 'cannot start: .*CAP_BPF and CAP_PERFMON' "$stderr"
+
+# An agent's collector is for the users of its guest, and ends with the agent.
+agents=$work_root/agents.sock
+"$TRACELET" agent --listen "unix:$work_root/agent" --collector $collector_group --collector-socket "$agents" 2>agent.log &
+agent=$!
+wait_until "$TRACELET" status --collector --collector-socket "$agents" || note "$(cat agent.log)"
+check_run "a user of the guest" 0 as_first --collector require --collector-socket "$agents" --name guests -- true
+check_equal "has the agent's collector" collector "$(jq -r 'select(.test == "guests") | .backend' users/out/manifest.jsonl)"
+child=$(pgrep -P $agent)
+kill $agent && wait $agent
+check_equal "the agent ends as always" 0 $?
+check_not "and so does its collector" kill -0 "$child"
+"$TRACELET" agent --listen "unix:$work_root/agent" --collector $collector_group --collector-socket "$agents" 2>agent.log &
+agent=$!
+wait_until "$TRACELET" status --collector --collector-socket "$agents" || note "$(cat agent.log)"
+child=$(pgrep -P $agent)
+kill -KILL $agent && wait $agent 2>/dev/null
+wait_until sh -c "! kill -0 $child 2>/dev/null"
+check_not "also if the agent is killed" kill -0 "$child"
 done_testing

@@ -71,6 +71,14 @@ if [ -d "$corpus" ]; then
 		done | xargs)"
 	check_equal "with addresses and ports" '157.56.244.38 443' \
 		"$("$TRACELET" dump --json --event Datareceived "$corpus/tx__KernelNetwork.etl" | jq -r '"\(.fields.daddr) \(.fields.dport)"' | sort | uniq -c | sort -rn | awk 'NR == 1 { print $2, $3 }')"
+	check_equal "the table of packets has the processes that sent and received them" '4101 443 2716' \
+		"$("$TRACELET" table --json "$corpus/tx__KernelNetwork.etl" network | jq -r '[.[] | select(.size == 4101)][0] | "\(.size) \(.remote_port) \(.pid)"')"
+	check_equal "sockets' addresses are readable" '[2001:4898:0:fff:0:5efe:a50:e410]:37838' \
+		"$("$TRACELET" dump --json --event RecvReq "$corpus/tx__HTTP_Server.etl" | jq -r .fields.RemoteAddr | head -1)"
+	check_equal "file operations of the provider Kernel-File are in their table" 562 \
+		"$("$TRACELET" table --json "$net" file-io | jq '[.[] | select(.operation == "Create" and .file)] | length')"
+	check_equal "structs in lists are decoded" '5 5' "$("$TRACELET" dump --json --event PerHeapHistory "$corpus/perfview__gcevents.etl" | head -1 |
+		jq -r '"\(.fields.Count) \([.fields.Values | scan("NewAllocation=")] | length)"')"
 	check_equal "info describes the machine" 'BRIANROB-W8 Virtual HD ATA Device C:' \
 		"$("$TRACELET" info --json "$net" | jq -r '.machine | "\(.computer) \(.disks[0].name) \(.volumes[0].letter)"')"
 	check_equal "images are on drives" C: "$("$TRACELET" table --csv "$net" images | awk -F, '$5 ~ /ntdll/ { print substr($5, 1, 2) }' | sort -u)"

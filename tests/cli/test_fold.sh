@@ -17,7 +17,18 @@ same() {
 	local file=$1 result=$2
 	shift 2
 	"$TRACELET" fold "$@" "$file" 2>/dev/null >folded
-	check "$(basename "$file") $*" diff folded "$result"
+	case $file in
+	*rust*) rust_names <"$result" | LC_ALL=C sort >spelled ;; # the script leaves them half demangled
+	*) cp "$result" spelled ;;
+	esac
+	check "$(basename "$file") $*" diff folded spelled
+}
+
+# Names of Rust as their authors wrote them, but for the quotes, which folded stacks do not have.
+rust_names() {
+	sed -E 's/::h[0-9a-f]{16}//g; s/(^|;|::)_\$/\1$/g; s/\$LT\$/</g; s/\$GT\$/>/g; s/\$u20\$/ /g; s/\$C\$/,/g
+		s/\$RF\$/\&/g; s/\$BP\$/*/g; s/\$LP\$/(/g; s/\$RP\$/)/g; s/\.\./::/g
+		s/\$u7b\$/{/g; s/\$u7d\$/}/g; s/\$u5b\$/[/g; s/\$u5d\$/]/g; s/\$u27\$//g'
 }
 
 if [ -d "$corpus" ]; then
@@ -116,6 +127,52 @@ a 1 [000] 1.5:          7 cycles:
   f.c:12
 	401000 main+0x1 (/bin/a)
   main.c:7
+
+END
+folds "and none after samples of one line" "a;f 7
+a;g 2" <<'END'
+a 1 [000] 1.5:          7 cycles:           401000 f+0x1 (/bin/a)
+  f.c:12
+a 1 [000] 1.6:          2 cycles:           401010 g+0x1 (/bin/a)
+  f.c:13
+END
+check_lines "without a warning" 0 "$stderr"
+folds "data after the event is no frame: -F +addr" "a;main;f 14" <<'END'
+a 1 [000] 1.5:          7 cycles:                0
+	401000 f+0x1 (/bin/a)
+	401100 main+0x1 (/bin/a)
+
+a 1 [000] 1.6:          7 page-faults:u:     7ffd1c0a9f80 [unknown] ([stack])
+	401000 f+0x1 (/bin/a)
+	401100 main+0x1 (/bin/a)
+
+a 1 [000] 1.7:          7 cycles:u:     7ffd1c0a9f80
+	401000 f+0x1 (/bin/a)
+	401100 main+0x1 (/bin/a)
+
+END
+check_match "and no event has lost its name" "only samples of cycles are counted; 1 of other" "$stderr"
+cat >modifiers <<'END'
+a 1 [000] 1.5:          7 cycles:u:           401000 f+0x1 (/bin/a)
+a 1 [000] 1.6:          5 cycles:k:           401000 f+0x1 (/bin/a)
+a 1 [000] 1.7:          3 cycles:           401000 f+0x1 (/bin/a)
+a 1 [000] 1.8:          2 instructions:u:           401000 f+0x1 (/bin/a)
+END
+folds "cycles, cycles:u and cycles:k are one event" "a;f 15" <modifiers
+folds "also if it is asked for" "a;f 15" --event-filter cycles <modifiers
+folds "one of them, if asked for with its modifier" "a;f 7" --event-filter cycles:u <modifiers
+folds "the kernel is known by its addresses" "a;main;f_[k] 7" --kernel <<'END'
+a 1 [000] 1.5:          7 cycles: 
+	ffffffff81000000 f
+	          401000 main
+
+END
+folds "unless they are asked for" "a;main:main.c:7;f:f.c:12 7" --context <<'END'
+a 1 [000] 1.5:          7 cycles:
+	401000 f+0x1 (/bin/a)
+  f.c:12
+	401000 main+0x1 (/bin/a)
+  /src/main.c:7
 
 END
 folds "records that are no samples: --show-mmap-events" "a;f 7" <<'END'

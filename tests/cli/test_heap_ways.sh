@@ -91,7 +91,7 @@ check_match "that the manifest has" '"kind":"leaks"' tracelet-out/manifest.jsonl
 options="--fail-on-leak"
 profile "$heap" resized
 check_equal "or it is one" 4 "$status"
-check_match "as reported" 'failed: memory was left' "$stderr"
+check_match "as reported" 'failed: memory was leaked' "$stderr"
 profile "$heap" plain
 check_equal "not without a leak" 0 "$status"
 check_not "there is no file then" test -e tracelet-out/*.leaks.txt
@@ -131,6 +131,91 @@ check_not "and nothing is run then" test -e started
 options=--fail-on-leak
 profile "$heap" of-libc
 check_equal "what libc keeps is not the test's" 0 "$status"
+
+# Blocks that the program can still reach when it ends are no leaks.
+cat >reach.c <<'END'
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+struct node {
+	struct node *next;
+	char text[100];
+};
+static struct node *list;
+static char *volatile global;
+static __thread char *volatile own;
+static struct node *node(struct node *next) {
+	struct node *made = malloc(sizeof(*made));
+	made->next = next;
+	return made;
+}
+static void *wait_for_ever(void *barrier) {
+	char *volatile held = malloc(10);
+	pthread_barrier_wait(barrier);
+	for (;;)
+		pause();
+	return held;
+}
+int main(int count, char **words) {
+	const char *what = words[1];
+	static pthread_barrier_t barrier;
+	pthread_t thread;
+	char *volatile local;
+	if (!strcmp(what, "global"))
+		global = malloc(10);
+	else if (!strcmp(what, "inside"))
+		global = (char *)malloc(1000) + 500;
+	else if (!strcmp(what, "list"))
+		for (int i = 0; i < 1000; i++)
+			list = node(list);
+	else if (!strcmp(what, "thread-local"))
+		own = malloc(10);
+	else if (!strcmp(what, "large"))
+		list = memset(malloc(4000000), 0, 4000000), list->next = node(NULL);
+	else if (!strcmp(what, "stack")) {
+		local = malloc(10);
+		exit(0);
+	} else if (!strcmp(what, "other-thread")) {
+		pthread_barrier_init(&barrier, NULL, 2);
+		pthread_create(&thread, NULL, wait_for_ever, &barrier);
+		pthread_barrier_wait(&barrier);
+	} else if (!strcmp(what, "forgotten"))
+		global = malloc(10), global = NULL;
+	else if (!strcmp(what, "local"))
+		local = malloc(10);
+	else if (!strcmp(what, "ring")) {
+		struct node *one = node(NULL);
+		one->next = node(one);
+	} else if (!strcmp(what, "forgotten-list")) {
+		for (int i = 0; i < 1000; i++)
+			list = node(list);
+		list = NULL;
+	}
+	return 0;
+}
+END
+cc -O0 -g -pthread -o reach reach.c
+for what in global:10:1 inside:1000:1 list:112000:1000 thread-local:10:1 large:4000112:2 stack:10:1; do
+	IFS=: read -r what bytes blocks <<<"$what"
+	profile ./reach "$what"
+	check_equal "reachable, $what: no failure" 0 "$status"
+	check_match "reachable, $what: counted apart" "still reachable: $bytes bytes in $blocks block" "$stderr"
+done
+profile ./reach other-thread
+check_equal "reachable from the stack of another thread" 0 "$status"
+for what in forgotten:10:1 local:10:1 ring:224:2 forgotten-list:112000:1000; do
+	IFS=: read -r what bytes blocks <<<"$what"
+	profile ./reach "$what"
+	check_equal "a leak, $what" 4 "$status"
+	check_match "a leak, $what: all of it" "leaked: $bytes bytes in $blocks block" "$stderr"
+done
+check_match "from one place" "from 1 place" "$stderr"
+for program in "ls /" "git --version" "python3 -c 1"; do
+	# shellcheck disable=SC2086 # words
+	profile $program
+	check_equal "programs that free nothing at their end: $program" 0 "$status"
+done
 
 # ---- while it runs ----
 

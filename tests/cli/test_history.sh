@@ -85,10 +85,19 @@ ask compare --baseline main --fail-on regression
 check "the branch's last run is the same" cmp by-name "$stdout"
 ask compare "$(printf '%040x' 39)" run-40
 check "so is the commit" cmp by-name "$stdout"
+mkdir spread
+sort -s -t, -k 4,4 out/manifest.jsonl >spread/manifest.jsonl # by name: the sessions of a run are far from each other
+"$TRACELET" history --output-dir spread --until 2026-10-20 compare run-39 run-40 >by-spread
+check "the order of the manifest does not matter" cmp by-name by-spread
+ask compare run-39 run-40 --metric wal_ns
+check_match "a misspelt metric is a warning" "no passed session here has the metric 'wal_ns' \(did you mean 'wall_ns'" "$stderr"
+ask trend --metric wall_ns,instructions
+check_match "so is one that was never measured" "has the metric 'instructions'$" "$stderr"
+check_lines "and no other" 1 "$stderr"
 ask compare run-38 run-39
 check_match "two equal runs" "^nothing changed in 2 tests" "$stdout"
 ask compare run-39 latest --markdown
-check_match "Markdown" '^\|   fast \| passed \| failed \|' "$stdout"
+check_match "Markdown" '^\| fast \| passed \| failed \|' "$stdout"
 ask compare nothing latest
 check_equal "an unknown run is an error" 2 "$status"
 ask compare
@@ -204,11 +213,11 @@ mkdir empty
 for word in any "" trend "compare a b"; do
 	run "$TRACELET" history --output-dir empty $word # without a manifest
 	check_equal "history $word without a manifest" 2 "$status"
-	check_equal "one line says so" "tracelet: empty/manifest.jsonl: No such file or directory" "$(cat "$stderr")"
+	check_equal "one line says so, and what to do" "tracelet: empty/manifest.jsonl: No such file or directory; 'tracelet run' makes it, --output-dir names another folder" "$(cat "$stderr")"
 done
 check_equal "and nothing is left there" "" "$(ls empty)"
 run "$TRACELET" history --output-dir nowhere any
-check_equal "without a directory" "2 tracelet: nowhere/manifest.jsonl: No such file or directory" "$status $(cat "$stderr")"
+check_equal "without a directory" "2 tracelet: nowhere/manifest.jsonl: No such file or directory;" "$status $(grep -o '.*directory;' "$stderr")"
 run "$TRACELET" history --output-dir nowhere
 check_equal "no folder, no history" 2 "$status"
 check_not "and none is made" test -e nowhere

@@ -39,6 +39,8 @@ check_equal "without what is inlined" 'a;main;plain;Adder::operator() 1000' "$("
 check_equal "inlined functions are the default" "$("$TRACELET" fold whole.data)" "$("$TRACELET" fold --inline whole.data)"
 lined='a;main:prog.cc:15;plain:prog.cc:11;Adder::operator():prog.cc:7;helper:prog.cc:2_[i] 1000'
 check_equal "lines of declarations" "$lined" "$("$TRACELET" fold --srcline whole.data)"
+check_equal "lines of the code" 'a;main:prog.cc:15;plain:prog.cc:12;Adder::operator():prog.cc:9;helper:prog.cc:3_[i] 1000' \
+	"$("$TRACELET" fold --context whole.data)"
 check_equal "none are looked for without debug information" 'a;main;plain;Adder::operator() 1000' \
 	"$("$TRACELET" fold --no-inline --srcline whole.data)"
 "$TRACELET" top --srcline whole.data >top
@@ -63,7 +65,11 @@ check_equal "Firefox Profiler" "$PWD/prog.cc 7" "$(jq -r '.shared as $s | range(
 	| "\($s.stringArray[$s.sources.filename[$s.funcTable.source[.]]]) \($s.funcTable.lineNumber[.])"' out.gecko.json)"
 "$TRACELET" convert whole.data out.pprof
 if command -v go >/dev/null && go tool pprof -raw out.pprof >raw 2>/dev/null; then
-	check_match "pprof" "M=1 plain $PWD/prog.cc:11" raw
+	check_match "pprof: a place with its address and line, and the line where its function begins" \
+		"0x$(address mark_plain 1) M=1 plain $PWD/prog.cc:12 s=11" raw
+	check_match "what is inlined is in the same place" "0x$(address mark_helper) M=1 helper $PWD/prog.cc:3 s=2" raw
+	check_match "with the line of the call" "^ +Adder::operator $PWD/prog.cc:9 s=7\(Adder::operator\(\)\)" raw
+	check_match "and the period" "^Period: 1000" raw
 else
 	skip "pprof" "there is no go tool pprof"
 fi

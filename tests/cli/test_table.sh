@@ -40,7 +40,10 @@ fi
 if [ -d "$corpus" ]; then
 	check_equal "processes of a perf.data" init "$(table "$corpus/perf.data.callgraph-3.8" processes | jq -r '.[] | select(.pid == 1).name')"
 	check_equal "its samples one by one" 1768 "$(table "$corpus/perf.data.callgraph-3.8" cpu-samples | jq length)"
-	check_equal "and added up" 1768 "$(table "$corpus/perf.data.callgraph-3.8" cpu-usage | jq 'map(.count) | add')"
+	table "$corpus/perf.data.callgraph-3.8" cpu-usage >usage.json
+	check_equal "and added up" 1768 "$(jq 'map(.count) | add' usage.json)"
+	check_equal "the idle task has a name" 410 "$(jq 'map(select(.process == "swapper").count) | add' usage.json)"
+	check_equal "cycles are no milliseconds" '0 true' "$(jq -r '"\(map(.weight_ms // 0) | add) \((map(.weight) | add) > 1000000)"' usage.json)"
 else
 	skip "perf's recordings" "there is no corpus in $corpus"
 fi

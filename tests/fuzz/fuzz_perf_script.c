@@ -29,6 +29,11 @@ void fuzz_seeds(void) {
 		"\t    7f722d142778 Ljava/io/PrintStream;::print->La;::b (/tmp/perf-24636.map)\n\n",
 		("          dd  1234 [001]    12.300000:          7 cycles:      ffffffff81000000 f+0x1 "
 		 "([kernel.kallsyms])\n"),
+		("          dd  1234 [001]    12.300000:          7 cpu/mem-loads/P:     7ffd1c0a9f80 "
+		 "[unknown] ([stack])"
+		 "  5080021 |OP LOAD|LVL L1 hit|  7     55c033d7516f "
+		 "_$LT$u8$u20$as$u20$a..B$GT$::c::h7bfab8630dda96cf+0x1"
+		 " (/x) 12345 4K\n"),
 		"a \n\t401000 std::function<int (int)>::operator()(int) const (/x (deleted))\n  f.c:12\n\n",
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {

@@ -2,6 +2,7 @@
 # Sourced by the tests of stores, after tests/cli/lib.sh: ClickHouse servers on loopback, run by an ordinary user with
 # folders of their own. The test gets a network of its own where that is allowed, so that its ports are free.
 #
+#   clickhouse_extra=XML          more of its configuration, with @ for its number
 #   clickhouse_start 1            a server, number 1; again after clickhouse_kill: with the same data
 #   clickhouse_url 1 DATABASE     its address for --to
 #   clickhouse_kill 1             kill -9
@@ -44,7 +45,7 @@ clickhouse_ports=()
 
 # All servers know each other as the cluster "pair". 18.16 has no option for the folder of its logs but the console.
 clickhouse_configure() {
-	local number=$1 folder=$work_root/clickhouse-$1 password=${2:-}
+	local number=$1 folder=$work_root/clickhouse-$1 password=${2:-} extra=${clickhouse_extra:-}
 	mkdir -p "$folder"
 	[ ${#clickhouse_ports[@]} -gt 0 ] || read -ra clickhouse_ports <<<"$(free_ports 6)"
 	clickhouse_http[$number]=${clickhouse_ports[$((number * 3 - 3))]}
@@ -63,6 +64,7 @@ clickhouse_configure() {
   <shard><replica><host>127.0.0.1</host><port>${clickhouse_ports[1]}</port></replica></shard>
   <shard><replica><host>127.0.0.1</host><port>${clickhouse_ports[4]}</port></replica></shard>
  </pair></remote_servers>
+ ${extra//@/$number}
 </yandex>
 END
 	cat >"$folder/users.xml" <<END

@@ -127,7 +127,7 @@ static void test_pointers_are_as_wide_as_in_the_record(void **state) {
 		if (pointer == 8)
 			put32(&p, 0);
 		assert_decoded(KERNEL_NETWORK, EVENT_RECEIVED, 0, pointer, &p,
-			       "KERNEL_NETWORK_TASK_TCPIP/Datareceived. PID=300 size=1460 daddr=10.0.0.1 "
+			       "KERNEL_NETWORK_TASK_TCPIP/Datareceived PID=300 size=1460 daddr=10.0.0.1 "
 			       "saddr=192.168.0.7 dport=443 sport=8080 seqnum=5 connid=66");
 	}
 }
@@ -143,7 +143,7 @@ static void test_a_layout_of_another_build_is_tried_too(void **state) {
 	put32(&p, 0);
 	put32(&p, 7); // on a 64-bit system, but four bytes
 	assert_decoded(KERNEL_NETWORK, EVENT_RECEIVED_IP6, 0, 8, &p,
-		       "KERNEL_NETWORK_TASK_TCPIP/Datareceived. PID=300 size=1 daddr=2001:db8::1 "
+		       "KERNEL_NETWORK_TASK_TCPIP/Datareceived PID=300 size=1 daddr=2001:db8::1 "
 		       "saddr=2001:db8::1 dport=0 sport=0 seqnum=0 connid=7");
 }
 

@@ -72,9 +72,16 @@ static void test_other_texts_say_nothing(void **state) {
 	}
 }
 
+static void test_growth_of_what_was_not_read_is_zero(void **state) {
+	struct machine_counters before = {0}, after = {.retransmits = 3, .network = true};
+	assert_int_equal(machine_growth(&before, &after).retransmits, 0);
+	before.network = true;
+	assert_int_equal(machine_growth(&before, &after).retransmits, 3);
+}
+
 static void test_growth_is_never_negative(void **state) {
-	struct machine_counters before = {.io_stalled_ns = 5, .retransmits = 9};
-	struct machine_counters after = {.io_stalled_ns = 7, .retransmits = 3};
+	struct machine_counters before = {.io_stalled_ns = 5, .retransmits = 9, .network = true};
+	struct machine_counters after = {.io_stalled_ns = 7, .retransmits = 3, .network = true};
 	struct machine_counters grown = machine_growth(&before, &after);
 	assert_int_equal(grown.io_stalled_ns, 2);
 	assert_int_equal(grown.retransmits, 0);
@@ -85,6 +92,7 @@ int main(void) {
 		cmocka_unit_test(test_what_is_missing_is_zero),
 		cmocka_unit_test(test_the_files_of_the_kernel_are_read),
 		cmocka_unit_test(test_other_texts_say_nothing),
+		cmocka_unit_test(test_growth_of_what_was_not_read_is_zero),
 		cmocka_unit_test(test_growth_is_never_negative),
 	};
 	return cmocka_run_group_tests(tests, begin, end);

@@ -63,6 +63,7 @@ static int setup(void **state) {
 	client_begin(name);
 	spool_open(&side.spool, memfd_create("spool", MFD_CLOEXEC), clock_boot_now());
 	marker_start(side.marker);
+	marker_watch(side.marker);
 	side.tables = tables_new();
 	side.sink = (struct sink){.push = keep, .finish = nothing, .destroy = nothing_to_free};
 	return 0;

@@ -37,8 +37,9 @@ enum {
 static const size_t area_size = TL_MARK_FIRST_CHUNK + (size_t)TL_MARK_MOST_CHUNKS * TL_MARK_CHUNK_SIZE;
 
 struct chunk_state {
-	uint32_t taken;       // bytes of its records
-	uint64_t clear_since; // the last time it was seen without an unfinished reservation
+	uint32_t taken; // bytes of its records
+	uint64_t
+		clear_at; // the last time it was seen without an unfinished reservation; 0 if it has none now
 };
 
 struct marker {
@@ -47,7 +48,8 @@ struct marker {
 	uint64_t lost_reported, torn; // torn: records whose thread died over them, or that make no sense
 	uint64_t count;
 	struct buffer batch;
-	uint64_t base; // time of the batch's first record
+	uint64_t base;   // time of the batch's first record
+	uint64_t looked; // when all chunks were last looked at
 	pthread_t waiter;
 	bool waiting;
 	int stopping; // the waiter should end
@@ -132,14 +134,19 @@ int marker_open(struct marker **result, int fd) {
 	marker->fd = fd;
 	marker->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	make_first_chunks(marker);
+	*result = marker;
+	return 0;
+}
+
+void marker_watch(struct marker *marker) {
+	if (marker->waiting)
+		return;
 	// Signals are for the thread that runs the tracer.
 	sigset_t all, before;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	marker->waiting = pthread_create(&marker->waiter, NULL, wait_for_wake, marker) == 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	*result = marker;
-	return 0;
 }
 
 void marker_close(struct marker *marker) {
@@ -160,9 +167,7 @@ void marker_close(struct marker *marker) {
 }
 
 void marker_start(struct marker *marker) {
-	uint64_t now = clock_boot_now();
-	for (size_t i = 0; i < ARRAY_SIZE(marker->chunks); i++)
-		marker->chunks[i].clear_since = now;
+	marker->looked = clock_boot_now();
 	__atomic_store_n(&marker->area->recording, 1, __ATOMIC_RELEASE);
 }
 
@@ -287,7 +292,7 @@ static void give_back(struct marker *marker, uint32_t index) {
 	while (!__atomic_compare_exchange_n(&chunk->reserved, &reserved, next, false, __ATOMIC_ACQ_REL,
 					    __ATOMIC_ACQUIRE))
 		;
-	marker->chunks[index].taken = 0;
+	marker->chunks[index] = (struct chunk_state){0};
 	__atomic_store_n(&marker->area->owners[index], owner, __ATOMIC_RELEASE);
 }
 
@@ -305,18 +310,18 @@ static uint64_t take_all(struct marker *marker, struct spool *spool) {
 	for (uint32_t i = 0; i < TL_MARK_MOST_CHUNKS; i++) {
 		uint64_t owner = owner_of(marker, i);
 		struct chunk_state *state = &marker->chunks[i];
-		if (!owner) {
-			state->clear_since = now;
+		if (!owner)
 			continue;
-		}
 		used++;
 		bool over = take_chunk(marker, spool, i, owner, false);
 		if (!over && is_dead(owner))
 			over = take_chunk(marker, spool, i, owner, true);
 		if (over || !unfinished(marker, i))
-			state->clear_since = now;
-		else if (now - state->clear_since < PATIENCE_NS)
-			limit = MIN(limit, state->clear_since);
+			state->clear_at = 0;
+		else if (!state->clear_at)
+			state->clear_at = marker->looked;
+		if (state->clear_at && now - state->clear_at < PATIENCE_NS)
+			limit = MIN(limit, state->clear_at);
 		if (over)
 			give_back(marker, i);
 		used -= over;
@@ -326,6 +331,7 @@ static uint64_t take_all(struct marker *marker, struct spool *spool) {
 	if (given_back)
 		__atomic_add_fetch(&marker->area->freed, 1, __ATOMIC_RELEASE);
 	report_losses(marker, spool);
+	marker->looked = now;
 	return limit;
 }
 

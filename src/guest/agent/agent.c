@@ -333,7 +333,7 @@ static void take_signals(struct agent *agent) {
 	pid_t pid;
 	// As process 1 we adopt all orphans of the machine and must reap them.
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		for (size_t i = 0; i < VISITS_MOST; i++)
+		for (size_t i = 0; i < VISITS_MOST && !agent_collector_ended(agent, pid, status); i++)
 			if (agent->visits[i].session && errand_process_ended(&agent->visits[i], pid, status))
 				break;
 }
@@ -512,7 +512,9 @@ int agent_main(const struct agent_options *options) {
 		opened += open_listener(agent, options->addresses[i], options->wait_port) == 0;
 	if (opened) {
 		log_verbose("the agent is listening");
+		agent_collector_begin(agent, options);
 		loop(agent);
+		agent_collector_end(agent);
 	}
 	free(agent);
 	return opened ? 0 : 1;

@@ -69,9 +69,10 @@ struct agent {
 	size_t listener_count;
 	struct connection connections[CONNECTIONS_MOST];
 	struct visit visits[VISITS_MOST];
-	int signals;   // signalfd
-	double linger; // seconds to wait for a lost host
-	bool init;     // we are process 1
+	int signals;     // signalfd
+	double linger;   // seconds to wait for a lost host
+	bool init;       // we are process 1
+	pid_t collector; // a child; 0 if there is none
 	bool over;
 	struct token token;
 };
@@ -81,10 +82,18 @@ struct agent_options {
 	const char *const *addresses;
 	size_t address_count;
 	double linger;
-	double wait_port; // seconds to wait for a virtio port to appear
+	double wait_port;             // seconds to wait for a virtio port to appear
+	const char *collector_group;  // whose members get a collector; NULL if there is to be none
+	const char *collector_socket; // where it listens; NULL: the usual place
 };
 
 int agent_main(const struct agent_options *options); // returns an exit status
+
+// ---- a collector for the machine's users (collector.c) ----
+
+void agent_collector_begin(struct agent *agent, const struct agent_options *options);
+bool agent_collector_ended(struct agent *agent, pid_t pid, int status); // true if that was it
+void agent_collector_end(struct agent *agent);
 
 // ---- called by the loop (errand.c) ----
 

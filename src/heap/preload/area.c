@@ -375,7 +375,7 @@ static struct heap_area *open_area(int fd) {
 	     fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, (off_t)HEAP_AREA_SIZE) == 0))
 		area = mmap(NULL, sizeof(*area), PROT_READ | PROT_WRITE, MAP_SHARED, fd, at);
 	if (head) {
-		heap_wishes = (struct heap_wishes){head->sample, head->children, head->usable};
+		heap_wishes = (struct heap_wishes){head->sample, head->children, head->usable, head->leaks};
 		munmap(head, HEAP_HEAD_SIZE);
 	}
 	return area == MAP_FAILED ? NULL : area;

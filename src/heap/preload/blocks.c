@@ -171,3 +171,24 @@ void heap_blocks_forget(void) {
 		shards[i] = (struct shard){0};
 	}
 }
+
+size_t heap_blocks_count(void) {
+	size_t count = 0;
+	for (size_t i = 0; i < SHARDS; i++)
+		count += __atomic_load_n(&shards[i].count, __ATOMIC_RELAXED);
+	return count;
+}
+
+void heap_blocks_each(void) {
+	for (size_t i = 0; i < SHARDS; i++) {
+		if (!heap_lock(&shards[i].lock))
+			continue;
+		struct table table = table_of(&shards[i]);
+		if (table.slots)
+			heap_reach_exclude(table.slots, table.capacity * sizeof(*table.slots));
+		for (size_t k = 0; k < table.capacity; k++)
+			if (table.slots[k].address)
+				heap_reach_take(&table.slots[k]);
+		heap_unlock(&shards[i].lock);
+	}
+}

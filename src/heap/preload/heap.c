@@ -252,6 +252,19 @@ static inline bool is_marked(const void *block) {
 	return *heap_mark_of(block);
 }
 
+// Ours is loaded first, so it ends among the last, when the program has freed what it wants to free.
+__attribute__((destructor)) static void end(void) {
+	struct heap_place caller = CALLER;
+	if (!heap_wishes.leaks || heap_wishes.sample || !recording(__builtin_frame_address(0)))
+		return;
+	struct heap_visit visit;
+	heap_enter(&visit);
+	if (!heap_self.thread)
+		heap_self.thread = heap_thread_new();
+	heap_reach(heap_self.thread ? heap_stack_in_use(heap_self.thread, &caller) : caller.sp);
+	heap_leave();
+}
+
 // ---- counting ----
 
 HEAP_COLD static void know_thread(void) {

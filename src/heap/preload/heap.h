@@ -1,6 +1,7 @@
 // Counts a program's heap from inside. heap.c and door.c intercept the calls of the allocator; the
 // rest is count.c (what is counted), walk.c (the callers), area.c (the tables shared with the
-// tracer), blocks.c (which blocks are live) and visit.c (locks, and calls that never return). None
+// tracer), blocks.c (which blocks are live), reach.c (which of them can be reached at the end) and
+// visit.c (locks, and calls that never return). None
 // of this calls the allocator, and none of it may end the program or block it forever.
 #pragma once
 
@@ -114,6 +115,15 @@ bool heap_block_put(const struct heap_block *block, struct heap_block *before);
 bool heap_block_take(uint64_t address, struct heap_block *block); // false if unknown
 void heap_blocks_repair(const uint32_t *lock); // after its holder was lost; the lock may be another shard's
 void heap_blocks_forget(void);                 // in a new process
+size_t heap_blocks_count(void);
+void heap_blocks_each(void); // gives all to heap_reach_take(), and the tables to heap_reach_exclude()
+
+// ---- the end ----
+
+// Fills the area's `reached`. The frames of the first thread begin at `stack`.
+void heap_reach(uint64_t stack);
+void heap_reach_take(const struct heap_block *block);
+void heap_reach_exclude(const void *begin, size_t size); // memory that is no root
 
 // ---- the shared area ----
 
@@ -122,7 +132,7 @@ extern struct heap_area *heap_area; // NULL if nothing is recorded
 // What the tracer asks for.
 extern struct heap_wishes {
 	uint64_t sample;
-	bool children, usable;
+	bool children, usable, leaks;
 } heap_wishes;
 
 bool heap_area_open(void);                                             // also for a new process, if requested
@@ -145,6 +155,9 @@ void heap_thread_free(struct heap_thread *thread);
 void heap_thread_forget(struct heap_thread *thread);  // in a new process
 void heap_thread_recover(struct heap_thread *thread); // after a walk that did not end
 uint32_t heap_walk(struct heap_thread *thread, const struct heap_place *from); // returns the point
+// At the end of the program: where its stack begins. Once main() has returned, what is left of its frame is
+// not in use, but may still hold pointers.
+uint64_t heap_stack_in_use(struct heap_thread *thread, const struct heap_place *from);
 bool heap_same_stack(const struct heap_thread *thread, uint64_t one, uint64_t other);
 
 extern uint32_t heap_generation; // generation of the code: changes when a library is unloaded

@@ -393,3 +393,25 @@ uint32_t heap_walk(struct heap_thread *thread, const struct heap_place *from) {
 		thread->depth = 0;
 	return heap_point_of(node);
 }
+
+// The C library and the dynamic linker, which run the program's end; and we.
+static bool is_runtime(uint32_t frame) {
+	static const char *const names[] = {"libc.so", "libc-", "ld-", "libtracelet-heap"};
+	uint32_t module = heap_area->frames[frame].module;
+	const char *path = module ? heap_area->modules[module - 1].path : "";
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strncmp(name, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+// If a function of the program called exit(), its registers are somewhere below its frame: then all counts.
+uint64_t heap_stack_in_use(struct heap_thread *thread, const struct heap_place *from) {
+	thread->depth = 0;
+	heap_walk(thread, from);
+	bool returned = thread->depth > 1 && !is_runtime(thread->chain[0].frame);
+	for (unsigned i = 1; i < thread->depth; i++)
+		returned &= is_runtime(thread->chain[i].frame);
+	return returned ? thread->chain[0].sp : from->sp;
+}

@@ -350,7 +350,9 @@ static void append_value(struct buffer *text, const struct value *value) {
 		format_uint(text, value->number);
 		break;
 	case VALUE_INT:
-		buffer_printf(text, "%" PRId64, (int64_t)value->number);
+		if ((int64_t)value->number < 0)
+			buffer_append(text, "-", 1);
+		format_uint(text, (int64_t)value->number < 0 ? -value->number : value->number);
 		break;
 	case VALUE_HEX:
 		format_hex(text, value->number);
@@ -359,7 +361,7 @@ static void append_value(struct buffer *text, const struct value *value) {
 		buffer_printf(text, "%g", value->real);
 		break;
 	case VALUE_BOOL:
-		buffer_printf(text, "%s", value->number ? "true" : "false");
+		buffer_append(text, value->number ? "true" : "false", value->number ? 4 : 5);
 		break;
 	case VALUE_TEXT: // already in the buffer
 	case VALUE_NONE:
@@ -480,7 +482,10 @@ static void append_struct(struct decoding *decoding, const struct etl_schema *sc
 	     i < members && at < schema->fields.count && depth < DEEPEST_STRUCT && !decoding->in.failed;
 	     i++) {
 		const struct etl_field *member = &schema->fields.items[at];
-		buffer_printf(text, "%s%s=", i ? " " : "", member->name);
+		if (i)
+			buffer_append(text, " ", 1);
+		buffer_append(text, member->name, strlen(member->name));
+		buffer_append(text, "=", 1);
 		if (member->flags & FIELD_IS_ARRAY)
 			append_list(decoding, schema, at, depth + 1);
 		else

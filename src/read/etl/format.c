@@ -198,22 +198,22 @@ void format_ip6(struct buffer *out, const uint8_t *address) {
 }
 
 bool format_socket_address(struct buffer *out, const uint8_t *bytes, size_t size) {
-	enum { FAMILY_IP4 = 2, FAMILY_IP6 = 23 };
+	enum { FAMILY_IP4 = 2, FAMILY_IP6 = 23, IP4_SIZE = 16, IP6_SIZE = 28, ANY_SIZE = 128 };
 	struct cursor in = cursor_of(bytes, size);
 	uint16_t family = cursor_u16(&in);
 	unsigned port = (unsigned)cursor_u8(&in) << 8;
 	port |= cursor_u8(&in);
-	if (family == FAMILY_IP4) {
+	if (size != IP4_SIZE && size != IP6_SIZE && size != ANY_SIZE)
+		return false;
+	if (family == FAMILY_IP4 && size != IP6_SIZE) {
 		const uint8_t *address = cursor_take(&in, 4);
-		if (!address)
-			return false;
 		format_ip4(out, address);
 		buffer_printf(out, ":%u", port);
 		return true;
 	}
 	cursor_u32(&in); // flow
 	const uint8_t *address = cursor_take(&in, 16);
-	if (family != FAMILY_IP6 || !address)
+	if (family != FAMILY_IP6 || !address || size == IP4_SIZE)
 		return false;
 	buffer_append(out, "[", 1);
 	format_ip6(out, address);

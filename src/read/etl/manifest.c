@@ -12,7 +12,7 @@
 #if defined(HAVE_EXPAT) || defined(_WIN32)
 #include "base/xml_parser.h"
 
-enum { DEEPEST = 64, MOST_ELEMENTS = 1 << 20 };
+enum { DEEPEST = 64, MOST_ELEMENTS = 1 << 20, LONGEST_LABEL = 64 };
 
 struct template {
 	char *id;
@@ -28,6 +28,13 @@ struct message {
 	char *id, *text;
 };
 
+// What Windows shows for a task or an opcode in place of its name.
+struct label {
+	struct etl_guid provider;
+	bool task;
+	char *name, *message;
+};
+
 struct reading {
 	struct etl_schemas *schemas;
 	enum etl_tier tier;
@@ -41,7 +48,9 @@ struct reading {
 	struct etl_map *map;                  // the map being filled
 	ARRAY(struct etl_map *) maps;         // whose texts may be names of messages
 	ARRAY(struct etl_schema *) described; // schemas whose message may be one
-	int struct_place;                     // index of the struct being filled; -1 if none
+	ARRAY(struct label) labels;
+	ARRAY(struct etl_schema *) labelled; // schemas with a task or an opcode, if there are labels
+	int struct_place;                    // index of the struct being filled; -1 if none
 	bool in_template;
 	size_t elements;
 };
@@ -183,6 +192,16 @@ static void take_event(struct reading *reading, const char **attributes) {
 					       .version = version ? (unsigned)strtoul(version, NULL, 0) : 0});
 }
 
+static void take_label(struct reading *reading, const char **attributes, bool task) {
+	const char *name = attribute(attributes, "name"), *message = attribute(attributes, "message");
+	// A manifest of an EventSource has the same names as messages.
+	if (name && message && reading->tier == TIER_MANIFEST)
+		array_push(&reading->labels, (struct label){.provider = reading->provider,
+							    .task = task,
+							    .name = memory_string(local_name(name)),
+							    .message = memory_string(message)});
+}
+
 static void begin_provider(struct reading *reading, const char **attributes) {
 	const char *guid = attribute(attributes, "guid");
 	reading->in_provider = guid && guid_parse(guid, reading->provider.bytes);
@@ -227,6 +246,8 @@ static void XMLCALL begin(void *context, const char *name, const char **attribut
 		begin_map(reading, name, attributes);
 	} else if (strcmp(name, "map") == 0) {
 		take_map_entry(reading, attributes);
+	} else if (strcmp(name, "task") == 0 || strcmp(name, "opcode") == 0) {
+		take_label(reading, attributes, *name == 't');
 	}
 }
 
@@ -257,8 +278,12 @@ static void add_schema(struct reading *reading, const struct event_text *event) 
 		array_push(&schema->fields, field);
 	}
 	schema->message = copy(event->message);
-	if (etl_schemas_add(reading->schemas, schema) && schema->message)
+	if (!etl_schemas_add(reading->schemas, schema))
+		return;
+	if (schema->message)
 		array_push(&reading->described, schema);
+	if (reading->tier == TIER_MANIFEST && (schema->task_name || schema->opcode_name))
+		array_push(&reading->labelled, schema);
 }
 
 static void forget_provider(struct reading *reading) {
@@ -315,6 +340,40 @@ static void put_message(const struct reading *reading, const struct map *by_name
 	*text = memory_string(message->text);
 }
 
+// Messages that are sentences, or parts of one, are no names.
+static bool is_name(const char *text) {
+	return *text && strlen(text) <= LONGEST_LABEL && !strpbrk(text, "%$\n\t");
+}
+
+static uint64_t label_key(const struct etl_guid *provider, bool task, const char *name) {
+	return hash_bytes(name, strlen(name)) ^ hash_bytes(provider, sizeof(*provider)) ^ hash_u64(task);
+}
+
+static void put_label(const struct map *labels, const struct etl_guid *provider, bool task, char **name) {
+	uint64_t *label = *name ? map_get(labels, label_key(provider, task, *name)) : NULL;
+	if (!label)
+		return;
+	free(*name);
+	*name = memory_string((const char *)(uintptr_t)*label);
+}
+
+static void put_labels(struct reading *reading, const struct map *by_name) {
+	struct map labels = {0};
+	for (size_t i = reading->labels.count; i-- > 0;) {
+		struct label *label = &reading->labels.items[i];
+		put_message(reading, by_name, &label->message);
+		if (is_name(label->message))
+			*map_put(&labels, label_key(&label->provider, label->task,
+						    label->name)) = (uintptr_t)label->message;
+	}
+	for (size_t i = 0; i < reading->labelled.count; i++) {
+		struct etl_schema *schema = reading->labelled.items[i];
+		put_label(&labels, &schema->provider, true, &schema->task_name);
+		put_label(&labels, &schema->provider, false, &schema->opcode_name);
+	}
+	map_free(&labels);
+}
+
 static void put_messages(struct reading *reading) {
 	struct map by_name = {0};
 	for (size_t i = reading->messages.count; i-- > 0;)
@@ -325,6 +384,7 @@ static void put_messages(struct reading *reading) {
 			put_message(reading, &by_name, &reading->maps.items[i]->entries.items[k].text);
 	for (size_t i = 0; i < reading->described.count; i++)
 		put_message(reading, &by_name, &reading->described.items[i]->message);
+	put_labels(reading, &by_name);
 	map_free(&by_name);
 }
 
@@ -348,6 +408,12 @@ int etl_manifest_read(struct etl_schemas *schemas, const char *text, size_t size
 		free(reading.messages.items[i].id);
 		free(reading.messages.items[i].text);
 	}
+	for (size_t i = 0; i < reading.labels.count; i++) {
+		free(reading.labels.items[i].name);
+		free(reading.labels.items[i].message);
+	}
+	array_free(&reading.labels);
+	array_free(&reading.labelled);
 	array_free(&reading.templates);
 	array_free(&reading.events);
 	array_free(&reading.messages);

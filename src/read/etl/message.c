@@ -5,11 +5,14 @@
 
 enum { LONGEST = 4096 }; // a message that repeats a long value could be huge
 
+// Usually the decoded fields are those of the schema, in its order, and have the very same names.
 static const struct event_field *value_of(const struct etl_decoder *decoder, const struct etl_schema *schema,
 					  unsigned number) {
-	return number && number <= schema->fields.count
-		       ? etl_decoded_field(decoder, schema->fields.items[number - 1].name)
-		       : NULL;
+	if (!number || number > schema->fields.count)
+		return NULL;
+	const char *name = schema->fields.items[number - 1].name;
+	bool same = number <= decoder->fields.count && decoder->fields.items[number - 1].name == name;
+	return same ? &decoder->fields.items[number - 1] : etl_decoded_field(decoder, name);
 }
 
 // Handles what follows a percent sign and returns what follows that. A number may have a format, as in

@@ -44,7 +44,9 @@ static void name_place(struct etl_stacks *stacks, const struct etl_image *image,
 		format_hex(&stacks->name, frame->address - image->base);
 	} else {
 		buffer_append(&stacks->name, "!?", 2);
-		frame->address = frame->position = 0;
+		frame->position = 0;
+		if (stacks->tables->addresses != ADDRESSES_ALL)
+			frame->address = 0;
 	}
 	frame->symbol = strings_add_bytes(stacks->tables->strings, stacks->name.data, stacks->name.size);
 	frame->exact = NAME_EXACT;
@@ -148,7 +150,8 @@ void etl_stacks_begin(struct etl_stacks *stacks, struct etl_file *file, struct e
 	*stacks = (struct etl_stacks){.state = state,
 				      .tables = tables,
 				      .active = state->stacks_seen > 0,
-				      .addresses = addresses || tables->addresses != ADDRESSES_NONE};
+				      .addresses = addresses ||
+						   (tables->addresses != ADDRESSES_NONE && !tables->places)};
 	if (!stacks->active)
 		return;
 	const struct etl_header *header = &file->header;

@@ -12,6 +12,7 @@
 // more is parsed, copied or allocated. Memory holds the cache, one piece of
 // input, and the distinct names and stacks.
 #include "read/perf/script.h"
+#include "base/buffer.h"
 #include "base/log.h"
 #include "read/lines.h"
 #include "read/reader.h"
@@ -36,8 +37,9 @@ struct script {
 	struct sink *sink;
 	struct script_lines *lines;
 	enum state state;
-	struct event sample;      // the open sample
-	ARRAY(uint32_t) frames;   // of the open sample, innermost first
+	struct event sample;    // the open sample
+	ARRAY(uint32_t) frames; // of the open sample, innermost first
+	struct buffer rest; // of the open sample's header: its frame, if none follows on lines of their own
 	struct map task_names;    // tid to the last name that was pushed
 	uint32_t last_event_size; // the event usually has the same name as in the previous sample
 	char last_event[128];
@@ -74,9 +76,24 @@ static int push_watermark(struct script *script) {
 	return sink_push(script->sink, &event);
 }
 
+static void add_frames(struct script *script, const struct script_frames *frames) {
+	for (size_t i = 0; i < frames->count && script->frames.count < MOST_FRAMES; i++)
+		array_push(&script->frames, frames->ids[i]);
+}
+
+// A sample on one line: the header followed by the frame. A tracepoint's fields are no frame.
+static void add_own_frame(struct script *script) {
+	struct script_frames frames;
+	struct slice own = script_own_frame((struct slice){(char *)script->rest.data, script->rest.size});
+	if (own.size && script_frame(script->lines, own.text, own.size, &frames))
+		add_frames(script, &frames);
+}
+
 static int close_sample(struct script *script) {
 	if (script->state == STATE_BETWEEN)
 		return 0;
+	if (script->state == STATE_HEADER && script->rest.size)
+		add_own_frame(script);
 	script->state = STATE_BETWEEN;
 	script->samples++;
 	uint32_t stack = 0;
@@ -107,11 +124,6 @@ static uint32_t event_name(struct script *script, const char *text, size_t size)
 	return id;
 }
 
-static void add_frames(struct script *script, const struct script_frames *frames) {
-	for (size_t i = 0; i < frames->count && script->frames.count < MOST_FRAMES; i++)
-		array_push(&script->frames, frames->ids[i]);
-}
-
 static void bad_line(struct script *script) {
 	if (!script->bad_lines++)
 		script->first_bad_line = script->line;
@@ -134,17 +146,11 @@ static int open_sample(struct script *script, const struct script_header *header
 			   .comm = strings_add_bytes(strings, header->comm.text, header->comm.size),
 			   .flags = flags},
 	};
+	script->rest.size = 0;
+	if (header->rest.size)
+		buffer_append(&script->rest, header->rest.text, header->rest.size);
 	script->state = STATE_HEADER;
 	return 0;
-}
-
-// A sample on one line: the header followed by the frame.
-static int single_line(struct script *script, const struct script_header *header) {
-	struct script_frames frames;
-	if (!script_frame(script->lines, header->rest.text, header->rest.size, &frames))
-		return 0; // not an address but a tracepoint's fields; its call chain may follow
-	add_frames(script, &frames);
-	return close_sample(script);
 }
 
 // ---- lines ----
@@ -158,13 +164,34 @@ static int take_header(struct script *script, const char *line, size_t size) {
 	if (header.other) { // a record that is not a sample: --show-mmap-events and the like
 		return close_sample(script);
 	}
-	int error = open_sample(script, &header);
-	return !error && header.rest.size ? single_line(script, &header) : error;
+	return open_sample(script, &header);
+}
+
+// The line of the code in the last frame, if the writer wants it.
+static void set_line(struct script *script, struct slice file, uint32_t line) {
+	struct tables *tables = script->tables;
+	if (!tables->places || !file.size || !script->frames.count)
+		return;
+	uint32_t *last = &script->frames.items[script->frames.count - 1];
+	struct frame frame = *stacks_frame(tables->stacks, *last);
+	frame.at_file = strings_add_bytes(tables->strings, file.text, file.size);
+	frame.at_line = line;
+	*last = stacks_add_frame(tables->stacks, &frame);
 }
 
 // With -F +srcline, perf prints the source location after each frame.
 static bool take_source_line(struct script *script, const char *line, size_t size) {
-	return script->state == STATE_FRAMES && script_is_source_line(line, size);
+	bool own = script->state == STATE_HEADER && script->rest.size;
+	if ((script->state != STATE_FRAMES && !own) || !script_is_source_line(line, size))
+		return false;
+	uint32_t number;
+	struct slice file = script_source(line, size, &number);
+	if (own) {
+		add_own_frame(script);
+		script->rest.size = 0;
+	}
+	set_line(script, file, number);
+	return true;
 }
 
 // perf indents frames with a tab. A line that starts with a blank is usually a
@@ -180,7 +207,8 @@ static int take_indented(struct script *script, const char *line, size_t size) {
 		return 0;
 	}
 	if (script->state == STATE_BETWEEN) { // frames without a header: -F ip,sym
-		int error = open_sample(script, &(struct script_header){.comm = {"", 0}, .event = {"", 0}});
+		int error = open_sample(
+			script, &(struct script_header){.comm = {"", 0}, .event = {"", 0}, .rest = {"", 0}});
 		if (error)
 			return error;
 	}
@@ -222,6 +250,7 @@ static int read_text(struct stream *input, const char *name, const struct read_o
 			    script.first_bad_line);
 	script_lines_free(script.lines);
 	array_free(&script.frames);
+	buffer_free(&script.rest);
 	map_free(&script.task_names);
 	return error;
 }

@@ -216,3 +216,55 @@ bool script_header(const char *line, size_t size, struct script_header *header) 
 	take_event(&words, time + 1, line + size, header);
 	return true;
 }
+
+// ---- the frame after the event ----
+
+static bool is_hexadecimal(struct slice word) {
+	for (size_t i = 0; i < word.size; i++)
+		if (!is_digit(word.text[i]) && !(word.text[i] >= 'a' && word.text[i] <= 'f'))
+			return false;
+	return word.size >= 1 && word.size <= 16;
+}
+
+// perf right-aligns addresses and weights in 16 columns; a name or part of one follows a single blank.
+static bool is_column(const char *begin, struct slice word) {
+	return is_hexadecimal(word) &&
+	       (word.size == 16 || word.text == begin || (word.text - begin >= 2 && is_blank(word.text[-2])));
+}
+
+// "4K": the size of a page (-F data_page_size)
+static bool is_page_size(struct slice word) {
+	return word.size >= 2 && is_digit(word.text[0]) && strchr("KMG", word.text[word.size - 1]);
+}
+
+// Of the columns with hexadecimal numbers, the instruction pointer is the last one with a module after it, or
+// else the last one with a name, or else the last one: physical addresses may come after the module.
+struct slice script_own_frame(struct slice rest) {
+	const char *at = rest.text, *end = at + rest.size;
+	const char *column = NULL, *with_name = NULL, *with_module = NULL;
+	bool after_column = false;
+	while (at < end) {
+		while (at < end && is_blank(*at))
+			at++;
+		struct slice word = {at, 0};
+		while (at < end && !is_blank(*at))
+			at++;
+		word.size = (size_t)(at - word.text);
+		if (word.size == 0)
+			break;
+		if (is_column(rest.text, word)) {
+			column = word.text;
+			after_column = true;
+			continue;
+		}
+		if (!column) // other text, as of a tracepoint
+			break;
+		if (after_column && word.text[0] != '|' && !is_page_size(word))
+			with_name = column;
+		after_column = false;
+		if (with_name == column && word.text[0] == '(')
+			with_module = column;
+	}
+	const char *frame = with_module ? with_module : with_name ? with_name : column;
+	return frame ? (struct slice){frame, (size_t)(end - frame)} : (struct slice){"", 0};
+}

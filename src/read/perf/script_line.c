@@ -2,6 +2,7 @@
 // in parentheses. The same functions come up again and again, so the frames for a
 // name and module are cached in a fixed-size table; a new function whose slots
 // are taken evicts another.
+#include "base/buffer.h"
 #include "read/perf/script.h"
 
 #include <string.h>
@@ -15,6 +16,7 @@ struct slot {
 	uint64_t hash;
 	uint32_t symbol_size, module_size;
 	uint32_t capacity;
+	bool kernel;    // by its address
 	uint32_t count; // number of frames
 	char *text;     // symbol, then module
 	uint32_t only;  // the frame if there is exactly one
@@ -34,6 +36,7 @@ struct script_lines {
 	struct slot *slots;
 	struct last_module last;
 	ARRAY(uint32_t) unremembered;
+	struct buffer rust; // scratch
 };
 
 struct script_lines *script_lines_new(struct tables *tables) {
@@ -50,6 +53,7 @@ void script_lines_free(struct script_lines *lines) {
 	}
 	free(lines->slots);
 	array_free(&lines->unremembered);
+	buffer_free(&lines->rust);
 	free(lines);
 }
 
@@ -100,6 +104,7 @@ struct line {
 	struct slice symbol; // without the offset; empty if unknown
 	struct slice module; // empty if missing
 	uint64_t module_hash;
+	bool kernel; // the module is unknown, but the address is the kernel's
 };
 
 // The digit's value + 1; 0 if it is not a digit.
@@ -187,6 +192,17 @@ static const char *take_module(struct script_lines *lines, const char *begin, co
 	return module;
 }
 
+static bool equals(struct slice slice, const char *text) {
+	return slice.size == strlen(text) && memcmp(slice.text, text, slice.size) == 0;
+}
+
+// The upper half is the kernel's, but for the page of vsyscall; its end is what is left of small negative
+// numbers.
+static bool is_kernel_address(uint64_t address) {
+	const uint64_t vsyscall = 0xffffffffff600000u, end = 0xfffffffffffff000u;
+	return address >> 63 && address < end && (address & ~UINT64_C(0xfff)) != vsyscall;
+}
+
 static bool parse_line(struct script_lines *lines, const char *at, size_t size, struct line *line) {
 	const char *end = at + size;
 	while (at < end && is_blank(*at))
@@ -205,14 +221,12 @@ static bool parse_line(struct script_lines *lines, const char *at, size_t size, 
 	line->module_hash = 0;
 	end = take_module(lines, at, end, line);
 	line->symbol = without_offset(at, end);
+	line->kernel = is_kernel_address(address) &&
+		       (line->module.size == 0 || equals(line->module, "[unknown]"));
 	return true;
 }
 
 // ---- frames ----
-
-static bool equals(struct slice slice, const char *text) {
-	return slice.size == strlen(text) && memcmp(slice.text, text, slice.size) == 0;
-}
 
 static bool starts_with(struct slice slice, const char *text) {
 	size_t size = strlen(text);
@@ -232,6 +246,14 @@ static bool contains(struct slice slice, const char *text) {
 	return false;
 }
 
+// "/boot/vmlinux-6.1.0-13-amd64"
+static bool is_vmlinux(struct slice module) {
+	size_t name = module.size;
+	while (name && module.text[name - 1] != '/')
+		name--;
+	return starts_with((struct slice){module.text + name, module.size - name}, "vmlinux");
+}
+
 static enum frame_kind module_kind(struct slice module) {
 	// These look like kernel modules but belong to the process.
 	static const char *const user[] = {"[vdso",  "[vsyscall", "[vectors", "[heap",
@@ -245,7 +267,7 @@ static enum frame_kind module_kind(struct slice module) {
 	for (size_t i = 0; i < ARRAY_SIZE(user); i++)
 		if (starts_with(module, user[i]))
 			return FRAME_USER;
-	if (starts_with(module, "[") || ends_with(module, "vmlinux") || ends_with(module, ".ko") ||
+	if (starts_with(module, "[") || is_vmlinux(module) || ends_with(module, ".ko") ||
 	    contains(module, ".ko."))
 		return FRAME_KERNEL;
 	return FRAME_USER;
@@ -270,9 +292,11 @@ static size_t next_arrow(struct slice name, size_t at) {
 	return name.size;
 }
 
-// perf leaves some names mangled, mainly from newer Rust versions.
+// perf leaves some names mangled, mainly from newer Rust versions, and some of older ones half demangled.
 static uint32_t symbol_string(struct script_lines *lines, struct slice name) {
 	struct strings *strings = lines->tables->strings;
+	if (script_rust_name(name, &lines->rust))
+		return strings_add_bytes(strings, (char *)lines->rust.data, lines->rust.size);
 	uint32_t id = strings_add_bytes(strings, name.text, name.size);
 	struct symbolizer *symbolizer = lines->tables->symbolizer;
 	char *readable = symbolizer && name.text[0] == '_' ? symbolizer->demangle(strings_get(strings, id))
@@ -291,7 +315,7 @@ static void build_frames(struct script_lines *lines, const struct line *line) {
 		return;
 	bool unnamed = line->symbol.size == 0 || equals(line->symbol, "[unknown]");
 	enum frame_addresses addresses = lines->tables->addresses;
-	struct frame frame = {.kind = module_kind(line->module)};
+	struct frame frame = {.kind = line->kernel ? FRAME_KERNEL : module_kind(line->module)};
 	if (addresses == ADDRESSES_ALL || (addresses == ADDRESSES_OF_UNNAMED && unnamed))
 		frame.address = line->address;
 	if (frame.kind != FRAME_INLINED && !equals(line->module, "[unknown]"))
@@ -318,7 +342,7 @@ static void build_frames(struct script_lines *lines, const struct line *line) {
 
 static bool slot_is(const struct slot *slot, uint64_t hash, const struct line *line) {
 	return slot->hash == hash && slot->symbol_size == line->symbol.size &&
-	       slot->module_size == line->module.size && slot->text &&
+	       slot->module_size == line->module.size && slot->kernel == line->kernel && slot->text &&
 	       memcmp(slot->text, line->symbol.text, line->symbol.size) == 0 &&
 	       memcmp(slot->text + line->symbol.size, line->module.text, line->module.size) == 0;
 }
@@ -334,6 +358,7 @@ static void remember(struct script_lines *lines, struct slot *slot, uint64_t has
 	slot->hash = hash;
 	slot->symbol_size = (uint32_t)line->symbol.size;
 	slot->module_size = (uint32_t)line->module.size;
+	slot->kernel = line->kernel;
 	slot->count = (uint32_t)lines->unremembered.count;
 	if (slot->count == 1) {
 		slot->only = lines->unremembered.items[0];
@@ -377,8 +402,9 @@ bool script_frame(struct script_lines *lines, const char *text, size_t size, str
 	return true;
 }
 
-// "  main.c:12", or the placeholder for an unknown location.
-bool script_is_source_line(const char *line, size_t size) {
+// ---- source lines ----
+
+static struct slice trimmed(const char *line, size_t size) {
 	struct slice text = {line, size};
 	while (text.size && is_blank(*text.text)) {
 		text.text++;
@@ -386,10 +412,25 @@ bool script_is_source_line(const char *line, size_t size) {
 	}
 	while (text.size && is_blank(text.text[text.size - 1]))
 		text.size--;
+	return text;
+}
+
+struct slice script_source(const char *line, size_t size, uint32_t *number) {
+	struct slice text = trimmed(line, size);
 	size_t digits = 0;
-	while (digits < text.size && text.text[text.size - 1 - digits] >= '0' &&
-	       text.text[text.size - 1 - digits] <= '9')
-		digits++;
-	bool numbered = digits && digits < text.size && text.text[text.size - 1 - digits] == ':';
-	return numbered || equals(text, "??:0") || ends_with(text, "]");
+	uint32_t unit = 1;
+	*number = 0;
+	for (; digits < text.size && text.text[text.size - 1 - digits] >= '0' &&
+	       text.text[text.size - 1 - digits] <= '9';
+	     digits++, unit *= 10)
+		*number += unit * (uint32_t)(text.text[text.size - 1 - digits] - '0');
+	bool numbered = digits && digits + 1 < text.size && text.text[text.size - 1 - digits] == ':';
+	return numbered && !equals(text, "??:0") ? (struct slice){text.text, text.size - digits - 1}
+						 : (struct slice){"", 0};
+}
+
+bool script_is_source_line(const char *line, size_t size) {
+	uint32_t number;
+	struct slice text = trimmed(line, size);
+	return script_source(line, size, &number).size || equals(text, "??:0") || ends_with(text, "]");
 }

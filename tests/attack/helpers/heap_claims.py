@@ -15,7 +15,7 @@ HEAD = 1 << 16
 MODULES, FRAMES, NODES, POINTS = 1 << 10, 1 << 20, 1 << 22, 1 << 20
 COUNT_AT, OWNERS_AT, COUNTS_AT = 32, 48, 48
 
-AREA = 48 + 16 + 24 + 16 + 64 + 512 + 472 + MODULES * 512 + FRAMES * 16 + NODES * 16 + POINTS * 120
+AREA = 48 + 16 + 24 + 16 + 64 + 512 + 472 + MODULES * 512 + FRAMES * 16 + NODES * 16 + POINTS * (120 + 16)
 AREA = (AREA + HEAD - 1) // HEAD * HEAD
 
 areas = int(sys.argv[1])
@@ -28,7 +28,7 @@ for i in range(areas):
     os.pwrite(heap, struct.pack("4I", MODULES, FRAMES, NODES, POINTS), HEAD + i * AREA + COUNTS_AT)
 
 AREA_TABLES = 48 + 16 + 24 + 16 + 64 + 512 + 472
-TABLES = ((MODULES, 512), (FRAMES, 16), (NODES, 16), (POINTS, 120))
+TABLES = ((MODULES, 512), (FRAMES, 16), (NODES, 16), (POINTS, 120), (POINTS, 16))
 case = sys.argv[3] if len(sys.argv) > 3 else ""
 dice = random.Random(1)
 
