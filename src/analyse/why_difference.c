@@ -196,11 +196,12 @@ struct both {
 	bool has_others; // enough passing runs to know what chance does
 };
 
-// Growth that is more than chance. The numbers are from 160 runs of a test with ten functions, on a machine
-// with five times more work than CPUs: samples of a function differ by about 1 ms and a twentieth. The pace
-// of such a machine also changes during a run, so that a single function may take half as long again: of two
-// runs in which nothing changed, one in nine has such a function. What other passing runs took, too, is no
-// growth. With eight of them it is one in 500, and a smaller growth counts.
+// Growth that is more than chance. The numbers were chosen from 120 runs of a test with ten functions, on a
+// machine with five times more work than CPUs: samples of a function differ by about 1 ms and a twentieth.
+// The pace of such a machine also changes during a run, so that a single function may take half as long
+// again: of two runs in which nothing changed, one in nine has such a function. What other passing runs took,
+// too, is no growth. With eight of them fewer than one in 25 had one (two sets of runs: 0.2 % and 3.4 %), and
+// a smaller growth counts.
 static bool is_growth(const struct why_change *change, const struct both *both) {
 	enum { MS = 1000 * 1000 };
 	double wall = (double)both->parts->wall, before = (double)change->baseline_ns;
