@@ -4,6 +4,8 @@ const char *const path_state_names[4] = {"runs", "ready", "waits", "unknown"};
 
 struct cursor_pair {
 	uint32_t moment, sample; // the newest that the walk has not passed
+	uint32_t later; // stack of the oldest sample that the walk has passed, unless it waited in between;
+			// or 0
 };
 
 struct walker {
@@ -62,15 +64,18 @@ static void emit(struct walker *walker, struct path_piece piece) {
 	pass_on(walker, piece, piece.from, to);
 }
 
-// A sample stands for the time since the previous one; the last one also for what follows it.
+// A sample stands for the time since the previous one; the last one also for what follows it. On a busy
+// machine a thread loses the CPU more often than it is sampled: the next sample stands for these pieces, too,
+// if the thread did not wait before it.
 static void emit_running(struct walker *walker, uint32_t runs, uint64_t from) {
 	uint32_t *cursor = &walker->cursors[walker->thread].sample;
+	uint32_t *later = &walker->cursors[walker->thread].later;
 	struct path_piece piece = {.thread = walker->thread, .state = PATH_RUNS, .moment = runs};
 	while (*cursor && moment_at(walker, *cursor)->time > walker->time)
 		*cursor = moment_at(walker, *cursor)->before;
 	uint64_t to = walker->time;
 	while (*cursor && moment_at(walker, *cursor)->time >= from) {
-		piece.stack = moment_at(walker, *cursor)->stack;
+		piece.stack = *later = moment_at(walker, *cursor)->stack;
 		*cursor = moment_at(walker, *cursor)->before;
 		uint64_t previous = *cursor ? moment_at(walker, *cursor)->time : 0;
 		piece.from = MIN(MAX(previous, from), to);
@@ -78,6 +83,7 @@ static void emit_running(struct walker *walker, uint32_t runs, uint64_t from) {
 		emit(walker, piece);
 		to = piece.from;
 	}
+	piece.stack = *later;
 	piece.from = from;
 	piece.to = to;
 	if (from < to)
@@ -90,6 +96,7 @@ static void emit_running(struct walker *walker, uint32_t runs, uint64_t from) {
 // every switch, and a thread that was ready and then wakes another one has got a CPU in between.
 static bool arrive(struct walker *walker, uint32_t thread, uint64_t time) {
 	uint32_t *cursor = &walker->cursors[thread].moment;
+	walker->cursors[thread].later = 0;
 	while (*cursor) {
 		const struct moment *moment = moment_at(walker, *cursor);
 		if (moment->time < time || (moment->time == time && moment->kind == MOMENT_RUNS))
@@ -164,6 +171,7 @@ static uint32_t first_of_wait(const struct walker *walker, uint32_t wait, uint64
 static void cross_wait(struct walker *walker, uint32_t woken, uint32_t wait, uint64_t limit) {
 	uint32_t thread = walker->thread;
 	const struct moment *wakeup = moment_at(walker, woken);
+	walker->cursors[thread].later = 0;
 	if (can_follow(walker, wakeup)) {
 		uint32_t first = wait ? first_of_wait(walker, wait, limit) : 0;
 		uint64_t began = first ? moment_at(walker, first)->time : 0;
@@ -255,6 +263,7 @@ static void step(struct walker *walker, uint64_t limit) {
 		break;
 	case MOMENT_WAITS:
 	case MOMENT_ENDED:
+		walker->cursors[walker->thread].later = 0;
 		emit(walker,
 		     (struct path_piece){.from = from,
 					 .to = walker->time,

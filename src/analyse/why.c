@@ -106,15 +106,27 @@ static struct why_segment describe(struct why *why, const struct path_piece *pie
 	return segment;
 }
 
-static bool same_chain(const struct why_segment *segment, const struct path_wait *waits, size_t count) {
-	return count == 0 ? !segment->chain_count
-			  : segment->chain_count && segment->chain[0].thread == waits[count - 1].thread;
+static uint32_t symbol_of(const struct why *why, uint32_t own) {
+	return own ? stacks_frame(why->timeline->tables->stacks, own - 1)->symbol : 0;
+}
+
+// Whether the nearest thread that waits is the same, and waits for the same in the same function.
+static bool same_chain(struct why *why, const struct why_segment *segment, const struct path_wait *waits,
+		       size_t count) {
+	if (!count || !segment->chain_count)
+		return !count && !segment->chain_count;
+	const struct path_wait *nearest = &waits[count - 1];
+	const struct why_waiter *known = &segment->chain[0];
+	uint32_t stack = nearest->moment ? timeline_moment(why->timeline, nearest->moment)->stack : 0;
+	return known->thread == nearest->thread &&
+	       known->reason == reason_of_wait(why, nearest->moment, nearest->woken, nearest->thread) &&
+	       symbol_of(why, known->own) == symbol_of(why, place_of(&why->places, stack)->own);
 }
 
 // Keeps the chain that most of the time had, by a vote in which each piece has its time as its weight.
 static void remember_chain(struct why *why, struct why_segment *segment, const struct path_wait *waits,
 			   size_t count, uint64_t ns) {
-	if (segment->chain_weight && same_chain(segment, waits, count)) {
+	if (segment->chain_weight && same_chain(why, segment, waits, count)) {
 		segment->chain_weight += ns;
 		return;
 	}
@@ -209,8 +221,6 @@ static void take_piece(void *context, const struct path_piece *piece, const stru
 	if (ns > segment->longest) {
 		segment->longest = ns;
 		segment->own = wanted.own;
-		segment->caller = piece->state == PATH_READY ? 0
-							     : place_of(&why->places, piece->stack)->caller;
 		segment->inner = wanted.inner;
 		segment->words = wanted.words;
 		segment->waker = wanted.waker;
@@ -262,6 +272,24 @@ static void sort_segments(struct why *why) {
 		count--;
 	why->segments.count = count;
 	free(numbers);
+}
+
+// The caller of a segment's function: the one that has most of the time. None if it has several and none of
+// them has half of the time.
+static void choose_callers(struct why *why) {
+	size_t count = why->segments.count;
+	uint64_t *most = memory_alloc((count + 1) * sizeof(*most));
+	for (size_t i = 0; i < count; i++)
+		why->segments.items[i].caller = 0;
+	for (size_t i = 0; i < why->called.count; i++) {
+		const struct why_called *called = &why->called.items[i];
+		if (called->segment >= count || called->ns <= most[called->segment])
+			continue;
+		most[called->segment] = called->ns;
+		why->segments.items[called->segment].caller =
+			called->ns * 2 >= why->segments.items[called->segment].ns ? called->caller : 0;
+	}
+	free(most);
 }
 
 // ---- the question ----
@@ -435,6 +463,7 @@ int why_find(struct why *why, struct timeline *timeline, const struct why_questi
 	why_find_throttled(why);
 	reverse_path(why);
 	sort_segments(why);
+	choose_callers(why);
 	for (size_t i = 0; i < why->segments.count; i++) {
 		const struct why_segment *segment = &why->segments.items[i];
 		why->unknown_ns += segment->state == PATH_UNKNOWN ? segment->ns : 0;

@@ -20,7 +20,7 @@ struct why_segment {
 	enum reason reason;
 	enum reason limited; // for a time limit: what was waited for
 	uint32_t own;        // as in struct place
-	uint32_t caller;     // the same, for the longest piece
+	uint32_t caller;     // the same, for at least half of the time; 0 if none
 	uint32_t inner;      // symbol of the kernel function; 0 if unknown
 	const char *words;   // as in struct place
 	uint64_t ns, longest;
@@ -145,6 +145,10 @@ struct why_endings {
 
 void why_endings(struct why *why, struct why_endings *endings); // free the list
 
+// Whether the thread of this segment, which sleeps again and again or runs, may have looked for the end of
+// what another thread of the test did. Then `other` explains the end of that, and is to be freed.
+bool why_meanwhile(struct why *why, const struct why_segment *segment, struct why *other);
+
 // ---- difference ----
 
 // The time of a run by role, reason, function and caller, the largest first.
@@ -172,6 +176,7 @@ struct why_change {
 
 struct why_difference {
 	const char *baseline; // its path
+	bool chosen;          // by the user; otherwise it is the last passing run
 	uint64_t baseline_wall;
 	ARRAY(struct why_change) changes; // the largest growth first
 	// A thread that was still there when the test failed; in the baseline it ended this long before the
@@ -180,9 +185,16 @@ struct why_difference {
 	uint64_t unfinished_ns;
 };
 
-// What grew. The texts of the changes are those of `parts` and `baseline`.
+// Other passing runs of the test: what differs among them differs by chance.
+enum { WHY_PASSES = 8 }; // as many are enough
+struct why_passes {
+	ARRAY(struct why_parts) list;
+};
+void why_passes_free(struct why_passes *passes);
+
+// What grew. The texts of the changes are those of `parts` and `baseline`. `others` may be NULL.
 void why_compare(struct why_difference *difference, const struct why_parts *parts,
-		 const struct why_parts *baseline);
+		 const struct why_parts *baseline, const struct why_passes *others);
 // What ended in another order.
 void why_compare_order(struct why_difference *difference, const struct why *why, const struct why *baseline);
 // All parts of both, what changed most comes first.

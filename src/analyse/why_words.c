@@ -298,11 +298,9 @@ static void add_threads(const struct why *why, struct buffer *out, const struct 
 	why_add_thread(why, out, group->first->thread);
 }
 
-// Without the end of the sentence.
-static void say_segment(const struct why *why, struct buffer *out, const struct group *group) {
+// What the threads did, without the end of the sentence.
+static void say_group(const struct why *why, struct buffer *out, const struct group *group) {
 	const struct why_segment *segment = group->first;
-	why_duration(out, group->ns);
-	buffer_printf(out, " (%.0f %%), ", percent(group->ns, why->to - why->from));
 	if (segment->state == PATH_UNKNOWN) {
 		buffer_text(out, "it is unknown what ");
 		why_add_thread(why, out, segment->thread);
@@ -316,6 +314,28 @@ static void say_segment(const struct why *why, struct buffer *out, const struct 
 		say_ready(why, out, group);
 	else
 		say_waiting(why, out, group);
+}
+
+// The same with its time.
+static void say_segment(const struct why *why, struct buffer *out, const struct group *group) {
+	why_duration(out, group->ns);
+	buffer_printf(out, " (%.0f %%), ", percent(group->ns, why->to - why->from));
+	say_group(why, out, group);
+}
+
+// What a thread that looks again and again may have looked for. False if that is not known.
+static bool say_meanwhile(struct why *why, struct buffer *out, const struct why_segment *segment) {
+	struct why other;
+	if (!why_meanwhile(why, segment, &other))
+		return false;
+	struct group largest = largest_group(&other, true);
+	buffer_text(out, " Meanwhile, for ");
+	why_duration(out, largest.ns);
+	buffer_text(out, ", ");
+	say_group(&other, out, &largest);
+	buffer_text(out, ".");
+	why_free(&other);
+	return true;
 }
 
 static void say_chain(const struct why *why, struct buffer *out, const struct why_segment *segment) {
@@ -334,7 +354,7 @@ static void say_chain(const struct why *why, struct buffer *out, const struct wh
 }
 
 static void say_difference(struct buffer *out, const struct why_difference *difference) {
-	buffer_text(out, " The last passing run took ");
+	buffer_text(out, difference->chosen ? " The baseline took " : " The last passing run took ");
 	why_duration(out, difference->baseline_wall);
 	if (difference->changes.count) {
 		const struct why_change *change = &difference->changes.items[0];
@@ -425,7 +445,7 @@ static void say_cause(struct why *why, struct buffer *out) {
 	}
 	if (said && said->chain_count && !crash && !why_killer(why))
 		say_chain(why, out, said);
-	else if (!deadlock)
+	else if (!deadlock && (!said || endings.killed || crash || !say_meanwhile(why, out, said)))
 		why_say_endings(why, &endings, crash ? crash->thread : said ? said->thread : 0, out);
 	array_free(&endings.list);
 }

@@ -30,6 +30,7 @@ struct why_arguments {
 	const char *baseline;
 	uint64_t limit;
 	bool json;
+	struct why_passes *others; // that passed before the baseline
 };
 
 // One recording and its answer.
@@ -140,9 +141,17 @@ static bool is_there(const char *path) {
 	return system_link_stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
+static void keep_pass(struct why_passes *passes, const char *digest) {
+	struct why_parts parts = {0};
+	if (passes->list.count < WHY_PASSES && digest && why_parts_read(&parts, digest))
+		array_push(&passes->list, parts);
+	else
+		why_parts_free(&parts);
+}
+
 // The last passing run before the one in `path`, according to the manifest beside it. Its trace and its
-// digest are to be freed; both are NULL if there is none.
-static struct earlier_run last_pass(const char *path) {
+// digest are to be freed; both are NULL if there is none. Those that passed before it are added to `others`.
+static struct earlier_run last_pass(const char *path, struct why_passes *others) {
 	const char *name = manifest_file_name(path);
 	CLEANUP_FREE char *folder = name == path ? memory_string(".")
 						 : memory_format("%.*s", (int)(name - path - 1), path);
@@ -150,10 +159,17 @@ static struct earlier_run last_pass(const char *path) {
 	struct earlier_run found = {0};
 	if (manifest_walk(history.folder, find_test, &history) == 0 && *history.test)
 		manifest_walk(history.folder, take_run, &history);
-	for (size_t i = history.complete ? history.runs.count - 1 : 0; i-- > 0 && !found.passed;) {
+	for (size_t i = history.complete ? history.runs.count - 1 : 0;
+	     i-- > 0 && others->list.count < WHY_PASSES;) {
 		struct earlier_run *run = &history.runs.items[i];
+		if (!run->passed)
+			continue;
+		if (found.passed) {
+			keep_pass(others, run->digest);
+			continue;
+		}
 		bool there = run->trace && is_there(run->trace);
-		if (!run->passed || (!there && !run->digest))
+		if (!there && !run->digest)
 			continue;
 		found = (struct earlier_run){.passed = true,
 					     .trace = there ? memory_string(run->trace) : NULL,
@@ -217,13 +233,19 @@ static int print(const struct why_arguments *arguments, struct why *why,
 	return error;
 }
 
+// Digests are about the whole test.
+static bool is_about_all(const struct why_question *question) {
+	return !question->thread && !question->test_case && !question->has_from && !question->has_to;
+}
+
 // `trace` is the answer about the baseline; NULL if only its parts are known.
 static int compare_and_print(const struct why_arguments *arguments, struct why *why, const char *baseline,
 			     const struct why_parts *before, const struct why *trace) {
-	struct why_difference difference = {.baseline = baseline};
+	struct why_difference difference = {.baseline = baseline, .chosen = arguments->baseline};
+	bool whole = is_about_all(&arguments->question);
 	struct why_parts parts;
 	why_parts_of(&parts, why);
-	why_compare(&difference, &parts, before);
+	why_compare(&difference, &parts, before, whole ? arguments->others : NULL);
 	if (trace)
 		why_compare_order(&difference, why, trace);
 	int error = print(arguments, why, &difference);
@@ -247,12 +269,9 @@ static int compare_with_trace(const struct why_arguments *arguments, struct why 
 	return error;
 }
 
-// A digest is about the whole test.
 static int compare_with_digest(const struct why_arguments *arguments, struct why *why, const char *digest) {
-	const struct why_question *question = &arguments->question;
 	struct why_parts parts = {0};
-	bool whole = !question->thread && !question->test_case && !question->has_from && !question->has_to;
-	bool read = digest && whole && why_parts_read(&parts, digest);
+	bool read = digest && is_about_all(&arguments->question) && why_parts_read(&parts, digest);
 	int error = read ? compare_and_print(arguments, why, NULL, &parts, NULL)
 			 : print(arguments, why, NULL);
 	why_parts_free(&parts);
@@ -260,10 +279,11 @@ static int compare_with_digest(const struct why_arguments *arguments, struct why
 }
 
 // The words are names of tests or files; several are ETL files of one recording.
-static int explain(const struct why_arguments *arguments, const struct settings *settings, char **words,
+static int explain(struct why_arguments *arguments, const struct settings *settings, char **words,
 		   size_t count) {
 	CLEANUP_FREE char *path = find_recording(settings, words[0]);
 	struct earlier_run before = {0};
+	struct why_passes others = {0};
 	struct answer answer;
 	if (!path)
 		return EXIT_USAGE;
@@ -274,11 +294,13 @@ static int explain(const struct why_arguments *arguments, const struct settings 
 		return EXIT_USAGE;
 	int error = answer_find(&answer, paths, count, &arguments->question);
 	if (!error && !before.trace && strcmp(path, "-") != 0)
-		before = last_pass(path);
+		before = last_pass(path, &others);
+	arguments->others = &others;
 	if (!error)
 		error = before.trace ? compare_with_trace(arguments, &answer.why, before.trace)
 				     : compare_with_digest(arguments, &answer.why, before.digest);
 	answer_free(&answer);
+	why_passes_free(&others);
 	free(before.trace);
 	free(before.digest);
 	return error ? EXIT_USAGE : 0;

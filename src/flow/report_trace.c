@@ -116,7 +116,7 @@ static void compare(struct report_trace *trace, const struct report_files *files
 	if (!trace->compared)
 		return;
 	trace->difference.baseline = files->baseline;
-	why_compare(&trace->difference, &trace->parts, &trace->base_parts);
+	why_compare(&trace->difference, &trace->parts, &trace->base_parts, NULL);
 }
 
 // ---- the whole ----

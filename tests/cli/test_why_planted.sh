@@ -14,6 +14,7 @@ plant() {
 	run_whole "$TRACELET" run --quiet --sample "$@" -- "./$name"
 	"$TRACELET" why --json "$name" >why.json
 	"$TRACELET" why "$name" >why.txt
+	[ -z "${SHOW_ANSWERS:-}" ] || note "$(head -n 1 why.txt)"
 }
 
 # cause NAME "THREAD REASON FUNCTION": of the largest segment that is not a busy machine's.
@@ -40,6 +41,7 @@ check_match "dns_timeout: twice for a second" \
 
 plant busy
 cause busy "busy cpu wait_until_ready"
+check_match "busy: what it waits for" 'busy ran in wait_until_ready\(\).*\. Meanwhile, for 7[0-9.]+ ms, loader slept in ' why.txt
 
 plant faults
 cause faults "faults page-fault scratch"

@@ -102,6 +102,57 @@ static void test_a_timer_in_a_poll_is_a_time_limit(void **state) {
 	end(&run);
 }
 
+// The machine takes the CPU away more often than it samples.
+static void test_a_sample_stands_for_all_that_ran_since_the_previous_one(void **state) {
+	for (int waits = 0; waits < 2; waits++) {
+		struct run run;
+		begin(&run);
+		switches(&run, 90, 0, 0, 0, 10);
+		executes(&run, 100, 10);
+		sampled(&run, 1000, 10, "main load");
+		switches(&run, 1100, 0, 10, STATE_PREEMPTED, 50);
+		switches(&run, 2000, 0, 50, STATE_SLEEPING, 10);
+		switches(&run, 2400, 0, 10, waits ? STATE_SLEEPING : STATE_PREEMPTED, 50);
+		if (waits)
+			wakes(&run, 2500, 0, 0, 10, CONTEXT_HARDIRQ);
+		switches(&run, 3000, 0, 50, STATE_SLEEPING, 10);
+		sampled(&run, 3300, 10, "main store");
+		switches(&run, 5000, 0, 10, STATE_DEAD, 0);
+		ask(&run);
+		assert_segment(&run, 10, PATH_RUNS, REASON_CPU, "store", waits ? 2000 : 2400); // the largest
+		end(&run);
+	}
+}
+
+// A producer waits for room in a socket twice, and last, for a shorter time, until its consumer ends.
+static void test_the_chain_is_that_of_most_of_the_time(void **state) {
+	struct run run;
+	begin(&run);
+	switches(&run, 90, 0, 0, 0, 10);
+	executes(&run, 100, 10);
+	creates(&run, 110, 10, 11, "consumer");
+	switches(&run, 120, 1, 0, 0, 11);
+	sampled(&run, 130, 11, "main read_slowly");
+	for (uint64_t time = 1000; time <= 9000; time += 4000) {
+		bool last = time == 9000;
+		uint64_t took = last ? 1000 : 3000;
+		switches(&run, time, 0, 10, STATE_SLEEPING, 0);
+		wakes(&run, time + took, 1, 11, 10, 0);
+		switches(&run, time + took, 0, 0, 0, 10);
+		waited(&run, time + took, 10, took,
+		       last ? "main c:wait4 k:do_wait k:schedule"
+			    : "main produce c:write k:sock_alloc_send_pskb k:schedule");
+	}
+	sampled(&run, 10010, 11, "main read_slowly");
+	switches(&run, 10100, 0, 10, STATE_DEAD, 0);
+	ask(&run);
+	const struct why_segment *largest = &run.why.segments.items[0];
+	assert_int_equal(timeline_thread(&run.timeline, largest->thread)->tid, 11);
+	assert_int_equal(largest->chain_count, 1);
+	assert_string_equal(why_place(&run.why, largest->chain[0].own).function, "produce");
+	end(&run);
+}
+
 // Woken by one task, it looks, and waits for the same again until another one wakes it.
 static void test_a_false_wakeup_does_not_end_a_wait(void **state) {
 	struct run run;
@@ -526,7 +577,7 @@ static void test_runs_are_compared_by_role_reason_and_function(void **state) {
 	assert_true(why_parts_read(&read, (const char *)digest.data));
 	assert_int_equal(read.wall, parts[0].wall);
 	assert_int_equal(read.list.count, parts[0].list.count);
-	why_compare(&difference, &parts[1], &read);
+	why_compare(&difference, &parts[1], &read, NULL);
 	assert_int_equal(difference.changes.count, 1);
 	assert_string_equal(difference.changes.items[0].function, "settle");
 	assert_int_equal(difference.changes.items[0].ns, 80000000);
@@ -591,6 +642,8 @@ int main(void) {
 		cmocka_unit_test(test_an_interrupted_task_is_not_blamed),
 		cmocka_unit_test(test_a_packet_to_the_own_machine_leads_to_its_sender),
 		cmocka_unit_test(test_a_timer_in_a_poll_is_a_time_limit),
+		cmocka_unit_test(test_a_sample_stands_for_all_that_ran_since_the_previous_one),
+		cmocka_unit_test(test_the_chain_is_that_of_most_of_the_time),
 		cmocka_unit_test(test_a_false_wakeup_does_not_end_a_wait),
 		cmocka_unit_test(test_a_thread_that_looks_at_a_lock_again_and_again_waits_for_its_holder),
 		cmocka_unit_test(test_an_early_wakeup_makes_the_task_ready),

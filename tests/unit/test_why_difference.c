@@ -33,18 +33,23 @@ static void begin_run(struct buffer *digest, double wall, const double ms[FUNCTI
 	}
 }
 
-// What grew from `before` to `after`, as "reason function caller|". Frees both.
-static const char *growth(struct buffer *before, struct buffer *after) {
+static void close_run(struct buffer *digest, struct why_parts *parts) {
+	buffer_text(digest, "]}");
+	buffer_append(digest, "", 1);
+	assert_true(why_parts_read(parts, (const char *)digest->data));
+	buffer_free(digest);
+}
+
+// What grew from `before` to `after`, as "reason function caller|". Frees both. `others` may be NULL.
+static const char *growth_beside(struct buffer *before, struct buffer *after,
+				 const struct why_passes *others) {
 	static char found[400];
 	struct why_parts parts[2];
 	struct why_difference difference = {0};
 	struct buffer *digests[] = {before, after};
-	for (int i = 0; i < 2; i++) {
-		buffer_text(digests[i], "]}");
-		buffer_append(digests[i], "", 1);
-		assert_true(why_parts_read(&parts[i], (const char *)digests[i]->data));
-	}
-	why_compare(&difference, &parts[1], &parts[0]);
+	for (int i = 0; i < 2; i++)
+		close_run(digests[i], &parts[i]);
+	why_compare(&difference, &parts[1], &parts[0], others);
 	*found = 0;
 	for (size_t i = 0; i < difference.changes.count; i++) {
 		const struct why_change *change = &difference.changes.items[i];
@@ -53,11 +58,13 @@ static const char *growth(struct buffer *before, struct buffer *after) {
 			 change->function ? change->function : "-", change->caller ? change->caller : "-");
 	}
 	why_difference_free(&difference);
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++)
 		why_parts_free(&parts[i]);
-		buffer_free(digests[i]);
-	}
 	return found;
+}
+
+static const char *growth(struct buffer *before, struct buffer *after) {
+	return growth_beside(before, after, NULL);
 }
 
 static void test_a_function_that_takes_longer_is_named(void **state) {
@@ -141,6 +148,56 @@ static void test_a_helper_is_compared_for_each_caller(void **state) {
 	assert_string_equal(growth(&before, &after), "sleep nap store|");
 }
 
+// Adds a passing run in which one function took so much longer.
+static void add_pass(struct why_passes *passes, int function, double more) {
+	struct buffer digest;
+	struct why_parts parts;
+	double ms[FUNCTIONS];
+	memcpy(ms, usual, sizeof(ms));
+	ms[function] += more;
+	begin_run(&digest, 121 + more, ms);
+	close_run(&digest, &parts);
+	array_push(&passes->list, parts);
+}
+
+static void test_what_other_passing_runs_took_is_no_growth(void **state) {
+	struct buffer before, after;
+	struct why_passes passes = {0};
+	double ms[FUNCTIONS];
+	memcpy(ms, usual, sizeof(ms));
+	ms[7] += 12;
+	begin_run(&before, 121, usual);
+	begin_run(&after, 133, ms);
+	assert_string_equal(growth(&before, &after), "cpu part_7 -|");
+	add_pass(&passes, 3, 0);
+	add_pass(&passes, 7, 10);
+	begin_run(&before, 121, usual);
+	begin_run(&after, 133, ms);
+	assert_string_equal(growth_beside(&before, &after, &passes), "");
+	begin_run(&before, 121, usual);
+	begin_run(&after, 133, usual);
+	add_part(&after, "sleep", "settle", NULL, 12);
+	assert_string_equal(growth_beside(&before, &after, &passes), "sleep settle -|");
+	why_passes_free(&passes);
+}
+
+static void test_several_passing_runs_show_a_smaller_growth(void **state) {
+	struct buffer before, after;
+	struct why_passes passes = {0};
+	double ms[FUNCTIONS];
+	memcpy(ms, usual, sizeof(ms));
+	ms[4] += 6;
+	begin_run(&before, 121, usual);
+	begin_run(&after, 127, ms);
+	assert_string_equal(growth(&before, &after), "");
+	for (int i = 0; i < 4; i++)
+		add_pass(&passes, i, 1);
+	begin_run(&before, 121, usual);
+	begin_run(&after, 127, ms);
+	assert_string_equal(growth_beside(&before, &after, &passes), "cpu part_4 -|");
+	why_passes_free(&passes);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_function_that_takes_longer_is_named),
@@ -149,6 +206,8 @@ int main(void) {
 		cmocka_unit_test(test_a_busy_machine_is_named_last),
 		cmocka_unit_test(test_waits_are_exact),
 		cmocka_unit_test(test_a_helper_is_compared_for_each_caller),
+		cmocka_unit_test(test_what_other_passing_runs_took_is_no_growth),
+		cmocka_unit_test(test_several_passing_runs_show_a_smaller_growth),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -218,6 +218,49 @@ static void test_processes_that_do_the_same_are_counted(void **state) {
 	end(&run);
 }
 
+// The first thread sleeps five times for 1 ms; another one ran, until `done`, in load().
+static void look(struct run *run, uint64_t done) {
+	enum { NAP = 1000 * 1000 };
+	uint64_t time = 10000;
+	begin(run);
+	switches(run, 90, 0, 0, 0, 10);
+	executes(run, 100, 10);
+	creates(run, 200, 10, 11, "loader");
+	switches(run, 300, 1, 0, 0, 11);
+	for (int i = 0; i < 5; i++, time += NAP + 1000) {
+		switches(run, time, 0, 10, STATE_SLEEPING, 0);
+		if (done > time && done < time + NAP) {
+			sampled(run, done - 1, 11, "main load");
+			switches(run, done, 1, 11, STATE_DEAD, 0);
+		}
+		wakes(run, time + NAP, 0, 0, 10, CONTEXT_HARDIRQ);
+		switches(run, time + NAP, 0, 0, 0, 10);
+		waited(run, time + NAP, 10, NAP, "main look c:nanosleep k:do_nanosleep");
+	}
+	time += 20000000; // nothing to do with it
+	switches(run, time, 0, 10, STATE_DEAD, 0);
+	run->why = (struct why){0};
+	assert_int_equal(
+		why_find(&run->why, &run->timeline,
+			 &(struct why_question){.has_to = true, .to = 5100000 - run->timeline.start}),
+		0);
+}
+
+static void test_what_a_thread_looks_for_is_what_ended_meanwhile(void **state) {
+	struct run run;
+	look(&run, 4700000);
+	assert_has(&run, "test slept in look(), 5 times for up to 1.00 ms. Meanwhile, for 4.");
+	assert_has(&run, " ms, loader ran in load().");
+	end(&run);
+	look(&run, 0); // it goes on
+	struct buffer text = {0};
+	why_cause(&run.why, &text);
+	buffer_append(&text, "", 1);
+	assert_null(strstr((const char *)text.data, "Meanwhile"));
+	buffer_free(&text);
+	end(&run);
+}
+
 static void follows(struct run *run, uint64_t time, uint32_t from, uint32_t to, const char *name) {
 	push(run, (struct event){.kind = EVENT_SWITCH,
 				 .time = time,
@@ -436,6 +479,7 @@ int main(void) {
 		cmocka_unit_test(test_the_limit_of_memory_is_said),
 		cmocka_unit_test(test_a_group_far_below_its_limit_is_not_blamed),
 		cmocka_unit_test(test_processes_that_do_the_same_are_counted),
+		cmocka_unit_test(test_what_a_thread_looks_for_is_what_ended_meanwhile),
 		cmocka_unit_test(test_the_neighbours_are_named),
 		cmocka_unit_test(test_a_timer_ends_the_wait_for_a_socket),
 		cmocka_unit_test(test_a_wait_between_missing_switches_is_found),
