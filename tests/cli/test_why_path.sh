@@ -7,7 +7,9 @@ need_root
 causes=$TRACELET_HELPERS/causes
 perfetto=$source/tests/perfetto
 
-run "$TRACELET" run --verbose --off-cpu --sample --name mutex -- "$causes" mutex
+# Where a switch is hidden, the trace says that it does not know, and the recorder's guess may be another.
+run_whole "$TRACELET" run --verbose --off-cpu --sample --name mutex -- "$causes" mutex
+! hidden || skip_all "this kernel did not report some switches in any of eight recordings"
 trace=$(ls tracelet-out/mutex_*.pb)
 check_match "it is found in no time" 'finding the critical path took [0-9]+ us' "$stderr"
 check "the trace is whole" "$TRACELET" check "$trace"
