@@ -62,6 +62,20 @@ hidden() {
 	[ "$(tail -n 1 tracelet-out/manifest.jsonl | jq ".gaps // 0")" != 0 ]
 }
 
+# explain_whole TEST COMMAND...: run_whole, and the answer of `why` in why.json; again, up to four times, if a wakeup is
+# hidden, too (one from an interrupt, while a process ran whose events this kernel does not show): a wait on the path has
+# ended, and nothing woke it. Not for tests that end in a wait.
+explain_whole() {
+	local test=$1 again
+	shift
+	for again in 1 2 3 4; do
+		run_whole "$@"
+		"$TRACELET" why --json "$test" >why.json || note "why fails for $test"
+		[ "$(jq '[.segments[] | select(.state == "waits" and .waker == null)] | length' why.json)" != 0 ] || break
+		note "a wakeup is hidden: $*" >&2
+	done
+}
+
 # run_whole COMMAND...: like `run`, for a recording; again, up to eight times, if a switch of it is hidden. Only the
 # last one stays in tracelet-out.
 run_whole() {

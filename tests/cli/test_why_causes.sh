@@ -57,8 +57,8 @@ time.sleep(0.001)
 holder.join()
 END
 if command -v python3 >/dev/null && python3 -c 'import sys; sys.exit(not getattr(sys, "_is_gil_enabled", lambda: True)())'; then
-	run_whole "$TRACELET" run --quiet --off-cpu --sample --name interpreter -- python3 lock.py
-	"$TRACELET" why --json interpreter >why.json
+	explain_whole interpreter "$TRACELET" run --quiet --off-cpu --sample --name interpreter -- python3 lock.py
+	note "$("$TRACELET" why interpreter)"
 	first=$(jq 'select(.test == "interpreter").pid' tracelet-out/manifest.jsonl)
 	# The holder wakes the first thread, unless that has just looked and not found a CPU yet: then its own wait is all
 	# there is, until the time limit after which it looks.

@@ -7,7 +7,7 @@ causes=$TRACELET_HELPERS/causes
 
 # record CAUSE: leaves the answer in why.json. False, after a line about it, if this kernel cannot do it or tell it.
 record() {
-	run_whole "$TRACELET" run --quiet --sample --name "$1" -- "$causes" "$1"
+	explain_whole "$1" "$TRACELET" run --quiet --sample --name "$1" -- "$causes" "$1"
 	if [ "$status" = 77 ]; then
 		skip "$1" "this kernel cannot do it"
 		return 1
@@ -16,7 +16,6 @@ record() {
 		skip "$1" "this kernel did not report some switches in any of eight recordings"
 		return 1
 	fi
-	"$TRACELET" why --json "$1" >why.json || note "why fails for $1"
 }
 
 # largest FILTER: the largest segment among those that are not a busy machine's: no CPU, or a page of the program that
