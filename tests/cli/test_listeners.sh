@@ -35,6 +35,10 @@ TEST_CASE("good") { SUBCASE("load") { CHECK(true); } }
 TEST_CASE("bad") { CHECK(1 + 1 == 3); }
 END
 cpp doctest doctest/doctest.h "1 passed, 1 failed"
+if [ -z "${TRACELET_LONG:-}" ]; then
+	skip "Catch2, Boost.Test" "compiling them takes long: make test-long"
+	done_testing
+fi
 cat >sample.cc <<'END'
 #define CATCH_CONFIG_MAIN
 #include <catch2/catch.hpp>

@@ -53,7 +53,8 @@ only_ours() {
 	note "$(tr '\n' ' ' <compared.txt)"
 }
 
-for cause in mutex condition join inversion child pipe unix timeout fsync spin; do
+more=${TRACELET_LONG:+condition join inversion unix spin}
+for cause in mutex child pipe timeout fsync $more; do
 	within "$cause"
 done
 
