@@ -32,6 +32,7 @@ struct heap_watch *heap_watch_new(int heap) {
 	struct heap_watch *watch = memory_alloc(sizeof(*watch));
 	watch->heap = heap;
 	watch->head = head;
+	watch->next = clock_boot_now() + HEAP_WATCH_MS * UINT64_C(1000000);
 	return watch;
 }
 

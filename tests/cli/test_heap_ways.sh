@@ -228,6 +228,10 @@ if [ "$(id -u)" = 0 ]; then
 			"$("$source/tests/perfetto/tp" tracelet-out/*.pb "select t.name, c.value from counter c join process_counter_track t
 				on c.track_id = t.id where c.id in (select max(id) from counter group by track_id) order by t.name" |
 				paste -sd,)"
+		profile sh -c 'sleep 0.1; exit 0'
+		check_equal "the last reading, after the end, is of the same process" 1 \
+			"$("$source/tests/perfetto/tp" tracelet-out/*.pb "select count(distinct upid) from process_counter_track
+				where name glob 'heap: *'")"
 	else
 		skip "it shows what is live at the end" "Perfetto's importer cannot be had"
 	fi

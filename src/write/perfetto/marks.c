@@ -162,8 +162,11 @@ static uint64_t new_track(struct perfetto *perfetto) {
 }
 
 static int process_track(struct perfetto *perfetto, const struct event *event, uint64_t *track) {
-	uint64_t thread = 0;
-	*track = 0;
+	uint64_t thread = 0, *ended = map_get(&perfetto->ended_processes, event->pid);
+	*track = ended && !perfetto_task(perfetto, event->pid) ? *ended : 0;
+	if (*track) // the last reading of a counter comes after the end; the importer would take it for a new
+		    // process's
+		return 0;
 	struct event of_first = {.time = event->time, .tid = event->pid, .pid = event->pid};
 	int error = perfetto_task_track(perfetto, &of_first, &thread);
 	if (error || !thread)
@@ -253,4 +256,5 @@ int marks_finish(struct perfetto *perfetto) {
 void marks_destroy(struct perfetto *perfetto) {
 	map_free(&perfetto->mark_names);
 	map_free(&perfetto->mark_counters);
+	map_free(&perfetto->ended_processes);
 }

@@ -253,8 +253,10 @@ static void task_forget(struct perfetto *perfetto, uint32_t tid) {
 	uint64_t *index = map_get(&perfetto->tasks, tid);
 	if (!index)
 		return;
-	marks_close(perfetto, &perfetto->pool.items[*index],
-		    perfetto->end); // the output keeps its error
+	struct task *task = &perfetto->pool.items[*index];
+	marks_close(perfetto, task, perfetto->end); // the output keeps its error
+	if (task->process_track)
+		*map_put(&perfetto->ended_processes, tid) = task->process_track;
 	array_push(&perfetto->free_tasks, (uint32_t)*index);
 	map_delete(&perfetto->tasks, tid);
 	perfetto->recent_tasks[tid % RECENT_TASKS].place = 0;
@@ -263,6 +265,7 @@ static void task_forget(struct perfetto *perfetto, uint32_t tid) {
 static struct task *task_born(struct perfetto *perfetto, uint32_t tid, uint32_t pid, uint32_t parent_pid,
 			      uint32_t name) {
 	task_forget(perfetto, tid); // the end of the previous life was lost
+	map_delete(&perfetto->ended_processes, tid);
 	struct task *task = task_add(perfetto, tid);
 	task->pid = pid;
 	task->parent_pid = parent_pid;

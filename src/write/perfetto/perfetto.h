@@ -109,6 +109,7 @@ struct perfetto {
 	struct activities *activities;        // owned by activities.c
 	struct counter_tracks *counters;      // owned by counters.c
 	struct map mark_names, mark_counters; // marks.c: names and counters already written
+	struct map ended_processes;           // marks.c: from the pid to the track of its counters
 	uint64_t mark_tracks;
 	struct map path_strings;  // path.c: strings already written
 	struct heap_places *heap; // owned by heap.c; NULL if there is no heap profile
