@@ -10,7 +10,8 @@ trace_of() { line_of "$1" | jq -r '.artifacts[0].path'; }
 programs_in() { "$tp" "$1" "select group_concat(word, ' ') from (select distinct substr(cmdline, 6) as word from process
 	where cmdline glob 'true *' and upid in (select upid from thread join sched_slice using (utid)) order by word)"; }
 
-check_run "a program that marks its cases" 1 "$TRACELET" run --json summary.json -- "$program"
+run_whole "$TRACELET" run --json summary.json -- "$program"
+check_equal "a program that marks its cases" 1 "$status"
 check_match "the summary counts them" "cases +3 passed, 1 failed, 1 skipped" "$stderr"
 check_match "and names those that failed, with their trace" "failed +Suite.Fails/1: tracelet-out/Suite.Fails_1_[0-9_]*\.pb" "$stderr"
 check_equal "the whole has a trace" 1 "$(find tracelet-out -name 'cases_*.pb' | wc -l)"
@@ -47,7 +48,8 @@ check_run "a name goes before theirs, as with 'each'" 1 "$TRACELET" run -q --nam
 check_equal "in the files too" 1 "$(find tracelet-out -name 'unit__Suite.Passes_*.pb' | wc -l)"
 
 rm -rf tracelet-out
-check_run "a program that crashes in a case" 139 "$TRACELET" run -- "$program" crashes
+run_whole "$TRACELET" run -- "$program" crashes
+check_equal "a program that crashes in a case" 139 "$status"
 check_match "says which" "failed +Suite.Crashes \(did not end\): tracelet-out/Suite.Crashes_" "$stderr"
 check_equal "it has a trace" "third" "$(programs_in "$(trace_of Suite.Crashes)")"
 check "which is good" "$TRACELET" check tracelet-out/*.pb

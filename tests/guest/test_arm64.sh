@@ -9,6 +9,7 @@ here=$(cd -- "$(dirname -- "$0")" && pwd)
 tracelet=${TRACELET:-$here/../../build/tracelet}
 TRACELET=$tracelet
 need_vm
+[ -n "${LONG:-}" ] || skip 'takes two minutes, most of it to compile: make test-long, or make test-guest LONG=1'
 command -v qemu-system-aarch64 >/dev/null || skip 'no qemu-system-aarch64 (Debian package qemu-system-arm)'
 cache=${TRACELET_CACHE:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/tracelet}
 kernel=$("$here/kernel" linux-image-cloud-arm64 arm64) || exit $?
