@@ -231,7 +231,7 @@ void janitor_want(struct janitor *janitor, struct janitor_extras extras) {
 	pthread_mutex_unlock(&janitor->lock);
 }
 
-// A place that this user had before, else one that nobody had; NULL if there is neither.
+// A place that this user had before, else an unused one; NULL if there is neither.
 static struct place *find_place(struct janitor *janitor, uid_t uid) {
 	struct place *fresh = NULL;
 	for (uint32_t i = 0; i < janitor->made; i++) {

@@ -53,7 +53,7 @@ int kernel_set_extras(struct kernel *kernel, unsigned frequency, uint64_t source
 
 // Makes the places [first, first + count). Returns how many it made. Both may wait for long.
 uint32_t kernel_make_places(struct kernel *kernel, uint32_t first, uint32_t count);
-// Gives a place a new ring, in which nobody has written.
+// Gives a place a new, empty ring.
 bool kernel_renew_place(struct kernel *kernel, struct place *place);
 
 // What a session wants besides events.
@@ -65,7 +65,7 @@ struct wanted {
 	bool off_cpu;              // a stack whenever a thread leaves its CPU to wait
 };
 
-// A session begins in a place that nobody uses. Returns its handle.
+// A session begins in a free place. Returns its handle.
 uint32_t kernel_begin(struct kernel *kernel, struct place *place, const struct peer *peer,
 		      const struct wanted *wanted);
 // It records no more; what it recorded can be read.

@@ -99,7 +99,7 @@ static const struct item *find_item(const char *name) {
 	return NULL;
 }
 
-// More files than this the kernel gives to nobody.
+// The kernel allows no process more open files than this.
 static rlim_t most_files(void) {
 	unsigned long most = 1 << 20;
 	FILE *file = fopen("/proc/sys/fs/nr_open", "re");
