@@ -531,6 +531,9 @@ static int run_cases(struct runner *runner, const struct cases *cases) {
 		return 2;
 	}
 	runner->children = children_begin();
+	// What --user has changed in this process must not be changed again.
+	if (!runner->settings->user && !runner->settings->artifact_group)
+		children_run_here(runner->children, runner->program, runner->options->here);
 	run_all(runner);
 	double seconds = seconds_now() - began;
 	size_t dependent = look_for_reasons(runner, seconds);
