@@ -320,4 +320,20 @@ check_match "all of them" '^3 cases: 3 passed, 0 failed, 0 skipped; ' "$stdout"
 check_lines "in silence" 0 "$stderr"
 check_equal "each with its trace" 3 "$(find tracelet-out -name '*.pb' | wc -l)"
 
+# ---- the work tree is looked at once, before the first case ----
+
+fresh
+git init -q . && echo text >known && git add known
+git -c user.name=name -c user.email=mail -c commit.gpgsign=false commit -q -m first
+cat >changes <<-'END'
+	#!/bin/sh
+	[ "$*" != --gtest_list_tests ] || printf 'A.\n  First\n  Second\n'
+	case $* in --gtest_filter=*) echo "more text" >>known && echo "all 1 fine" ;; esac
+END
+chmod +x changes
+check_run "cases that change the work tree" 0 "$TRACELET" each -j 1 --framework gtest --passed-text 'all {n} fine' -- ./changes
+check_equal "were run with that of the commit" "false false" "$(jq -r '.source.dirty // false' tracelet-out/manifest.jsonl | xargs)"
+check_run "the next time" 0 "$TRACELET" each -j 1 --framework gtest --passed-text 'all {n} fine' -- ./changes
+check_equal "they are not" "true true" "$(jq -r '.source.dirty // false' tracelet-out/manifest.jsonl | tail -2 | xargs)"
+
 done_testing
