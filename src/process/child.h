@@ -31,8 +31,8 @@ unsigned children_usual(void);
 // The main function of this program, to be called with words in place of executing it again.
 typedef int child_main(int argc, char **argv);
 
-// With it, commands that name this program run in a fork of it: executing it again would cost more than all
-// else that a short case needs. NULL executes everything. On Windows it makes no difference.
+// With it, commands that name this program run in a fork of it, which takes less time than executing it
+// again. NULL executes everything. On Windows it makes no difference.
 void children_run_here(struct children *children, const char *program, child_main *here);
 
 // Starts a command without input; its output goes to `output`. 0 or -errno.
