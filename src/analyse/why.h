@@ -190,6 +190,7 @@ enum { WHY_PASSES = 8 }; // as many are enough
 struct why_passes {
 	ARRAY(struct why_parts) list;
 };
+void why_passes_add(struct why_passes *passes, const char *digest); // not if it is NULL or none
 void why_passes_free(struct why_passes *passes);
 
 // What grew. The texts of the changes are those of `parts` and `baseline`. `others` may be NULL.
@@ -207,6 +208,7 @@ void why_difference_free(struct why_difference *difference);
 // At most five sentences, as plain text (base/text.h), whatever the names in them. `difference` may be NULL.
 void why_sentences(struct why *why, const struct why_difference *difference, struct buffer *out);
 void why_cause(struct why *why, struct buffer *out); // of these, what took longest and what waited for it
+void why_say_difference(const struct why_difference *difference, struct buffer *out); // after a blank
 void why_table(const struct why *why, size_t limit, struct buffer *out);
 void why_json(struct why *why, const struct why_difference *difference, struct buffer *out);
 void why_duration(struct buffer *out, uint64_t nanoseconds); // "117 ms"

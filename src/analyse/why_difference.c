@@ -312,6 +312,14 @@ static bool exceeds(const struct why_change *change, const struct why_parts *par
 	return true;
 }
 
+void why_passes_add(struct why_passes *passes, const char *digest) {
+	struct why_parts parts = {0};
+	if (passes->list.count < WHY_PASSES && digest && why_parts_read(&parts, digest))
+		array_push(&passes->list, parts);
+	else
+		why_parts_free(&parts);
+}
+
 void why_passes_free(struct why_passes *passes) {
 	for (size_t i = 0; i < passes->list.count; i++)
 		why_parts_free(&passes->list.items[i]);

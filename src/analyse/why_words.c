@@ -458,6 +458,12 @@ void why_cause(struct why *why, struct buffer *out) {
 	buffer_free(&text);
 }
 
+void why_say_difference(const struct why_difference *difference, struct buffer *out) {
+	size_t begin = out->size;
+	say_difference(out, difference);
+	text_plain_from(out, begin);
+}
+
 void why_sentences(struct why *why, const struct why_difference *difference, struct buffer *out) {
 	size_t begin = out->size;
 	say_result(why, out);
