@@ -159,6 +159,7 @@ struct why_part {
 
 struct why_parts {
 	uint64_t wall;
+	uint64_t missing; // what is not in the list of a digest took at most this long
 	ARRAY(struct why_part) list;
 };
 
@@ -177,6 +178,7 @@ struct why_change {
 struct why_difference {
 	const char *baseline; // its path
 	bool chosen;          // by the user; otherwise it is the last passing run
+	bool few;             // too few passing runs are known to tell a small growth from chance
 	uint64_t baseline_wall;
 	ARRAY(struct why_change) changes; // the largest growth first
 	// A thread that was still there when the test failed; in the baseline it ended this long before the
@@ -186,7 +188,10 @@ struct why_difference {
 };
 
 // Other passing runs of the test: what differs among them differs by chance.
-enum { WHY_PASSES = 8 }; // as many are enough
+enum {
+	WHY_PASSES = 8, // as many are enough
+	WHY_FEW = 3,    // with fewer runs to compare with, less is said
+};
 struct why_passes {
 	ARRAY(struct why_parts) list;
 };
