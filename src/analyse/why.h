@@ -4,6 +4,7 @@
 
 #include "analyse/critical_path.h"
 #include "base/buffer.h"
+#include "base/json.h"
 
 enum { WHY_CHAIN = 8 };
 
@@ -216,4 +217,5 @@ void why_cause(struct why *why, struct buffer *out); // of these, what took long
 void why_say_difference(const struct why_difference *difference, struct buffer *out); // after a blank
 void why_table(const struct why *why, size_t limit, struct buffer *out);
 void why_json(struct why *why, const struct why_difference *difference, struct buffer *out);
-void why_duration(struct buffer *out, uint64_t nanoseconds); // "117 ms"
+void why_json_part(struct json *json, const struct why_change *change); // what changed, without its times
+void why_duration(struct buffer *out, uint64_t nanoseconds);            // "117 ms"
