@@ -99,7 +99,8 @@ static void find_earlier(struct earlier *earlier, const char *path) {
 	struct report_run own = {.only = name};
 	report_add_folder(&own, *folder ? folder : "/");
 	const struct report_record *record = report_of_file(&own, name);
-	struct report_run run = {.only = record ? record->record.test : name};
+	CLEANUP_FREE char *only = record ? report_test_text(record->record.test) : NULL;
+	struct report_run run = {.only = only};
 	if (record)
 		report_add_folder(&run, *folder ? folder : "/");
 	record = report_of_file(&run, name);
@@ -117,7 +118,8 @@ static char *run_before(const char *folder, const char *test, const char *number
 	char *end, *found = NULL, safe[ARTIFACT_NAME_SIZE];
 	unsigned long before = strtoul(number, &end, 10);
 	artifact_safe_name(test, safe);
-	struct report_run run = {.only = safe};
+	CLEANUP_FREE char *only = report_test_text(safe);
+	struct report_run run = {.only = only};
 	if (*number && !*end)
 		report_add_folder(&run, folder);
 	for (size_t i = run.records.count; i-- > 0;) {

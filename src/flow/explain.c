@@ -136,7 +136,8 @@ int explain_spool(const char *path, struct explanation *explanation, struct tap 
 void explain_difference(struct explanation *explanation, const char *folder,
 			const struct manifest_record *record) {
 	uint64_t begun = now();
-	struct report_run run = {.most = REPORT_RECENT, .only = record->test};
+	CLEANUP_FREE char *only = report_test_text(record->test);
+	struct report_run run = {.most = REPORT_RECENT, .only = only};
 	struct why_passes others = {0};
 	struct why_parts parts = {0}, before = {0};
 	struct why_difference difference = {0};

@@ -45,6 +45,8 @@ enum { REPORT_RECENT = 4 << 20 };
 
 // Adds a folder with a manifest. 0 or -errno.
 int report_add_folder(struct report_run *run, const char *folder);
+// What lines about this test have in them, for `only`. To be freed.
+char *report_test_text(const char *test);
 void report_group(struct report_run *run);
 void report_run_free(struct report_run *run);
 

@@ -44,6 +44,10 @@ static void take_line(struct report_run *run, const char *folder, const char *li
 	array_push(&run->records, new);
 }
 
+char *report_test_text(const char *test) {
+	return memory_format("\"test\":\"%s\"", test); // a safe name needs no escapes
+}
+
 int report_add_folder(struct report_run *run, const char *folder) {
 	CLEANUP_FREE char *path = memory_format("%s/manifest.jsonl", folder);
 	struct stat status;

@@ -87,7 +87,8 @@ char *report_session(const struct settings *settings, const struct manifest_reco
 	char *path = report_wanted(settings, passed) ? page_path(record) : NULL;
 	if (!path)
 		return NULL;
-	struct report_run run = {.most = REPORT_RECENT, .only = record->test};
+	CLEANUP_FREE char *only = report_test_text(record->test);
+	struct report_run run = {.most = REPORT_RECENT, .only = only};
 	struct buffer page = {0}, printed = {0};
 	report_add_folder(&run, settings->output_dir);
 	read_printed(&printed);
