@@ -258,7 +258,7 @@ static const struct verb_option own_options[] = {
 	 "compare with this recording, or with the run of TEST that is N runs before the newest (default: "
 	 "the "
 	 "last passing run of the same test in the same directory)"},
-	{"limit", OPTION_LIMIT, "N", "print this many segments; 0: all (default: 10)"},
+	{"limit", OPTION_LIMIT, "N", "print this many segments; 0 for all (default: 10)"},
 	{"json", OPTION_JSON, NULL, "print JSON"},
 	{0},
 };

@@ -13,7 +13,8 @@ enum { MOST_MOMENTS = 1 << 20 };
 struct explain {
 	struct sink sink, *next;
 	struct timeline timeline;
-	struct explanation *explanation; // NULL: only the track, and only if the recording is of a test
+	struct explanation
+		*explanation; // NULL to write only the track, and only if the recording is of a test
 	bool open;
 };
 
