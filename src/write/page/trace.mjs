@@ -9,6 +9,45 @@ export const CATEGORIES = ["running", "ready, no CPU is free", "waits for a lock
 	"waits for others", "sleeps", "ended"];
 const CHUNK = 64;
 
+// The times at which each CPU changed hands, and which of them is the next run of a thread.
+class Turns {
+	constructor(columns) {
+		const times = columns.get("turns", "time");
+		let at = 0;
+		this.cpus = Array.from(columns.get("cpus", "turns"), count => ({ times: times.subarray(at, at += count), at: 0 }));
+		this.turn = columns.reader("runs", "turn");
+		this.known = false;
+	}
+	rewind() {
+		for (const cpu of this.cpus)
+			cpu.at = 0;
+	}
+	// Sets `cpu`, and `begin` and `end` if they are known. What was ready since `time` is never before what was asked last.
+	next(cpu, time) {
+		const turn = this.turn.next(), own = this.cpus[cpu], { times } = own;
+		this.cpu = cpu;
+		this.known = turn > 0;
+		if (!turn)
+			return;
+		let low = own.at, step = 1;
+		while (low + step < times.length && times[low + step] < time) {
+			low += step;
+			step *= 2;
+		}
+		let high = Math.min(low + step, times.length);
+		while (low < high) {
+			const middle = (low + high) >> 1;
+			if (times[middle] < time)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		own.at = low;
+		this.begin = times[low + turn - 1];
+		this.end = times[low + turn];
+	}
+}
+
 export class Trace {
 	constructor(bytes) {
 		const columns = new Columns(bytes);
@@ -44,36 +83,39 @@ export class Trace {
 		for (const thread of this.threads)
 			thread.process = named.get(thread.pid) || thread.name;
 	}
-	// In one pass over all columns: there may be ten million of them.
+	// In one pass over all columns: there may be ten million of them. A run and the state before it have no duration of
+	// their own if the run is a turn of its CPU.
 	readStates(columns) {
-		const count = columns.rows("states"), kind = this.kind = columns.get("states", "kind"), lengths = columns.bytes("states", "duration");
+		const count = columns.rows("states"), kind = this.kind = columns.get("states", "kind"), lengths = columns.reader("states", "duration");
 		const cpu = columns.reader("states", "cpu"), waker = columns.reader("states", "waker"), context = columns.reader("states", "context");
 		const stack = columns.reader("states", "stack"), reason = columns.bytes("states", "reason");
 		const Small = this.threads.length < 65535 && columns.rows("stacks") < 65535 ? Uint16Array : Uint32Array; // numbers of CPUs have 16 bits
 		const start = this.startOf = new Float64Array(count), what = this.what = new Small(count), detail = this.detail = new Uint8Array(count);
-		let at = 0, waits = 0;
+		const turns = new Turns(columns);
+		let waits = 0;
 		for (const thread of this.threads) {
 			let time = thread.first, ran = 0;
+			turns.rewind();
 			for (let i = thread.low; i < thread.high; i++) {
-				let byte = lengths[at++], length = byte & 127;
-				for (let scale = 128; byte > 127; scale *= 128) {
-					byte = lengths[at++];
-					length += (byte & 127) * scale;
-				}
+				const now = kind[i] & KIND;
 				start[i] = time;
-				time += length;
-				switch (kind[i] & KIND) {
-				case RUNS:
-					what[i] = cpu.next();
-					ran += length;
-					break;
-				case READY:
+				if (now === RUNS) {
+					if (i === thread.low || (kind[i - 1] & KIND) === RUNS)
+						turns.next(cpu.next(), time);
+					what[i] = turns.cpu;
+					time = turns.known ? turns.end : time + lengths.next();
+					ran += time - start[i];
+					continue;
+				}
+				if (i + 1 < thread.high && (kind[i + 1] & KIND) === RUNS)
+					turns.next(cpu.next(), time);
+				else
+					turns.known = false;
+				time = turns.known ? turns.begin : time + lengths.next();
+				if (now === READY) {
 					detail[i] = context.next();
 					what[i] = waker.next();
-					break;
-				case PREEMPTED: case DEAD: case ZOMBIE:
-					break;
-				default:
+				} else if (now !== PREEMPTED && now !== DEAD && now !== ZOMBIE) {
 					detail[i] = reason[waits++];
 					what[i] = stack.next();
 				}
@@ -292,7 +334,7 @@ export class Trace {
 // Unpacks a recording in another thread, so that the page stays usable. The thread gets the source of what it needs.
 export async function unpack(text) {
 	const source = [inflate, varints, deltas, lowerBound].map(String).join("\n") + `\nconst STATES=[],RUNS=${RUNS},READY=${READY},PREEMPTED=${PREEMPTED},DEAD=${DEAD},ZOMBIE=${ZOMBIE},KIND=${KIND},CHUNK=${CHUNK},CATEGORIES=${JSON.stringify(CATEGORIES)};\n`
-		+ [Reader, Columns, Trace].map(String).join("\n") + `\nonmessage=async({data})=>{const t={...new Trace(await inflate(data))};postMessage(t,[t.kind,t.startOf,t.what,t.detail].map(a=>a.buffer))}`;
+		+ [Reader, Columns, Turns, Trace].map(String).join("\n") + `\nonmessage=async({data})=>{const t={...new Trace(await inflate(data))};postMessage(t,[t.kind,t.startOf,t.what,t.detail].map(a=>a.buffer))}`;
 	const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
 	try {
 		return await new Promise((take, fail) => {
