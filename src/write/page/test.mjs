@@ -118,10 +118,10 @@ export class Test {
 	waitRows({ from, to }) {
 		const { trace } = this, sums = new Map();
 		for (const thread of trace.shown)
-			for (let i = trace.find(thread, from); i < thread.high && trace.startOf[i] < to; i++) {
+			for (let i = trace.find(thread, from); i < thread.high && trace.startOf(i) < to; i++) {
 				if (!trace.isWait(i))
 					continue;
-				const waker = trace.wakerOf(thread, i), part = Math.min(to, trace.endOf(thread, i)) - Math.max(from, trace.startOf[i]);
+				const waker = trace.wakerOf(thread, i), part = Math.min(to, trace.endOf(thread, i)) - Math.max(from, trace.startOf(i));
 				const own = trace.what[i] ? this.ownFunction(trace.what[i]) : "", by = waker ? (waker.thread ? waker.thread.name : "an interrupt") : "";
 				const key = thread.index + "/" + trace.detail[i] + "/" + own + "/" + by;
 				const row = sums.get(key) || sums.set(key, [thread.name, trace.reason(i), own, by, 0, 0, 0]).get(key);
@@ -194,12 +194,12 @@ export class Test {
 	}
 	// The heaviest sample of a running state.
 	stackAround(thread, state) {
-		const { samples, kinds, startOf } = this.trace;
+		const { samples, kinds } = this.trace;
 		if ((this.trace.kind[state] & KIND) !== RUNS)
 			return 0;
 		const end = this.trace.endOf(thread, state);
 		for (let i = 0; i < samples.count; i++)
-			if (samples.thread[i] === thread.index && samples.time[i] >= startOf[state] && samples.time[i] <= end && !kinds[samples.kind[i]].flags
+			if (samples.thread[i] === thread.index && samples.time[i] >= this.trace.startOf(state) && samples.time[i] <= end && !kinds[samples.kind[i]].flags
 				&& kinds[samples.kind[i]].name !== "off-cpu" && kinds[samples.kind[i]].name !== "critical path")
 				return samples.stack[i];
 		return 0;

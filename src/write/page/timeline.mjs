@@ -297,7 +297,7 @@ export class Timeline {
 			}
 		}
 		if (this.picked?.thread === thread) {
-			const x = this.x(trace.startOf[this.picked.state]);
+			const x = this.x(trace.startOf(this.picked.state));
 			draw.strokeStyle = colour("focus");
 			draw.lineWidth = 2;
 			draw.strokeRect(x, y + 1, Math.max(2, this.x(trace.endOf(thread, this.picked.state)) - x), row.height - 2);
@@ -324,7 +324,7 @@ export class Timeline {
 		const { trace, pen: draw } = this, category = trace.category(i);
 		if (category === 6)
 			return;
-		const x = Math.max(this.x(trace.startOf[i]), this.gutter - 1), wide = this.x(trace.endOf(thread, i)) - x;
+		const x = Math.max(this.x(trace.startOf(i)), this.gutter - 1), wide = this.x(trace.endOf(thread, i)) - x;
 		draw.fillStyle = this.colours[category];
 		if (category >= 4)
 			draw.fillRect(x, y + high / 2 - 1.5, Math.max(wide, 0.5), 3);
@@ -421,7 +421,7 @@ export class Timeline {
 			const waker = trace.what[state] ? trace.threads[trace.what[state] - 1] : null, from = waker && this.rowOf(waker), to = this.rowOf(thread);
 			if (!from || !to || from === to)
 				return;
-			const x = this.x(trace.startOf[state]), y = RULER - this.scroll, down = to.top > from.top;
+			const x = this.x(trace.startOf(state)), y = RULER - this.scroll, down = to.top > from.top;
 			const begin = y + from.top + (down ? ROW - 4 : 4), end = y + to.top + (down ? 3 : ROW - 3), tip = down ? -5 : 5;
 			draw.globalAlpha = strong ? 1 : 0.55;
 			draw.strokeStyle = draw.fillStyle = strong ? colour("focus") : this.ink;
@@ -503,7 +503,7 @@ export class Timeline {
 			const row = this.rowOf(thread), bottom = this.height - RULER;
 			if (row && (row.top < this.scroll || row.top + ROW > this.scroll + bottom))
 				this.scroll = row.top - bottom / 2;
-			const start = this.trace.startOf[state], end = this.trace.endOf(thread, state);
+			const start = this.trace.startOf(state), end = this.trace.endOf(thread, state);
 			if (end < this.view.from || start > this.view.to)
 				this.show(start - (end - start), end + (end - start));
 		}
@@ -582,7 +582,7 @@ export class Timeline {
 			return this.redraw();
 		if (hit.type === "thread") {
 			const state = this.trace.find(hit.thread, time);
-			const real = state < hit.thread.high && this.trace.startOf[state] <= time;
+			const real = state < hit.thread.high && this.trace.startOf(state) <= time;
 			this.pick(real ? hit.thread : null, state);
 		} else if (hit.type === "path") {
 			const { path, threads } = this.trace, i = lowerBound(path.time, time + 1) - 1;
@@ -604,7 +604,7 @@ export class Timeline {
 			ArrowDown: () => this.moveRow(1), ArrowUp: () => this.moveRow(-1), "0": () => this.show(this.low, this.high), Home: () => this.show(this.low, this.high),
 			f: () => this.range && this.show(this.range.from, this.range.to), Escape: () => { this.select(null); this.pick(null); },
 			Enter: () => this.click({ row: this.row, time: this.range ? this.range.from : middle, inside: true }),
-			m: () => this.picked && this.select(this.trace.startOf[this.picked.state], this.trace.endOf(this.picked.thread, this.picked.state)),
+			m: () => this.picked && this.select(this.trace.startOf(this.picked.state), this.trace.endOf(this.picked.thread, this.picked.state)),
 			"]": () => this.step(1), "[": () => this.step(-1),
 		};
 		const act = keys[event.key] || keys[event.key.toLowerCase()];
@@ -637,7 +637,7 @@ export class Timeline {
 			return null;
 		if (row.type === "thread") {
 			const i = trace.find(row.thread, time);
-			return i < row.thread.high && trace.startOf[i] <= time ? this.stateWords(row.thread, i) : null;
+			return i < row.thread.high && trace.startOf(i) <= time ? this.stateWords(row.thread, i) : null;
 		}
 		if (row.type === "path") {
 			const i = lowerBound(trace.path.time, time + 1) - 1;
@@ -678,7 +678,7 @@ export class Timeline {
 		const stack = trace.isWait(i) && trace.what[i] ? trace.stackNames(trace.what[i]) : [];
 		const woken = kind === READY && trace.what[i] ? "woken by " + trace.threads[trace.what[i] - 1].name
 			: waker ? (waker.thread && !(waker.context & 8) ? "woken by " + waker.thread.name : "woken by an interrupt") : "";
-		return [`${thread.name} (${thread.tid})`, `${words}, ${duration(trace.endOf(thread, i) - trace.startOf[i])}`, woken, ...stack.slice(0, 8),
+		return [`${thread.name} (${thread.tid})`, `${words}, ${duration(trace.endOf(thread, i) - trace.startOf(i))}`, woken, ...stack.slice(0, 8),
 			stack.length > 8 ? `… ${stack.length - 8} more` : "", trace.kind[i] & LOST ? "events are missing: the end is not known" : ""];
 	}
 }
