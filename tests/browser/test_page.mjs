@@ -223,6 +223,44 @@ await page.waitForTimeout(100);
 equal("and has its zoom", [10e6, 30e6], await page.evaluate(() => { const { view, test } = [...tracelet.tests.values()][0]; return [view.chart.from, view.chart.to].map(time => time + test.trace.start); }));
 await page.close();
 
+// ---- the legend ----
+
+page = await open(join(work, "view.html"));
+const threads = () => page.evaluate(() => [...tracelet.tests.values()][0].test.timeline.rows.filter(row => row.type === "thread").map(row => row.thread.name).sort());
+const painted = (locator, name) => locator.evaluate((canvas, variable) => {
+	const hex = getComputedStyle(document.documentElement).getPropertyValue(variable).trim(), wanted = parseInt(hex.slice(1), 16);
+	const { data } = canvas.getContext("2d").getImageData(200, 0, canvas.width - 200, canvas.height);
+	let count = 0;
+	for (let i = 0; i < data.length; i += 4)
+		count += (data[i] << 16 | data[i + 1] << 8 | data[i + 2]) === wanted;
+	return count;
+}, "--" + name);
+const line = page.locator(".timeline canvas"), series = name => page.locator(".series", { hasText: new RegExp(`^${name}$`) });
+await page.waitForTimeout(50);
+const ran = await painted(line, "runs");
+await series("running").focus();
+await page.keyboard.press("Enter");
+await page.waitForTimeout(50);
+equal("the legend switches a state off", [true, 0, "false"], [ran > 1000, await painted(line, "runs"), await series("running").getAttribute("aria-pressed")]);
+equal("... and the focus stays", "running", await page.evaluate(() => document.activeElement.textContent));
+await series("running").click();
+await page.waitForTimeout(50);
+equal("... and on", ran, await painted(line, "runs"));
+await page.evaluate(() => { const { view } = [...tracelet.tests.values()][0]; view.choose(view.tables.findIndex(table => table.name === "context-switches")); view.keys = view.table.named("thread"); view.regroup(); });
+const groups = () => page.evaluate(() => { const { chart } = [...tracelet.tests.values()][0].view; return chart.top.map(node => chart.name(node)).sort(); });
+equal("a graph and the time line have the same threads", [true, ["main", "worker"]], [(await groups()).includes("worker"), await threads()]);
+await page.locator(".view .series", { hasText: /^worker$/ }).click();
+equal("one legend is for all graphs", [false, ["main"]], [(await groups()).includes("worker"), await threads()]);
+await page.waitForTimeout(300);
+const without = await page.evaluate(() => location.hash);
+check("the address has what is off", /&off=worker$/.test(without), without);
+await page.close();
+page = await open(join(work, "view.html"), { hash: without });
+equal("a link restores it", ["main"], await threads());
+await page.getByRole("button", { name: "Show all (1 off)" }).first().click();
+equal("all can be shown again", ["main", "worker"], await threads());
+await page.close();
+
 // ---- several files ----
 
 writeFileSync(join(folder, "other.pb"), simple("main", "other"));

@@ -1,6 +1,7 @@
 // The graph of a table: curves or stacked bars by time, a Gantt chart with a lane for each group, or the nested groups as a
 // flame graph. Times are below those of the time line, whose zoom and selection it shares.
 import { gutterOf } from "./timeline.mjs";
+import { legend } from "./legend.mjs";
 import { colour, context, cut, digits, duration, element, hue, isDark, tooltip } from "./ground.mjs";
 
 export const KINDS = ["stacked", "lines", "Gantt", "flame"];
@@ -13,6 +14,8 @@ export class Chart {
 		this.timeline = timeline;
 		this.kind = "stacked";
 		this.canvas = element("canvas", { class: "chart", role: "img", "aria-label": "Graph of the values by time" });
+		this.legend = element("p", { class: "legend", role: "group", "aria-label": "Legend" });
+		this.element = element("div", {}, this.canvas, this.legend);
 		let down = null;
 		this.canvas.addEventListener("pointermove", event => {
 			if (down !== null && Math.abs(event.offsetX - down) > 4)
@@ -44,8 +47,8 @@ export class Chart {
 		this.begin = column(BEGINS)?.type === "s" ? column(BEGINS) : null;
 		this.end = column(ENDS);
 		this.lasts = column(LASTS);
-		this.canvas.hidden = this.kind !== "flame" && !this.begin;
-		if (!width || this.canvas.hidden || !root)
+		this.element.hidden = this.kind !== "flame" && !this.begin;
+		if (!width || this.element.hidden || !root)
 			return;
 		this.gutter = gutterOf(width);
 		this.wide = width - this.gutter;
@@ -53,7 +56,9 @@ export class Chart {
 		this.from = from - start; // in the table's time
 		this.to = to - start;
 		const by = node => node.sums[0] ?? node.count;
-		this.top = root.children.slice().sort((a, b) => by(b) - by(a));
+		const all = root.children.slice().sort((a, b) => by(b) - by(a)), names = all.slice(0, MOST_CURVES).map(node => this.name(node));
+		this.top = all.filter(node => legend.has(this.name(node)));
+		legend.fill(this.legend, [...names.map(name => legend.button(name, this.swatch(name))), legend.all()]);
 		this.kind === "Gantt" ? this.gantt() : this.kind === "flame" ? this.flame() : this.curves();
 	}
 	name(node) {
@@ -202,8 +207,10 @@ export class Chart {
 			if (wide < 0.4)
 				return;
 			boxes.push({ node, x, wide, depth });
-			for (const child of node.children.slice().sort((a, b) => by(b) - by(a))) {
-				const part = wide * Math.max(by(child), 0) / (by(node) || 1);
+			const children = node === root ? this.top : node.children.slice().sort((a, b) => by(b) - by(a));
+			const all = node === root ? children.reduce((sum, child) => sum + Math.max(by(child), 0), 0) : by(node);
+			for (const child of children) {
+				const part = wide * Math.max(by(child), 0) / (all || 1);
 				place(child, x, part, depth + 1);
 				x += part;
 			}

@@ -1,6 +1,7 @@
 // The page: opens tests, keeps the address, light and dark.
 import { inflate, pieces } from "./columns.mjs";
 import { duration, element, save, say } from "./ground.mjs";
+import { legend } from "./legend.mjs";
 import { Run } from "./run.mjs";
 import { readTables } from "./tables.mjs";
 import { Test } from "./test.mjs";
@@ -30,6 +31,7 @@ function remember() {
 		} else if (run?.search.value) {
 			words.set("q", run.search.value);
 		}
+		legend.off.forEach(name => words.append("off", name));
 		history.replaceState(null, "", "#" + words);
 	}, 200);
 }
@@ -129,7 +131,7 @@ function back() {
 }
 
 async function restore() {
-	const words = address(), name = words.get("test"), pair = text => (text || "").split("-").map(Number);
+	const words = address(), name = words.get("test"), off = words.getAll("off"), pair = text => (text || "").split("-").map(Number);
 	if (name && tests.has(name))
 		await open(name);
 	else if (run && current)
@@ -138,6 +140,8 @@ async function restore() {
 		run.search.value = words.get("q");
 		run.filter();
 	}
+	if (off.length || legend.off.size)
+		legend.set(off);
 	if (!current || !name)
 		return;
 	const { timeline, trace } = current.test, [from, to] = pair(words.get("t")), [a, b] = pair(words.get("sel")), [thread, state] = pair(words.get("state"));
@@ -161,7 +165,7 @@ function theme() {
 
 function redraw() {
 	for (const { test, view } of tests.values()) {
-		test?.timeline.redraw();
+		test?.timeline.makeRows();
 		test?.graph.draw();
 		view?.draw();
 	}
@@ -169,6 +173,10 @@ function redraw() {
 
 async function begin() {
 	theme();
+	legend.changed = () => {
+		redraw();
+		remember();
+	};
 	for (const article of document.querySelectorAll("article.test")) {
 		const name = article.dataset.name;
 		tests.set(name, { article, name, test: null });

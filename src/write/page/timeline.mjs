@@ -1,5 +1,6 @@
 // The time line: the critical path, marks, threads, CPUs and counters on one canvas.
 import { CATEGORIES, KIND, RUNS, READY, STATES, LOST, lowerBound } from "./trace.mjs";
+import { legend } from "./legend.mjs";
 import { colour, context, cut, digits, duration, element, hue, isDark, say, tooltip } from "./ground.mjs";
 
 const ROW = 22, RULER = 24;
@@ -22,8 +23,7 @@ export class Timeline {
 		this.closed = new Set();
 		this.canvas = element("canvas", { tabindex: 0, role: "application", "aria-label": "Time line. W and S or plus and minus zoom, A and D or "
 			+ "left and right move, up and down choose a row, Enter shows its state, Escape ends the selection." });
-		this.legend = element("p", { class: "legend" }, ...CATEGORIES.slice(0, 6).map((name, i) =>
-			element("span", {}, element("i", { class: COLOURS[i] }), name)));
+		this.legend = element("p", { class: "legend", role: "group", "aria-label": "Legend" });
 		this.about = element("span", { class: "soft about" });
 		this.element = element("div", { class: "timeline" }, element("div", { class: "bar" }, this.legend), this.canvas);
 		this.listen();
@@ -55,13 +55,13 @@ export class Timeline {
 		let pid = null;
 		const processes = new Set(trace.shown.map(t => t.pid)).size;
 		group("threads", trace.shown.length, () => {
-			for (const thread of trace.shown)
+			for (const thread of trace.shown.filter(t => legend.has(t.name)))
 				rows.push({ type: "thread", thread, name: thread.name === thread.process || processes < 2 ? thread.name
 					: `${thread.name} · ${thread.process}`, id: thread.tid });
 		});
 		const kinds = this.later && !trace.shown.length ? trace.eventKinds() : [];
-		group("events", kinds.length, () => kinds.forEach(({ name, times }) => rows.push({ type: "ticks", times, name, what: "events" })));
-		group("samples", trace.sampled.length, () => trace.sampled.forEach(({ thread, times }) => rows.push({ type: "ticks", times, name: thread.name, id: thread.tid || "" })));
+		group("events", kinds.length, () => kinds.forEach(({ name, times }) => legend.has(name) && rows.push({ type: "ticks", times, name, what: "events" })));
+		group("samples", trace.sampled.length, () => trace.sampled.forEach(({ thread, times }) => legend.has(thread.name) && rows.push({ type: "ticks", times, name: thread.name, id: thread.tid || "" })));
 		if (closed.size === 0 && this.first === undefined) {
 			this.first = true;
 			if (trace.shown.length > 12)
@@ -71,7 +71,8 @@ export class Timeline {
 		group("CPUs", cpus.length, () => cpus.forEach(cpu => rows.push({ type: "cpu", cpu, name: `CPU ${cpu.number}` })));
 		const counters = this.counterRows();
 		group("counters", counters.length, () => rows.push(...counters));
-		this.legend.hidden = !trace.shown.length && !trace.path.count;
+		const states = trace.shown.length || trace.path.count ? CATEGORIES.slice(0, 6) : [];
+		legend.fill(this.legend, [...states.map((name, i) => legend.button(name, element("i", { class: COLOURS[i] }))), legend.all()]);
 		if (trace.lost.count)
 			rows.push({ type: "lost", name: "lost events" });
 		let top = 0;
@@ -87,7 +88,7 @@ export class Timeline {
 	// A row for each counter, with a curve for each of its CPUs.
 	counterRows() {
 		const events = new Map();
-		for (const series of this.trace.series) {
+		for (const series of this.trace.series.filter(one => legend.has(one.event))) {
 			const key = series.cpu ? `${series.provider}/${series.event}` : series;
 			(events.get(key) || events.set(key, []).get(key)).push(series);
 		}
@@ -145,6 +146,7 @@ export class Timeline {
 			return;
 		const { width, height } = this, draw = this.pen = context(this.canvas, width, height);
 		this.colours = COLOURS.map(colour);
+		this.on = CATEGORIES.map(name => legend.has(name));
 		this.ink = colour("ink");
 		this.faint = colour("line");
 		draw.font = "12px system-ui, sans-serif";
@@ -235,9 +237,10 @@ export class Timeline {
 		const { path, threads, strings } = this.trace, draw = this.pen;
 		let low = lowerBound(path.time, this.view.from);
 		for (let i = Math.max(0, low - 1); i < path.count && path.time[i] < this.view.to; i++) {
-			const x = this.x(path.time[i]), name = strings[path.name[i]], reason = name.split(":")[0];
-			draw.fillStyle = this.colours[this.pathCategory(reason)];
-			this.box(x, y + 2, this.x(path.time[i] + path.duration[i]) - x - 0.5, row.height - 4, `${threads[path.thread[i]].name}: ${name}`, this.pathCategory(reason) >= 4 && isDark() && this.ink);
+			const x = this.x(path.time[i]), name = strings[path.name[i]], category = this.pathCategory(name.split(":")[0]);
+			draw.fillStyle = this.colours[category];
+			if (this.on[category])
+				this.box(x, y + 2, this.x(path.time[i] + path.duration[i]) - x - 0.5, row.height - 4, `${threads[path.thread[i]].name}: ${name}`, category >= 4 && isDark() && this.ink);
 		}
 	}
 	pathCategory(reason) {
@@ -286,7 +289,7 @@ export class Timeline {
 					[a, b] = [b, a];
 				}
 				if (most !== run) {
-					if (run >= 0 && run < 6) {
+					if (run >= 0 && run < 6 && this.on[run]) {
 						draw.fillStyle = colours[run];
 						const thin = run >= 4;
 						draw.fillRect(this.gutter + begin, y + 2 + (thin ? high / 2 - 1.5 : 0), pixel - begin, thin ? 3 : high);
@@ -322,7 +325,7 @@ export class Timeline {
 	}
 	state(i, thread, y, high) {
 		const { trace, pen: draw } = this, category = trace.category(i);
-		if (category === 6)
+		if (category === 6 || !this.on[category])
 			return;
 		const x = Math.max(this.x(trace.startOf(i)), this.gutter - 1), wide = this.x(trace.endOf(thread, i)) - x;
 		draw.fillStyle = this.colours[category];

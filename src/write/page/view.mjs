@@ -32,7 +32,7 @@ export class View {
 				...this.places.map((box, i) => element("div", {}, element("b", {}, ["Keys", "Values", "Columns"][i]), box))),
 			element("div", { class: "bar" }, this.search, element("label", {}, "values are ", this.forms), element("label", {}, "graph ", this.kinds),
 				element("button", { type: "button", class: "end", onclick: () => copy(this.command()) }, "Copy as a command")),
-			this.chart.canvas, this.holder);
+			this.chart.element, this.holder);
 		const first = FIRST.map(name => tables.findIndex(table => table.name === name)).find(i => i >= 0) ?? 0;
 		if (this.presets.length)
 			this.take(this.presets[0]);
