@@ -3,7 +3,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { makeTrace, ms, simple } from "./make_trace.mjs";
 
@@ -259,6 +259,20 @@ page = await open(join(work, "view.html"), { hash: without });
 equal("a link restores it", ["main"], await threads());
 await page.getByRole("button", { name: "Show all (1 off)" }).first().click();
 equal("all can be shown again", ["main", "worker"], await threads());
+await page.close();
+
+// ---- a recording of events only ----
+
+execFileSync(join(dirname(tracelet), "tests/etl/make_etl"), [join(work, "counters.etl"), "plain"]);
+execFileSync(tracelet, ["view", join(work, "counters.etl"), "-o", join(work, "events.html")], { stdio: ["ignore", "ignore", "inherit"] });
+page = await open(join(work, "events.html"));
+await shot(page, "events");
+await page.getByRole("tab", { name: "Events" }).click();
+await page.waitForSelector("[role=tabpanel] tbody tr");
+const events = await page.evaluate(() => { const { tables } = [...tracelet.tests.values()][0].test, { grid } = tables.find(one => one.name === "Events"); return grid.shown.map(row => row[2][0]); });
+check("events are in their order", events.length > 1 && events.every((time, i) => !i || time >= events[i - 1]), events.slice(0, 5));
+equal("what they do not have is not there", [], (await cells(page)).flatMap(row => [row[1], row[3]]).filter(text => text === "?" || text === "0 ns"));
+equal("no legend, no gap", await page.locator(".timeline .series").count() > 0, await page.locator(".timeline .bar").first().isVisible());
 await page.close();
 
 // ---- several files ----

@@ -60,7 +60,7 @@ export class Timeline {
 					: `${thread.name} · ${thread.process}`, id: thread.tid });
 		});
 		const kinds = this.later && !trace.shown.length ? trace.eventKinds() : [];
-		group("events", kinds.length, () => kinds.forEach(({ name, times }) => legend.has(name) && rows.push({ type: "ticks", times, name, what: "events" })));
+		group("events", kinds.length, () => kinds.forEach(({ name, times }) => legend.has(name) && rows.push({ type: "ticks", times, name: name.split("/").pop(), what: "events" })));
 		group("samples", trace.sampled.length, () => trace.sampled.forEach(({ thread, times }) => legend.has(thread.name) && rows.push({ type: "ticks", times, name: thread.name, id: thread.tid || "" })));
 		if (closed.size === 0 && this.first === undefined) {
 			this.first = true;
