@@ -1,13 +1,14 @@
-// node bench/page.mjs PAGE.html ROUNDS [run]: opens a page in Chromium and prints medians: usable ms, MB of its process, and for
+// node bench/page.mjs PAGE.html ROUNDS [run]: opens a page in Chromium and prints medians: usable ms, MB of its process and MB mapped, and for
 // a test ms of the first selection, ms until all is unpacked, ms of a frame while zooming and of a selection then; for a run ms
 // of sorting.
 import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
 const { chromium } = await import(process.env.PLAYWRIGHT);
 const [, , file, rounds, what] = process.argv;
 const median = list => list.sort((a, b) => a - b)[Math.floor(list.length / 2)];
-const all = { usable: [], first: [], whole: [], memory: [], frame: [], select: [], sort: [] };
+const all = { usable: [], first: [], whole: [], memory: [], mapped: [], frame: [], select: [], sort: [] };
 
 // In the page: selects a range, and returns how long that took.
 function select() {
@@ -16,8 +17,9 @@ function select() {
 	return performance.now() - begun;
 }
 
-// The largest renderer below this browser.
-function renderers(pid) {
+// The MB that the largest renderer below this browser has for itself, and those it has mapped from files: the browser's own
+// code, which all of its processes share.
+function renderer(pid) {
 	const rows = execFileSync("ps", ["-eo", "pid,ppid,rss,args"], { encoding: "utf8", maxBuffer: 1 << 26 }).split("\n").map(line => line.trim().split(/\s+/));
 	const below = new Set([String(pid)]);
 	for (let more = true; more;) {
@@ -26,7 +28,9 @@ function renderers(pid) {
 			if (below.has(parent) && !below.has(own))
 				more = below.add(own);
 	}
-	return Math.max(...rows.filter(row => below.has(row[0]) && row.includes("--type=renderer")).map(row => +row[2])) / 1000;
+	const [largest] = rows.filter(row => below.has(row[0]) && row.includes("--type=renderer")).sort((a, b) => b[2] - a[2]);
+	const status = readFileSync(`/proc/${largest[0]}/status`, "utf8"), megabytes = name => +new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(status)[1] / 1000;
+	return { own: megabytes("RssAnon") + megabytes("RssShmem"), mapped: megabytes("RssFile") };
 }
 
 for (let i = 0; i < rounds; i++) {
@@ -63,7 +67,9 @@ for (let i = 0; i < rounds; i++) {
 		}));
 		all.select.push(await page.evaluate(select));
 	}
-	all.memory.push(renderers(server.process().pid));
+	const { own, mapped } = renderer(server.process().pid);
+	all.memory.push(own);
+	all.mapped.push(mapped);
 	await browser.close();
 	await server.close();
 }

@@ -18,7 +18,7 @@ enum {
 	MOST_STACKS = 32 << 10,
 	MOST_SEGMENTS = 12,
 	MOST_CHANGES = 8,
-	MANY_STATES = 200 * 1000
+	MANY_STATES = 50 * 1000
 };
 
 static void put_link(struct buffer *out, const char *path) {

@@ -11,7 +11,7 @@ const trace = new Trace(new Uint8Array(inflateRawSync(Buffer.from(text, "base64"
 for (const thread of trace.threads)
 	for (let i = thread.low; i < thread.high; i++) {
 		const kind = trace.kind[i] & KIND, open = i + 1 === thread.high || trace.kind[i] & LOST;
-		lines.push([trace.startOf[i], open ? -1 : trace.endOf(thread, i) - trace.startOf[i], thread.tid, STATES[kind], kind === RUNS ? trace.what[i] : "",
+		lines.push([trace.startOf(i), open ? -1 : trace.endOf(thread, i) - trace.startOf(i), thread.tid, STATES[kind], kind === RUNS ? trace.what[i] : "",
 			kind === READY && trace.what[i] ? trace.threads[trace.what[i] - 1].tid : ""]);
 	}
 const first = Math.min(...lines.map(line => line[0]));

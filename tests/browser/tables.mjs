@@ -13,7 +13,7 @@ if (!name) {
 } else if (!keys) {
 	process.stdout.write(table.csv());
 } else {
-	const columns = table.named(keys), values = table.named(sums || ""), { root } = table.group(columns, values, null), lines = [];
+	const columns = table.named(keys), values = table.named(sums || ""), root = table.group(columns, values, null), lines = [];
 	const walk = (node, words) => node.children.length ? node.children.forEach(child => walk(child, [...words, child.column.words(child.value)]))
 		: lines.push([...words, node.count, ...node.sums.map((sum, i) => values[i].type === "r" ? sum.toFixed(3) : sum)].join(","));
 	walk(root, []);

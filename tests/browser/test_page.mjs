@@ -3,7 +3,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { makeTrace, ms, simple } from "./make_trace.mjs";
 
@@ -221,6 +221,58 @@ equal("a graph is below the time line", [lineBox.x, lineBox.width], [chartBox.x,
 await page.evaluate(() => { const { timeline } = [...tracelet.tests.values()][0].test; timeline.show(10e6, 30e6); });
 await page.waitForTimeout(100);
 equal("and has its zoom", [10e6, 30e6], await page.evaluate(() => { const { view, test } = [...tracelet.tests.values()][0]; return [view.chart.from, view.chart.to].map(time => time + test.trace.start); }));
+await page.close();
+
+// ---- the legend ----
+
+page = await open(join(work, "view.html"));
+const threads = () => page.evaluate(() => [...tracelet.tests.values()][0].test.timeline.rows.filter(row => row.type === "thread").map(row => row.thread.name).sort());
+const painted = (locator, name) => locator.evaluate((canvas, variable) => {
+	const hex = getComputedStyle(document.documentElement).getPropertyValue(variable).trim(), wanted = parseInt(hex.slice(1), 16);
+	const { data } = canvas.getContext("2d").getImageData(200, 0, canvas.width - 200, canvas.height);
+	let count = 0;
+	for (let i = 0; i < data.length; i += 4)
+		count += (data[i] << 16 | data[i + 1] << 8 | data[i + 2]) === wanted;
+	return count;
+}, "--" + name);
+const line = page.locator(".timeline canvas"), series = name => page.locator(".series", { hasText: new RegExp(`^${name}$`) });
+await page.waitForTimeout(50);
+const ran = await painted(line, "runs");
+await series("running").focus();
+await page.keyboard.press("Enter");
+await page.waitForTimeout(50);
+equal("the legend switches a state off", [true, 0, "false"], [ran > 1000, await painted(line, "runs"), await series("running").getAttribute("aria-pressed")]);
+equal("... and the focus stays", "running", await page.evaluate(() => document.activeElement.textContent));
+await series("running").click();
+await page.waitForTimeout(50);
+equal("... and on", ran, await painted(line, "runs"));
+await page.evaluate(() => { const { view } = [...tracelet.tests.values()][0]; view.choose(view.tables.findIndex(table => table.name === "context-switches")); view.keys = view.table.named("thread"); view.regroup(); });
+const groups = () => page.evaluate(() => { const { chart } = [...tracelet.tests.values()][0].view; return chart.top.map(node => chart.name(node)).sort(); });
+equal("a graph and the time line have the same threads", [true, ["main", "worker"]], [(await groups()).includes("worker"), await threads()]);
+await page.locator(".view .series", { hasText: /^worker$/ }).click();
+equal("one legend is for all graphs", [false, ["main"]], [(await groups()).includes("worker"), await threads()]);
+await page.waitForTimeout(300);
+const without = await page.evaluate(() => location.hash);
+check("the address has what is off", /&off=worker$/.test(without), without);
+await page.close();
+page = await open(join(work, "view.html"), { hash: without });
+equal("a link restores it", ["main"], await threads());
+await page.getByRole("button", { name: "Show all (1 off)" }).first().click();
+equal("all can be shown again", ["main", "worker"], await threads());
+await page.close();
+
+// ---- a recording of events only ----
+
+execFileSync(join(dirname(tracelet), "tests/etl/make_etl"), [join(work, "counters.etl"), "plain"]);
+execFileSync(tracelet, ["view", join(work, "counters.etl"), "-o", join(work, "events.html")], { stdio: ["ignore", "ignore", "inherit"] });
+page = await open(join(work, "events.html"));
+await shot(page, "events");
+await page.getByRole("tab", { name: "Events" }).click();
+await page.waitForSelector("[role=tabpanel] tbody tr");
+const events = await page.evaluate(() => { const { tables } = [...tracelet.tests.values()][0].test, { grid } = tables.find(one => one.name === "Events"); return grid.shown.map(row => row[2][0]); });
+check("events are in their order", events.length > 1 && events.every((time, i) => !i || time >= events[i - 1]), events.slice(0, 5));
+equal("what they do not have is not there", [], (await cells(page)).flatMap(row => [row[1], row[3]]).filter(text => text === "?" || text === "0 ns"));
+equal("no legend, no gap", await page.locator(".timeline .series").count() > 0, await page.locator(".timeline .bar").first().isVisible());
 await page.close();
 
 // ---- several files ----

@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "write/page/html.h"
-#include "write/page/trace.h"
+#include "write/page/runs.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -146,6 +146,35 @@ static void states_follow_switches_and_wakeups(void **state) {
 	end(&run);
 }
 
+// A switch is once in the list of its CPU. 9 waits for two turns; a run that overlaps others is none.
+static void runs_are_turns_of_their_cpu(void **state) {
+	static const uint64_t times[] = {100, 200, 250, 300, 400, 500};
+	static const uint32_t turns[] = {1, 2, 3, 1, 0, 1};
+	struct run run;
+	struct page_runs runs;
+	begin(&run);
+	switches(&run, 100, 0, STATE_RUNNING, 7);
+	wakes(&run, 150, 7, 9);
+	switches(&run, 200, 7, STATE_PREEMPTED, 8);
+	switches(&run, 250, 8, STATE_SLEEPING, 7);
+	switches(&run, 300, 7, STATE_SLEEPING, 9);
+	switches(&run, 400, 9, STATE_DEAD, 8);
+	switches(&run, 500, 8, STATE_DEAD, 0);
+	sink_finish(&run.page.sink);
+	struct page_state *sleeps = &run.page.threads.items[3].states.items[1];
+	assert_int_equal(run.page.threads.items[3].tid, 8);
+	sleeps->kind = PAGE_RUNS;
+	sleeps->cpu = 3;
+	page_runs_init(&runs, &run.page);
+	assert_int_equal(runs.cpus.count, 4);
+	assert_int_equal(runs.cpus.items[3].times.count, ARRAY_SIZE(times));
+	assert_memory_equal(runs.cpus.items[3].times.items, times, sizeof(times));
+	assert_int_equal(runs.turns.count, ARRAY_SIZE(turns));
+	assert_memory_equal(runs.turns.items, turns, sizeof(turns));
+	page_runs_free(&runs);
+	end(&run);
+}
+
 static void a_switch_that_does_not_join_is_a_loss(void **state) {
 	struct run run;
 	begin(&run);
@@ -248,6 +277,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(columns_are_read_back),
 		cmocka_unit_test(states_follow_switches_and_wakeups),
+		cmocka_unit_test(runs_are_turns_of_their_cpu),
 		cmocka_unit_test(a_switch_that_does_not_join_is_a_loss),
 		cmocka_unit_test(without_switches_there_are_no_states),
 		cmocka_unit_test(a_new_thread_is_not_the_old_one_of_its_number),

@@ -1,6 +1,7 @@
 // The graph of a table: curves or stacked bars by time, a Gantt chart with a lane for each group, or the nested groups as a
 // flame graph. Times are below those of the time line, whose zoom and selection it shares.
 import { gutterOf } from "./timeline.mjs";
+import { legend } from "./legend.mjs";
 import { colour, context, cut, digits, duration, element, hue, isDark, tooltip } from "./ground.mjs";
 
 export const KINDS = ["stacked", "lines", "Gantt", "flame"];
@@ -13,6 +14,8 @@ export class Chart {
 		this.timeline = timeline;
 		this.kind = "stacked";
 		this.canvas = element("canvas", { class: "chart", role: "img", "aria-label": "Graph of the values by time" });
+		this.legend = element("p", { class: "legend", role: "group", "aria-label": "Legend" });
+		this.element = element("div", {}, this.canvas, this.legend);
 		let down = null;
 		this.canvas.addEventListener("pointermove", event => {
 			if (down !== null && Math.abs(event.offsetX - down) > 4)
@@ -44,8 +47,8 @@ export class Chart {
 		this.begin = column(BEGINS)?.type === "s" ? column(BEGINS) : null;
 		this.end = column(ENDS);
 		this.lasts = column(LASTS);
-		this.canvas.hidden = this.kind !== "flame" && !this.begin;
-		if (!width || this.canvas.hidden || !root)
+		this.element.hidden = this.kind !== "flame" && !this.begin;
+		if (!width || this.element.hidden || !root)
 			return;
 		this.gutter = gutterOf(width);
 		this.wide = width - this.gutter;
@@ -53,7 +56,9 @@ export class Chart {
 		this.from = from - start; // in the table's time
 		this.to = to - start;
 		const by = node => node.sums[0] ?? node.count;
-		this.top = root.children.slice().sort((a, b) => by(b) - by(a));
+		const all = root.children.slice().sort((a, b) => by(b) - by(a)), names = all.slice(0, MOST_CURVES).map(node => this.name(node));
+		this.top = all.filter(node => legend.has(this.name(node)));
+		legend.fill(this.legend, [...names.map(name => legend.button(name, this.swatch(name))), legend.all()]);
 		this.kind === "Gantt" ? this.gantt() : this.kind === "flame" ? this.flame() : this.curves();
 	}
 	name(node) {
@@ -87,22 +92,25 @@ export class Chart {
 	x(time) {
 		return this.gutter + (time - this.from) / (this.to - this.from || 1) * this.wide;
 	}
-	// For each group's number which of the outermost ones it is in.
+	// Which of these outermost groups a row is in, or undefined.
 	outermost(list) {
-		const which = [], leaves = node => node.number !== undefined ? [node] : node.children.flatMap(leaves);
-		list.forEach((node, i) => leaves(node).forEach(leaf => which[leaf.number] = i));
-		return this.view.keys.length ? which : [0];
+		const which = [], [key] = this.view.keys;
+		if (!key)
+			return () => 0;
+		const { codes } = key.codes();
+		list.forEach((node, i) => which[node.code] = i);
+		return row => which[codes[row]];
 	}
 
 	// ---- by time ----
 
 	// The first value (or the count) of each outermost group, by time.
 	curves() {
-		const { view, from, to } = this, { table, group } = view, value = view.values[0], top = this.top.slice(0, MOST_CURVES);
+		const { view, from, to } = this, { table } = view, value = view.values[0], top = this.top.slice(0, MOST_CURVES);
 		const buckets = Math.max(1, Math.min(400, Math.floor(this.wide / 2))), which = this.outermost(top), times = this.begin.values, scale = buckets / (to - from || 1);
 		const curves = (view.keys.length ? top : [null]).map(() => new Float64Array(buckets));
 		for (let row = 0; row < table.rows; row++) {
-			const curve = curves[which[group[row]]], at = Math.floor((times[row] - 1 - from) * scale);
+			const curve = curves[which(row)], at = Math.floor((times[row] - 1 - from) * scale);
 			if (curve && at >= 0 && at <= buckets)
 				curve[Math.min(at, buckets - 1)] += value ? value.number(row) : 1;
 		}
@@ -155,14 +163,14 @@ export class Chart {
 		return end ? [from, end.values[row] ? end.values[row] - 1 : this.to] : ends ? [from - ns, from] : [from, from + ns];
 	}
 	gantt() {
-		const { view } = this, { table, group } = view, lanes = this.top.slice(0, MOST_LANES), which = this.outermost(lanes), most = Math.max(1, lanes.length);
+		const { view } = this, { table } = view, lanes = this.top.slice(0, MOST_LANES), which = this.outermost(lanes), most = Math.max(1, lanes.length);
 		const draw = this.open(most * LANE + 4), last = new Float64Array(most).fill(-1), inner = view.keys[view.keys.length - 1];
 		draw.save();
 		draw.beginPath();
 		draw.rect(this.gutter, 0, this.wide, most * LANE + 4);
 		draw.clip();
 		for (let row = 0; row < table.rows; row++) {
-			const lane = which[group[row]];
+			const lane = which(row);
 			if (lane === undefined || !this.begin.values[row])
 				continue;
 			const [from, to] = this.span(row), x = this.x(from), wide = Math.max(this.x(to) - x, 1);
@@ -183,7 +191,7 @@ export class Chart {
 		this.hover = (x, y) => {
 			const lane = Math.floor(y / LANE), time = this.from + (x - this.gutter) / this.wide * (this.to - this.from), near = 2 * (this.to - this.from) / this.wide;
 			for (let row = 0; row < table.rows && x >= this.gutter; row++) {
-				const [from, to] = which[group[row]] === lane ? this.span(row) : [];
+				const [from, to] = which(row) === lane ? this.span(row) : [];
 				if (from - near <= time && to + near >= time)
 					return [this.name(lanes[lane]), ...view.keys.slice(1).map(key => key.text(row)), `${duration(to - from)}, at ${duration(from)}`];
 			}
@@ -199,8 +207,10 @@ export class Chart {
 			if (wide < 0.4)
 				return;
 			boxes.push({ node, x, wide, depth });
-			for (const child of node.children.slice().sort((a, b) => by(b) - by(a))) {
-				const part = wide * Math.max(by(child), 0) / (by(node) || 1);
+			const children = node === root ? this.top : node.children.slice().sort((a, b) => by(b) - by(a));
+			const all = node === root ? children.reduce((sum, child) => sum + Math.max(by(child), 0), 0) : by(node);
+			for (const child of children) {
+				const part = wide * Math.max(by(child), 0) / (all || 1);
 				place(child, x, part, depth + 1);
 				x += part;
 			}

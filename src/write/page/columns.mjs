@@ -1,9 +1,33 @@
 // Reads a document of columns (docs/page.md): base64, deflate, a head in JSON, and the columns.
 
-export async function inflate(text) {
-	const packed = Uint8Array.fromBase64 ? Uint8Array.fromBase64(text) : Uint8Array.from(atob(text), c => c.charCodeAt(0));
-	const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-	return new Uint8Array(await new Response(stream).arrayBuffer());
+// The pieces of a long text in a template: browsers keep it in many. Each leaves the page as it is read, so that a large
+// recording is not in memory twice.
+export function* pieces(template) {
+	for (let text; (text = template.content.firstChild);) {
+		text.remove();
+		yield text.data;
+	}
+	template.remove();
+}
+
+// `texts` may also be asked for the next piece in another thread, and answer later.
+export async function inflate(texts) {
+	const each = texts[Symbol.iterator](), bytes = text => Uint8Array.fromBase64 ? Uint8Array.fromBase64(text) : Uint8Array.from(atob(text), c => c.charCodeAt(0));
+	let rest = "";
+	const packed = new ReadableStream({
+		async pull(stream) {
+			for (let whole = 0; !whole;) { // base64 is read in fours
+				const { value = "", done } = await each.next(), text = rest + value;
+				whole = text.length - text.length % 4;
+				rest = text.slice(whole);
+				if (whole)
+					stream.enqueue(bytes(text.slice(0, whole)));
+				if (done)
+					return stream.close();
+			}
+		},
+	});
+	return new Uint8Array(await new Response(packed.pipeThrough(new DecompressionStream("deflate-raw"))).arrayBuffer());
 }
 
 // Unsigned numbers of 7 bits to a byte. Numbers above 2^53 lose their last digits.

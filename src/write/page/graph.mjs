@@ -1,6 +1,7 @@
 // Flame graphs of the samples in a range of time: the sums of `tracelet top`, and against the last passing run.
 import { colour, context, cut, digits, duration, element, hue, isDark, tooltip } from "./ground.mjs";
 import { Grid } from "./grid.mjs";
+import { legend } from "./legend.mjs";
 
 const FRAME = 18;
 const BASELINE = 4, METRIC = 64, AT_EVENT = 128;
@@ -148,9 +149,13 @@ export class Graph {
 				return;
 			deepest = Math.max(deepest, depth);
 			boxes.push({ node, x, wide, depth });
-			const children = [...node.children.values()].sort((a, b) => b.total - a.total);
+			let children = [...node.children.values()].sort((a, b) => b.total - a.total), whole = node.total;
+			if (node === this.root) { // its children are threads
+				children = children.filter(child => legend.has(child.name));
+				whole = children.reduce((sum, child) => sum + child.total, 0);
+			}
 			for (const child of children) {
-				const part = wide * child.total / (node.total || 1);
+				const part = wide * child.total / (whole || 1);
 				place(child, x, part, depth + 1);
 				x += part;
 			}

@@ -6,12 +6,12 @@ const LINE = 26, MOST = 400;
 
 export class Grid {
 	// `columns`: {name, number, share: a part of 100, shown as a bar, too}. A cell is a text, a number, or [value, text].
-	constructor(columns, { name = "rows", pick = null, search = true } = {}) {
+	constructor(columns, { name = "rows", pick = null, search = true, down = true } = {}) {
 		this.columns = columns;
 		this.pick = pick;
 		this.rows = this.shown = [];
 		this.sort = -1;
-		this.down = true;
+		this.down = down; // the largest number first
 		this.head = element("thead", {}, element("tr", {}, ...columns.map((column, i) => element("th", { scope: "col", class: column.number && "number" },
 			element("button", { type: "button", onclick: () => this.sortBy(i) }, column.name)))));
 		this.body = element("tbody");

@@ -1,9 +1,9 @@
-// A recording in a few thousand states, for pages of millions: the time line can be used while the rest is
-// still unpacked. Each thread has at most BUCKETS states; each is what most of its part of the time was, as a
-// pixel is.
+// A recording in a few thousand states, for large pages: the time line can be used while the rest is still
+// unpacked. The time is divided into equal parts, fewer if there are many threads; a thread has one state for
+// each, which is what most of that part was, as a pixel is.
 #include "write/page/trace.h"
 
-enum { BUCKETS = 256 };
+enum { MOST_PARTS = 256, LEAST_PARTS = 16, ENOUGH_STATES = 16 << 10, PIECES_OF_PATH = 1024 };
 
 struct bucket {
 	uint64_t sums[COLOUR_COUNT];
@@ -27,8 +27,8 @@ static void close_bucket(struct page_thread *to, const struct bucket *bucket, ui
 }
 
 static void reduce_thread(const struct page_trace *trace, const struct page_thread *from,
-			  struct page_thread *to) {
-	uint64_t part = (trace->last - trace->first) / BUCKETS + 1, end = 0, start = 0;
+			  struct page_thread *to, uint64_t part) {
+	uint64_t end = 0, start = 0;
 	enum page_colour before = COLOUR_ENDED;
 	struct bucket bucket = {0};
 	to->states = (__typeof__(to->states)){0};
@@ -57,7 +57,7 @@ static void reduce_thread(const struct page_trace *trace, const struct page_thre
 
 // The piece of the path that is there at the beginning of each part of the time.
 static void reduce_path(const struct page_trace *trace, struct page_trace *to) {
-	uint64_t part = (trace->last - trace->first) / (4 * BUCKETS) + 1, end = 0;
+	uint64_t part = (trace->last - trace->first) / PIECES_OF_PATH + 1, end = 0;
 	to->path = (__typeof__(to->path)){0};
 	for (size_t i = 0; i < trace->path.count; i++) {
 		const struct page_piece *piece = &trace->path.items[i];
@@ -75,9 +75,11 @@ void page_trace_overview(struct page_trace *trace, struct columns *columns) {
 	small.samples.count = small.sample_kinds.count = small.series.count = 0;
 	small.events.count = small.lost.count = 0;
 	small.threads = (__typeof__(small.threads)){0};
+	uint64_t parts = MAX(ENOUGH_STATES / MAX(trace->threads.count, (size_t)1), (size_t)LEAST_PARTS);
+	uint64_t part = (trace->last - trace->first) / MIN(parts, (uint64_t)MOST_PARTS) + 1;
 	for (size_t i = 0; i < trace->threads.count; i++) {
 		struct page_thread thread = trace->threads.items[i];
-		reduce_thread(trace, &trace->threads.items[i], &thread);
+		reduce_thread(trace, &trace->threads.items[i], &thread, part);
 		array_push(&small.threads, thread);
 	}
 	reduce_path(trace, &small);

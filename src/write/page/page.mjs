@@ -1,6 +1,7 @@
 // The page: opens tests, keeps the address, light and dark.
-import { inflate } from "./columns.mjs";
+import { inflate, pieces } from "./columns.mjs";
 import { duration, element, save, say } from "./ground.mjs";
+import { legend } from "./legend.mjs";
 import { Run } from "./run.mjs";
 import { readTables } from "./tables.mjs";
 import { Test } from "./test.mjs";
@@ -30,6 +31,7 @@ function remember() {
 		} else if (run?.search.value) {
 			words.set("q", run.search.value);
 		}
+		legend.off.forEach(name => words.append("off", name));
 		history.replaceState(null, "", "#" + words);
 	}, 200);
 }
@@ -46,8 +48,7 @@ async function open(name) {
 		const template = entry.article.querySelector("template.columns"), overview = entry.article.querySelector("template.overview");
 		if (template || overview) {
 			const place = entry.article.querySelector("figure.picture"), packed = overview || template;
-			const test = entry.test = new Test(new Trace(await inflate(packed.content.textContent)), remember);
-			packed.remove(); // it is large
+			const test = entry.test = new Test(new Trace(await inflate(pieces(packed))), remember);
 			entry.article.querySelectorAll("section.plain").forEach(section => section.hidden = true); // a tab has the same
 			place ? place.replaceWith(test.element) : entry.article.append(test.element);
 			test.waits = overview;
@@ -65,11 +66,10 @@ async function open(name) {
 async function complete(entry, bulk) {
 	if (document.readyState === "loading")
 		await new Promise(take => document.addEventListener("DOMContentLoaded", take));
-	const template = document.getElementById(bulk), text = template.content.textContent;
+	const template = document.getElementById(bulk);
 	if (template.nextElementSibling?.className === "tables")
 		entry.article.append(template.nextElementSibling);
-	template.remove();
-	const trace = await unpack(text), before = entry.test;
+	const trace = await unpack(pieces(template)), before = entry.test;
 	entry.test = new Test(trace, remember, before);
 	entry.test.linked = before.linked;
 	before.element.replaceWith(entry.test.element);
@@ -79,8 +79,7 @@ async function complete(entry, bulk) {
 // All tables of the recording, below its time line.
 async function addTables(entry) {
 	const template = entry.article.querySelector("template.tables"), preset = document.querySelector("template#preset");
-	const tables = template ? readTables(await inflate(template.content.textContent)) : [];
-	template?.remove();
+	const tables = template ? readTables(await inflate(pieces(template))) : [];
 	if (!tables.length)
 		return;
 	let presets = [];
@@ -132,7 +131,7 @@ function back() {
 }
 
 async function restore() {
-	const words = address(), name = words.get("test"), pair = text => (text || "").split("-").map(Number);
+	const words = address(), name = words.get("test"), off = words.getAll("off"), pair = text => (text || "").split("-").map(Number);
 	if (name && tests.has(name))
 		await open(name);
 	else if (run && current)
@@ -141,6 +140,8 @@ async function restore() {
 		run.search.value = words.get("q");
 		run.filter();
 	}
+	if (off.length || legend.off.size)
+		legend.set(off);
 	if (!current || !name)
 		return;
 	const { timeline, trace } = current.test, [from, to] = pair(words.get("t")), [a, b] = pair(words.get("sel")), [thread, state] = pair(words.get("state"));
@@ -164,7 +165,7 @@ function theme() {
 
 function redraw() {
 	for (const { test, view } of tests.values()) {
-		test?.timeline.redraw();
+		test?.timeline.makeRows();
 		test?.graph.draw();
 		view?.draw();
 	}
@@ -172,18 +173,22 @@ function redraw() {
 
 async function begin() {
 	theme();
+	legend.changed = () => {
+		redraw();
+		remember();
+	};
 	for (const article of document.querySelectorAll("article.test")) {
 		const name = article.dataset.name;
 		tests.set(name, { article, name, test: null });
 		for (const template of article.querySelectorAll("template.file")) {
 			const file = template.dataset.name;
-			template.after(element("button", { type: "button", onclick: async () => save(file, "application/octet-stream", [await inflate(template.content.textContent)]) }, "Save " + file));
+			template.after(element("button", { type: "button", onclick: async () => save(file, "application/octet-stream", [await inflate([template.content.textContent])]) }, "Save " + file));
 		}
 		article.querySelectorAll("a.back").forEach(link => link.addEventListener("click", event => { event.preventDefault(); back(); }));
 	}
 	const table = document.querySelector("template#run-columns");
 	if (table) {
-		run = new Run(await inflate(table.content.textContent), async name => { await open(name); remember(); scrollTo(0, 0); }, remember);
+		run = new Run(await inflate(pieces(table)), async name => { await open(name); remember(); scrollTo(0, 0); }, remember);
 		document.querySelector("#run-table").replaceWith(run.element);
 		tests.forEach(entry => entry.article.hidden = true);
 	} else {

@@ -54,14 +54,14 @@ export class Column {
 	}
 }
 
-// Adds the codes of one more column to the place of each row among all combinations of keys. Where there would be too many
-// places, those that occur are numbered.
+// The place of each row among all combinations of keys. Where there would be too many, those that occur are numbered.
+// `above` has the places among the outer keys.
 function refine(group, above, { codes, count }) {
 	const rows = codes.length, places = new Uint32Array(rows);
 	if (above * count <= DENSE) {
 		for (let row = 0; row < rows; row++)
 			places[row] = group[row] * count + codes[row];
-		return { places, many: above * count, parent: place => Math.floor(place / count), code: place => place % count };
+		return { places, many: above * count, ...dense(count) };
 	}
 	const known = new Map(), list = [];
 	for (let row = 0; row < rows; row++) {
@@ -74,29 +74,32 @@ function refine(group, above, { codes, count }) {
 	return { places, many: list.length, parent: place => Math.floor(list[place] / count), code: place => list[place] % count };
 }
 
-// How often each group is there. `wanted` has 1 for the rows that count; null for all.
-function countUp(group, wanted, counts) {
-	const rows = group.length;
-	if (wanted)
-		for (let row = 0; row < rows; row++)
-			counts[group[row]] += wanted[row];
-	else
-		for (let row = 0; row < rows; row++)
-			counts[group[row]]++;
-}
+const dense = count => ({ parent: place => Math.floor(place / count), code: place => place % count });
 
-// The sum and the largest value of each group. Doubles are what they are, and NaN is none; other numbers are one more, 0 is
-// none.
-function addUp(group, { type, values }, wanted, totals, most) {
-	const less = type === "r" ? 0 : 1, least = less ? 0 : -Infinity, rows = group.length;
+// Counts the rows of each group, and adds up a column: its sum and its largest value. Doubles are what they are, and NaN is
+// none; other numbers are one more, 0 is none. A group is an outer and an inner code: for two keys no array of places is
+// made, which would take longer than to add up. `wanted` has 1 for the rows that count, or is null; `counts` is null if they
+// are counted already.
+function addUp(outer, inner, many, { type, values }, wanted, counts, totals, most) {
+	const less = type === "r" ? 0 : 1, least = less ? 0 : -Infinity, rows = outer.length;
 	for (let row = 0; row < rows; row++) {
-		const value = values[row] - less, at = group[row];
-		if (value >= least && (wanted === null || wanted[row])) { // not so for NaN
+		if (wanted !== null && !wanted[row])
+			continue;
+		const at = inner === null ? outer[row] : outer[row] * many + inner[row], value = values[row] - less;
+		if (counts !== null)
+			counts[at]++;
+		if (value >= least) { // not so for NaN
 			totals[at] += value;
 			if (value > most[at])
 				most[at] = value;
 		}
 	}
+}
+
+function countUp(outer, inner, many, wanted, counts) {
+	for (let row = 0; row < outer.length; row++)
+		if (wanted === null || wanted[row])
+			counts[inner === null ? outer[row] : outer[row] * many + inner[row]]++;
 }
 
 export class Table {
@@ -119,22 +122,30 @@ export class Table {
 		return lines.join("\n") + "\n";
 	}
 	// The groups of nested keys: a tree of {column, value, count, sums, most, children}. `range` is in nanoseconds of the table.
-	// `group` has the number of each row's group; that is its `number` in the tree.
+	// The outermost ones have the `code` that their rows have in the first key.
 	group(keys, sums, range) {
-		const { rows } = this, levels = [];
-		let group = null, above = 1;
-		for (const key of keys) {
-			const coded = key.codes(), level = group ? refine(group, above, coded) : { places: coded.codes, many: coded.count, parent: () => 0, code: place => place };
+		const { rows } = this, levels = [], wanted = range && this.time ? this.within(range) : null;
+		let outer = null, inner = null, many = 1, above = 1;
+		keys.forEach((key, i) => {
+			const coded = key.codes();
+			let level = { places: coded.codes, many: coded.count, parent: () => 0, code: place => place };
+			if (i && i === keys.length - 1 && above * coded.count <= DENSE) {
+				inner = coded.codes;
+				many = coded.count;
+				level = { places: outer, many: above * many, ...dense(many) };
+			} else if (i) {
+				level = refine(outer, above, coded);
+			}
 			levels.push({ key, value: coded.value, parent: level.parent, code: level.code });
-			group = level.places;
+			outer = level.places;
 			above = level.many;
-		}
-		group ??= new Uint32Array(rows);
+		});
+		outer ??= new Uint32Array(rows);
 		const counts = new Uint32Array(above), totals = sums.map(() => new Float64Array(above)), most = sums.map(() => new Float64Array(above));
-		const wanted = range && this.time ? this.within(range) : null;
-		countUp(group, wanted, counts);
-		sums.forEach((column, i) => addUp(group, column, wanted, totals[i], most[i]));
-		return { root: this.tree(levels, counts, totals, most), group };
+		sums.forEach((column, i) => addUp(outer, inner, many, column, wanted, i ? null : counts, totals[i], most[i]));
+		if (!sums.length)
+			countUp(outer, inner, many, wanted, counts);
+		return this.tree(levels, counts, totals, most);
 	}
 	// 1 for each row in the range.
 	within({ from, to }) {
@@ -153,6 +164,7 @@ export class Table {
 			if (!found) {
 				const { key, value, parent, code } = levels[level], above = find(parent(place), level - 1);
 				found = node(key, value(code(place)), above);
+				found.code = place;
 				above.children.push(found);
 				made[level].set(place, found);
 			}
@@ -161,9 +173,7 @@ export class Table {
 		counts.forEach((count, place) => {
 			if (!count)
 				return;
-			const leaf = find(place, levels.length - 1);
-			leaf.number = place;
-			for (let at = leaf; at; at = at.parent) {
+			for (let at = find(place, levels.length - 1); at; at = at.parent) {
 				at.count += count;
 				totals.forEach((total, j) => {
 					at.sums[j] += total[place];

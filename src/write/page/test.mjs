@@ -78,19 +78,20 @@ export class Test {
 
 	makeTables() {
 		const { trace } = this, time = ns => [ns, duration(ns)], list = [];
-		const table = (name, there, columns, sort, rows, pick) => there && list.push({ name, sort, rows: rows.bind(this),
-			grid: new Grid(columns.map(c => c[0] === "#" ? { name: c.slice(1), number: true, share: c.endsWith("%") } : { name: c }), { name: name.toLowerCase(), pick }) });
+		const table = (name, there, columns, sort, rows, options) => there && list.push({ name, sort, rows: rows.bind(this),
+			grid: new Grid(columns.map(c => c[0] === "#" ? { name: c.slice(1), number: true, share: c.endsWith("%") } : { name: c }), { name: name.toLowerCase(), ...options }) });
+		const inOrder = { down: false }, whose = ({ name, tid }) => name === "?" ? (tid ? String(tid) : "") : name, length = ns => [ns, ns ? duration(ns) : ""];
 		table("Critical path", trace.path.count, ["reason", "thread", "#time", "#share %", "#pieces", "#longest"], 2, this.pathRows);
 		table("Threads", trace.shown.length, ["thread", "process", "#tid", ...CATEGORIES.slice(0, 6).map(c => "#" + c.split(",")[0])], 3,
 			({ from, to }) => trace.shown.map(t => [t.name, t.process, [t.tid, String(t.tid)], ...Array.from(trace.within(t, from, to).slice(0, 6), time)]),
-			row => { const t = trace.shown.find(one => one.tid === row[2][0]); this.timeline.pick(t, Math.min(trace.find(t, this.span.from), t.high - 1)); });
+			{ pick: row => { const t = trace.shown.find(one => one.tid === row[2][0]); this.timeline.pick(t, Math.min(trace.find(t, this.span.from), t.high - 1)); } });
 		table("Waits", trace.shown.length, ["thread", "reason", "function", "woken by", "#count", "#time", "#longest"], 5, this.waitRows);
 		table("CPUs", trace.kind.length && trace.kind.length < 2e6, ["cpu", "task", "#time", "#slices"], 2, this.cpuRows);
 		table("Marks and cases", trace.marks.count, ["name", "thread", "#from", "#time", "result"], 2, ({ from, to }) => this.listRows(trace.marks, from, to, i =>
-			[trace.strings[trace.marks.name[i]], trace.threads[trace.marks.thread[i]].name, time(trace.marks.time[i]), time(trace.marks.duration[i]),
-				trace.marks.type[i] === 5 ? (trace.marks.value[i] === 0 ? "passed" : trace.marks.value[i] === 77 ? "skipped" : "failed") : ""]));
+			[trace.strings[trace.marks.name[i]], whose(trace.threads[trace.marks.thread[i]]), time(trace.marks.time[i]), length(trace.marks.duration[i]),
+				trace.marks.type[i] === 5 ? (trace.marks.value[i] === 0 ? "passed" : trace.marks.value[i] === 77 ? "skipped" : "failed") : ""]), inOrder);
 		table("Events", trace.events.count, ["event", "thread", "#time", "#duration", "fields"], 2, ({ from, to }) => this.listRows(trace.events, from, to, i =>
-			[trace.strings[trace.events.name[i]], trace.threads[trace.events.thread[i]].name, time(trace.events.time[i]), time(trace.events.duration[i]), trace.strings[trace.events.text[i]]]));
+			[trace.strings[trace.events.name[i]], whose(trace.threads[trace.events.thread[i]]), time(trace.events.time[i]), length(trace.events.duration[i]), trace.strings[trace.events.text[i]]]), inOrder);
 		table("Counters", trace.series.length, ["counter", "provider", "#sum", "#average", "#least", "#most", "#values"], 2, this.counterRows);
 		table("About", trace.facts.size, ["fact", "value"], 0, () => [...trace.facts]);
 		return list;
@@ -118,10 +119,10 @@ export class Test {
 	waitRows({ from, to }) {
 		const { trace } = this, sums = new Map();
 		for (const thread of trace.shown)
-			for (let i = trace.find(thread, from); i < thread.high && trace.startOf[i] < to; i++) {
+			for (let i = trace.find(thread, from); i < thread.high && trace.startOf(i) < to; i++) {
 				if (!trace.isWait(i))
 					continue;
-				const waker = trace.wakerOf(thread, i), part = Math.min(to, trace.endOf(thread, i)) - Math.max(from, trace.startOf[i]);
+				const waker = trace.wakerOf(thread, i), part = Math.min(to, trace.endOf(thread, i)) - Math.max(from, trace.startOf(i));
 				const own = trace.what[i] ? this.ownFunction(trace.what[i]) : "", by = waker ? (waker.thread ? waker.thread.name : "an interrupt") : "";
 				const key = thread.index + "/" + trace.detail[i] + "/" + own + "/" + by;
 				const row = sums.get(key) || sums.set(key, [thread.name, trace.reason(i), own, by, 0, 0, 0]).get(key);
@@ -194,12 +195,12 @@ export class Test {
 	}
 	// The heaviest sample of a running state.
 	stackAround(thread, state) {
-		const { samples, kinds, startOf } = this.trace;
+		const { samples, kinds } = this.trace;
 		if ((this.trace.kind[state] & KIND) !== RUNS)
 			return 0;
 		const end = this.trace.endOf(thread, state);
 		for (let i = 0; i < samples.count; i++)
-			if (samples.thread[i] === thread.index && samples.time[i] >= startOf[state] && samples.time[i] <= end && !kinds[samples.kind[i]].flags
+			if (samples.thread[i] === thread.index && samples.time[i] >= this.trace.startOf(state) && samples.time[i] <= end && !kinds[samples.kind[i]].flags
 				&& kinds[samples.kind[i]].name !== "off-cpu" && kinds[samples.kind[i]].name !== "critical path")
 				return samples.stack[i];
 		return 0;

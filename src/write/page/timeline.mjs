@@ -1,5 +1,6 @@
 // The time line: the critical path, marks, threads, CPUs and counters on one canvas.
 import { CATEGORIES, KIND, RUNS, READY, STATES, LOST, lowerBound } from "./trace.mjs";
+import { legend } from "./legend.mjs";
 import { colour, context, cut, digits, duration, element, hue, isDark, say, tooltip } from "./ground.mjs";
 
 const ROW = 22, RULER = 24;
@@ -22,8 +23,7 @@ export class Timeline {
 		this.closed = new Set();
 		this.canvas = element("canvas", { tabindex: 0, role: "application", "aria-label": "Time line. W and S or plus and minus zoom, A and D or "
 			+ "left and right move, up and down choose a row, Enter shows its state, Escape ends the selection." });
-		this.legend = element("p", { class: "legend" }, ...CATEGORIES.slice(0, 6).map((name, i) =>
-			element("span", {}, element("i", { class: COLOURS[i] }), name)));
+		this.legend = element("p", { class: "legend", role: "group", "aria-label": "Legend" });
 		this.about = element("span", { class: "soft about" });
 		this.element = element("div", { class: "timeline" }, element("div", { class: "bar" }, this.legend), this.canvas);
 		this.listen();
@@ -55,13 +55,13 @@ export class Timeline {
 		let pid = null;
 		const processes = new Set(trace.shown.map(t => t.pid)).size;
 		group("threads", trace.shown.length, () => {
-			for (const thread of trace.shown)
+			for (const thread of trace.shown.filter(t => legend.has(t.name)))
 				rows.push({ type: "thread", thread, name: thread.name === thread.process || processes < 2 ? thread.name
 					: `${thread.name} · ${thread.process}`, id: thread.tid });
 		});
 		const kinds = this.later && !trace.shown.length ? trace.eventKinds() : [];
-		group("events", kinds.length, () => kinds.forEach(({ name, times }) => rows.push({ type: "ticks", times, name, what: "events" })));
-		group("samples", trace.sampled.length, () => trace.sampled.forEach(({ thread, times }) => rows.push({ type: "ticks", times, name: thread.name, id: thread.tid || "" })));
+		group("events", kinds.length, () => kinds.forEach(({ name, times }) => legend.has(name) && rows.push({ type: "ticks", times, name: name.split("/").pop(), what: "events" })));
+		group("samples", trace.sampled.length, () => trace.sampled.forEach(({ thread, times }) => legend.has(thread.name) && rows.push({ type: "ticks", times, name: thread.name, id: thread.tid || "" })));
 		if (closed.size === 0 && this.first === undefined) {
 			this.first = true;
 			if (trace.shown.length > 12)
@@ -71,7 +71,8 @@ export class Timeline {
 		group("CPUs", cpus.length, () => cpus.forEach(cpu => rows.push({ type: "cpu", cpu, name: `CPU ${cpu.number}` })));
 		const counters = this.counterRows();
 		group("counters", counters.length, () => rows.push(...counters));
-		this.legend.hidden = !trace.shown.length && !trace.path.count;
+		const states = trace.shown.length || trace.path.count ? CATEGORIES.slice(0, 6) : [];
+		legend.fill(this.legend, [...states.map((name, i) => legend.button(name, element("i", { class: COLOURS[i] }))), legend.all()]);
 		if (trace.lost.count)
 			rows.push({ type: "lost", name: "lost events" });
 		let top = 0;
@@ -87,7 +88,7 @@ export class Timeline {
 	// A row for each counter, with a curve for each of its CPUs.
 	counterRows() {
 		const events = new Map();
-		for (const series of this.trace.series) {
+		for (const series of this.trace.series.filter(one => legend.has(one.event))) {
 			const key = series.cpu ? `${series.provider}/${series.event}` : series;
 			(events.get(key) || events.set(key, []).get(key)).push(series);
 		}
@@ -145,6 +146,7 @@ export class Timeline {
 			return;
 		const { width, height } = this, draw = this.pen = context(this.canvas, width, height);
 		this.colours = COLOURS.map(colour);
+		this.on = CATEGORIES.map(name => legend.has(name));
 		this.ink = colour("ink");
 		this.faint = colour("line");
 		draw.font = "12px system-ui, sans-serif";
@@ -235,9 +237,10 @@ export class Timeline {
 		const { path, threads, strings } = this.trace, draw = this.pen;
 		let low = lowerBound(path.time, this.view.from);
 		for (let i = Math.max(0, low - 1); i < path.count && path.time[i] < this.view.to; i++) {
-			const x = this.x(path.time[i]), name = strings[path.name[i]], reason = name.split(":")[0];
-			draw.fillStyle = this.colours[this.pathCategory(reason)];
-			this.box(x, y + 2, this.x(path.time[i] + path.duration[i]) - x - 0.5, row.height - 4, `${threads[path.thread[i]].name}: ${name}`, this.pathCategory(reason) >= 4 && isDark() && this.ink);
+			const x = this.x(path.time[i]), name = strings[path.name[i]], category = this.pathCategory(name.split(":")[0]);
+			draw.fillStyle = this.colours[category];
+			if (this.on[category])
+				this.box(x, y + 2, this.x(path.time[i] + path.duration[i]) - x - 0.5, row.height - 4, `${threads[path.thread[i]].name}: ${name}`, category >= 4 && isDark() && this.ink);
 		}
 	}
 	pathCategory(reason) {
@@ -286,7 +289,7 @@ export class Timeline {
 					[a, b] = [b, a];
 				}
 				if (most !== run) {
-					if (run >= 0 && run < 6) {
+					if (run >= 0 && run < 6 && this.on[run]) {
 						draw.fillStyle = colours[run];
 						const thin = run >= 4;
 						draw.fillRect(this.gutter + begin, y + 2 + (thin ? high / 2 - 1.5 : 0), pixel - begin, thin ? 3 : high);
@@ -297,7 +300,7 @@ export class Timeline {
 			}
 		}
 		if (this.picked?.thread === thread) {
-			const x = this.x(trace.startOf[this.picked.state]);
+			const x = this.x(trace.startOf(this.picked.state));
 			draw.strokeStyle = colour("focus");
 			draw.lineWidth = 2;
 			draw.strokeRect(x, y + 1, Math.max(2, this.x(trace.endOf(thread, this.picked.state)) - x), row.height - 2);
@@ -322,9 +325,9 @@ export class Timeline {
 	}
 	state(i, thread, y, high) {
 		const { trace, pen: draw } = this, category = trace.category(i);
-		if (category === 6)
+		if (category === 6 || !this.on[category])
 			return;
-		const x = Math.max(this.x(trace.startOf[i]), this.gutter - 1), wide = this.x(trace.endOf(thread, i)) - x;
+		const x = Math.max(this.x(trace.startOf(i)), this.gutter - 1), wide = this.x(trace.endOf(thread, i)) - x;
 		draw.fillStyle = this.colours[category];
 		if (category >= 4)
 			draw.fillRect(x, y + high / 2 - 1.5, Math.max(wide, 0.5), 3);
@@ -421,7 +424,7 @@ export class Timeline {
 			const waker = trace.what[state] ? trace.threads[trace.what[state] - 1] : null, from = waker && this.rowOf(waker), to = this.rowOf(thread);
 			if (!from || !to || from === to)
 				return;
-			const x = this.x(trace.startOf[state]), y = RULER - this.scroll, down = to.top > from.top;
+			const x = this.x(trace.startOf(state)), y = RULER - this.scroll, down = to.top > from.top;
 			const begin = y + from.top + (down ? ROW - 4 : 4), end = y + to.top + (down ? 3 : ROW - 3), tip = down ? -5 : 5;
 			draw.globalAlpha = strong ? 1 : 0.55;
 			draw.strokeStyle = draw.fillStyle = strong ? colour("focus") : this.ink;
@@ -503,7 +506,7 @@ export class Timeline {
 			const row = this.rowOf(thread), bottom = this.height - RULER;
 			if (row && (row.top < this.scroll || row.top + ROW > this.scroll + bottom))
 				this.scroll = row.top - bottom / 2;
-			const start = this.trace.startOf[state], end = this.trace.endOf(thread, state);
+			const start = this.trace.startOf(state), end = this.trace.endOf(thread, state);
 			if (end < this.view.from || start > this.view.to)
 				this.show(start - (end - start), end + (end - start));
 		}
@@ -582,7 +585,7 @@ export class Timeline {
 			return this.redraw();
 		if (hit.type === "thread") {
 			const state = this.trace.find(hit.thread, time);
-			const real = state < hit.thread.high && this.trace.startOf[state] <= time;
+			const real = state < hit.thread.high && this.trace.startOf(state) <= time;
 			this.pick(real ? hit.thread : null, state);
 		} else if (hit.type === "path") {
 			const { path, threads } = this.trace, i = lowerBound(path.time, time + 1) - 1;
@@ -604,7 +607,7 @@ export class Timeline {
 			ArrowDown: () => this.moveRow(1), ArrowUp: () => this.moveRow(-1), "0": () => this.show(this.low, this.high), Home: () => this.show(this.low, this.high),
 			f: () => this.range && this.show(this.range.from, this.range.to), Escape: () => { this.select(null); this.pick(null); },
 			Enter: () => this.click({ row: this.row, time: this.range ? this.range.from : middle, inside: true }),
-			m: () => this.picked && this.select(this.trace.startOf[this.picked.state], this.trace.endOf(this.picked.thread, this.picked.state)),
+			m: () => this.picked && this.select(this.trace.startOf(this.picked.state), this.trace.endOf(this.picked.thread, this.picked.state)),
 			"]": () => this.step(1), "[": () => this.step(-1),
 		};
 		const act = keys[event.key] || keys[event.key.toLowerCase()];
@@ -637,7 +640,7 @@ export class Timeline {
 			return null;
 		if (row.type === "thread") {
 			const i = trace.find(row.thread, time);
-			return i < row.thread.high && trace.startOf[i] <= time ? this.stateWords(row.thread, i) : null;
+			return i < row.thread.high && trace.startOf(i) <= time ? this.stateWords(row.thread, i) : null;
 		}
 		if (row.type === "path") {
 			const i = lowerBound(trace.path.time, time + 1) - 1;
@@ -678,7 +681,7 @@ export class Timeline {
 		const stack = trace.isWait(i) && trace.what[i] ? trace.stackNames(trace.what[i]) : [];
 		const woken = kind === READY && trace.what[i] ? "woken by " + trace.threads[trace.what[i] - 1].name
 			: waker ? (waker.thread && !(waker.context & 8) ? "woken by " + waker.thread.name : "woken by an interrupt") : "";
-		return [`${thread.name} (${thread.tid})`, `${words}, ${duration(trace.endOf(thread, i) - trace.startOf[i])}`, woken, ...stack.slice(0, 8),
+		return [`${thread.name} (${thread.tid})`, `${words}, ${duration(trace.endOf(thread, i) - trace.startOf(i))}`, woken, ...stack.slice(0, 8),
 			stack.length > 8 ? `… ${stack.length - 8} more` : "", trace.kind[i] & LOST ? "events are missing: the end is not known" : ""];
 	}
 }

@@ -7,7 +7,46 @@ export const RUNS = 0, READY = 1, PREEMPTED = 2, DEAD = 7, ZOMBIE = 8, LOST = 12
 // What is drawn in one colour.
 export const CATEGORIES = ["running", "ready, no CPU is free", "waits for a lock", "waits for disk or memory",
 	"waits for others", "sleeps", "ended"];
-const CHUNK = 64;
+const CHUNK = 64, WORD = 2 ** 32;
+
+// The times at which each CPU changed hands, and which of them is the next run of a thread.
+class Turns {
+	constructor(columns) {
+		const times = columns.get("turns", "time");
+		let at = 0;
+		this.cpus = Array.from(columns.get("cpus", "turns"), count => ({ times: times.subarray(at, at += count), at: 0 }));
+		this.turn = columns.reader("runs", "turn");
+		this.known = false;
+	}
+	rewind() {
+		for (const cpu of this.cpus)
+			cpu.at = 0;
+	}
+	// Sets `cpu`, and `begin` and `end` if they are known. What was ready since `time` is never before what was asked last.
+	next(cpu, time) {
+		const turn = this.turn.next(), own = this.cpus[cpu], { times } = own;
+		this.cpu = cpu;
+		this.known = turn > 0;
+		if (!turn)
+			return;
+		let low = own.at, step = 1;
+		while (low + step < times.length && times[low + step] < time) {
+			low += step;
+			step *= 2;
+		}
+		let high = Math.min(low + step, times.length);
+		while (low < high) {
+			const middle = (low + high) >> 1;
+			if (times[middle] < time)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		own.at = low;
+		this.begin = times[low + turn - 1];
+		this.end = times[low + turn];
+	}
+}
 
 export class Trace {
 	constructor(bytes) {
@@ -44,36 +83,41 @@ export class Trace {
 		for (const thread of this.threads)
 			thread.process = named.get(thread.pid) || thread.name;
 	}
-	// In one pass over all columns: there may be ten million of them.
+	// In one pass over all columns: there may be ten million of them. A run and the state before it have no duration of
+	// their own if the run is a turn of its CPU.
 	readStates(columns) {
-		const count = columns.rows("states"), kind = this.kind = columns.get("states", "kind"), lengths = columns.bytes("states", "duration");
+		const count = columns.rows("states"), kind = this.kind = columns.get("states", "kind"), lengths = columns.reader("states", "duration");
 		const cpu = columns.reader("states", "cpu"), waker = columns.reader("states", "waker"), context = columns.reader("states", "context");
 		const stack = columns.reader("states", "stack"), reason = columns.bytes("states", "reason");
 		const Small = this.threads.length < 65535 && columns.rows("stacks") < 65535 ? Uint16Array : Uint32Array; // numbers of CPUs have 16 bits
-		const start = this.startOf = new Float64Array(count), what = this.what = new Small(count), detail = this.detail = new Uint8Array(count);
-		let at = 0, waits = 0;
+		const early = this.early = new Uint32Array(count), late = this.late = new (this.last < 2 ** 40 ? Uint8Array : Uint32Array)(count), what = this.what = new Small(count), detail = this.detail = new Uint8Array(count);
+		const turns = new Turns(columns);
+		let waits = 0;
 		for (const thread of this.threads) {
 			let time = thread.first, ran = 0;
+			turns.rewind();
 			for (let i = thread.low; i < thread.high; i++) {
-				let byte = lengths[at++], length = byte & 127;
-				for (let scale = 128; byte > 127; scale *= 128) {
-					byte = lengths[at++];
-					length += (byte & 127) * scale;
+				const now = kind[i] & KIND;
+				early[i] = time; // the lower 32 bits, and the upper ones: 5 bytes for most recordings, not 8
+				late[i] = time / WORD;
+				if (now === RUNS) {
+					if (i === thread.low || (kind[i - 1] & KIND) === RUNS)
+						turns.next(cpu.next(), time);
+					what[i] = turns.cpu;
+					ran -= time;
+					time = turns.known ? turns.end : time + lengths.next();
+					ran += time;
+					continue;
 				}
-				start[i] = time;
-				time += length;
-				switch (kind[i] & KIND) {
-				case RUNS:
-					what[i] = cpu.next();
-					ran += length;
-					break;
-				case READY:
+				if (i + 1 < thread.high && (kind[i + 1] & KIND) === RUNS)
+					turns.next(cpu.next(), time);
+				else
+					turns.known = false;
+				time = turns.known ? turns.begin : time + lengths.next();
+				if (now === READY) {
 					detail[i] = context.next();
 					what[i] = waker.next();
-					break;
-				case PREEMPTED: case DEAD: case ZOMBIE:
-					break;
-				default:
+				} else if (now !== PREEMPTED && now !== DEAD && now !== ZOMBIE) {
 					detail[i] = reason[waits++];
 					what[i] = stack.next();
 				}
@@ -151,8 +195,11 @@ export class Trace {
 			(kinds.get(events.name[i]) || kinds.set(events.name[i], []).get(events.name[i])).push(events.time[i]);
 		return [...kinds].sort((a, b) => b[1].length - a[1].length).slice(0, 12).map(([name, times]) => ({ name: strings[name].split(" ").pop(), times: Float64Array.from(times).sort() }));
 	}
+	startOf(state) {
+		return this.late[state] * WORD + this.early[state];
+	}
 	endOf(thread, state) {
-		return state + 1 < thread.high ? this.startOf[state + 1] : thread.end;
+		return state + 1 < thread.high ? this.startOf(state + 1) : thread.end;
 	}
 	isWait(state) {
 		const kind = this.kind[state] & KIND;
@@ -191,7 +238,7 @@ export class Trace {
 		for (let i = thread.low; i < thread.high; i++) {
 			if ((i - thread.low) % CHUNK === 0)
 				sums.set(now, (i - thread.low) / CHUNK * n);
-			now[this.category(i)] += this.endOf(thread, i) - this.startOf[i];
+			now[this.category(i)] += this.endOf(thread, i) - this.startOf(i);
 		}
 		sums.set(now, (chunks - 1) * n);
 		return sums;
@@ -201,8 +248,8 @@ export class Trace {
 		for (let c = 0; c < n; c++)
 			out[c] = sums[chunk * n + c];
 		for (let i = thread.low + chunk * CHUNK; i <= state && i < thread.high; i++)
-			if (this.startOf[i] < time)
-				out[this.category(i)] += Math.min(time, this.endOf(thread, i)) - this.startOf[i];
+			if (this.startOf(i) < time)
+				out[this.category(i)] += Math.min(time, this.endOf(thread, i)) - this.startOf(i);
 	}
 	within(thread, from, to) {
 		const a = new Float64Array(CATEGORIES.length), b = new Float64Array(CATEGORIES.length);
@@ -228,7 +275,7 @@ export class Trace {
 		const next = state + 1;
 		if (next >= thread.high || (this.kind[next] & KIND) !== READY)
 			return null;
-		return { thread: this.what[next] ? this.threads[this.what[next] - 1] : null, time: this.startOf[next], context: this.detail[next] };
+		return { thread: this.what[next] ? this.threads[this.what[next] - 1] : null, time: this.startOf(next), context: this.detail[next] };
 	}
 	// Calls `take(thread, time, stack, weight, ready)` for each wait, and each ready state after one, that is a sample as well.
 	eachWait(take) {
@@ -237,12 +284,12 @@ export class Trace {
 			for (let i = thread.low; i < thread.high; i++)
 				if (this.kind[i] & SAMPLED) {
 					const ready = (this.kind[i] & KIND) === READY, coded = more.next(), difference = coded % 2 ? -(coded + 1) / 2 : coded / 2;
-					take(thread, this.endOf(thread, i), this.what[ready ? i - 1 : i], this.endOf(thread, i) - this.startOf[i] + difference, ready);
+					take(thread, this.endOf(thread, i), this.what[ready ? i - 1 : i], this.endOf(thread, i) - this.startOf(i) + difference, ready);
 				}
 	}
 	// What a wait waited for: the waker, what that one waited for before, and so on.
 	chain(thread, state) {
-		const links = [], from = this.startOf[state];
+		const links = [], from = this.startOf(state);
 		for (let depth = 0; depth < 12; depth++) {
 			links.push({ thread, state });
 			const waker = this.wakerOf(thread, state);
@@ -253,7 +300,7 @@ export class Trace {
 			if (state >= thread.high)
 				state = thread.high - 1;
 			if ((this.kind[state] & KIND) === RUNS || (this.kind[state] & KIND) <= PREEMPTED)
-				while (state > thread.low && !this.isWait(state) && this.startOf[state] > from)
+				while (state > thread.low && !this.isWait(state) && this.startOf(state) > from)
 					state--;
 			if (!this.isWait(state) || this.endOf(thread, state) <= from) {
 				links.push({ thread, state: this.find(thread, waker.time - 1) });
@@ -275,7 +322,7 @@ export class Trace {
 		for (const thread of this.threads)
 			for (let i = thread.low; i < thread.high; i++)
 				if ((this.kind[i] & KIND) === RUNS) {
-					const cpu = cpus[this.what[i]], start = this.startOf[i];
+					const cpu = cpus[this.what[i]], start = this.startOf(i);
 					cpu.start[cpu.at] = start;
 					cpu.end[cpu.at++] = this.endOf(thread, i);
 					cpu.whose.set(start, thread.index);
@@ -289,20 +336,31 @@ export class Trace {
 	}
 }
 
-// Unpacks a recording in another thread, so that the page stays usable. The thread gets the source of what it needs.
-export async function unpack(text) {
-	const source = [inflate, varints, deltas, lowerBound].map(String).join("\n") + `\nconst STATES=[],RUNS=${RUNS},READY=${READY},PREEMPTED=${PREEMPTED},DEAD=${DEAD},ZOMBIE=${ZOMBIE},KIND=${KIND},CHUNK=${CHUNK},CATEGORIES=${JSON.stringify(CATEGORIES)};\n`
-		+ [Reader, Columns, Trace].map(String).join("\n") + `\nonmessage=async({data})=>{const t={...new Trace(await inflate(data))};postMessage(t,[t.kind,t.startOf,t.what,t.detail].map(a=>a.buffer))}`;
+// Unpacks a recording in another thread, so that the page stays usable. The thread gets the source of what it needs, and asks
+// for one piece of the text after the other.
+export async function unpack(texts) {
+	const source = [inflate, varints, deltas, lowerBound].map(String).join("\n") + `\nconst STATES=[],RUNS=${RUNS},READY=${READY},PREEMPTED=${PREEMPTED},DEAD=${DEAD},ZOMBIE=${ZOMBIE},KIND=${KIND},CHUNK=${CHUNK},WORD=${WORD},CATEGORIES=${JSON.stringify(CATEGORIES)};\n`
+		+ [Reader, Columns, Turns, Trace].map(String).join("\n") + `
+const next=()=>new Promise(take=>{onmessage=({data})=>take(data);postMessage(null)});
+inflate({[Symbol.iterator]:()=>({next})}).then(bytes=>{const t={...new Trace(bytes)};postMessage(t,[t.kind,t.early,t.late,t.what,t.detail].map(a=>a.buffer))}).catch(error=>setTimeout(()=>{throw error}))`;
 	const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+	let asked = false;
 	try {
 		return await new Promise((take, fail) => {
 			const worker = new Worker(address);
-			worker.onmessage = ({ data }) => { worker.terminate(); take(Object.setPrototypeOf(data, Trace.prototype)); };
 			worker.onerror = worker.onmessageerror = event => fail(new Error(event.message || "no thread"));
-			worker.postMessage(text);
+			worker.onmessage = ({ data }) => {
+				asked = true;
+				if (!data)
+					return worker.postMessage(texts.next());
+				worker.terminate();
+				take(Object.setPrototypeOf(data, Trace.prototype));
+			};
 		});
-	} catch {
-		return new Trace(await inflate(text));
+	} catch (error) {
+		if (asked)
+			throw error;
+		return new Trace(await inflate(texts)); // no threads here
 	} finally {
 		URL.revokeObjectURL(address);
 	}

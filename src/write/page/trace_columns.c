@@ -1,6 +1,6 @@
 // The lists of a recording as columns. Only the strings and stacks that something refers to are written,
 // under new numbers in the order of their first use: small numbers, and short varints, for what is common.
-#include "write/page/trace.h"
+#include "write/page/runs.h"
 
 #include "event/sample_tree.h"
 
@@ -17,6 +17,7 @@ struct writing {
 	struct page_trace *trace;
 	struct columns *columns;
 	struct renumbered strings, stacks, frames;
+	struct page_runs runs;
 };
 
 static uint32_t renumber(struct renumbered *all, uint32_t old) {
@@ -100,9 +101,45 @@ static void write_state_column(struct writing *writing, const char *name, enum c
 	columns_end(writing->columns);
 }
 
-static void put_duration(struct writing *writing, const struct page_thread *thread, size_t state) {
-	columns_uint(writing->columns,
-		     page_state_end(writing->trace, thread, state) - thread->states.items[state].start);
+// The times at which CPUs changed hands, and for each running state which of them is its own.
+static void write_runs(struct writing *writing) {
+	struct columns *columns = writing->columns;
+	struct page_runs *runs = &writing->runs;
+	page_runs_init(runs, writing->trace);
+	uint64_t count = 0;
+	columns_set(columns, "cpus", runs->cpus.count);
+	COLUMN(columns, "turns", COLUMN_UINT, runs->cpus, row, {
+		columns_uint(columns, row->times.count);
+		count += row->times.count;
+	});
+	columns_set(columns, "turns", count);
+	columns_begin(columns, "time", COLUMN_DELTA);
+	for (size_t i = 0; i < runs->cpus.count; i++)
+		for (size_t j = 0; j < runs->cpus.items[i].times.count; j++)
+			columns_delta(columns, since(writing->trace, runs->cpus.items[i].times.items[j]));
+	columns_end(columns);
+	columns_set(columns, "runs", runs->turns.count);
+	COLUMN(columns, "turn", COLUMN_UINT, runs->turns, row, columns_uint(columns, *row));
+}
+
+// The durations that do not follow from the turns: a run that has one, and the state before it, have none.
+static void write_durations(struct writing *writing) {
+	const struct page_trace *trace = writing->trace;
+	const uint32_t *turn = writing->runs.turns.items;
+	columns_begin(writing->columns, "duration", COLUMN_UINT);
+	for (size_t i = 0; i < trace->threads.count; i++) {
+		const struct page_thread *thread = &trace->threads.items[i];
+		for (size_t j = 0; j < thread->states.count; j++) {
+			const struct page_state *state = &thread->states.items[j];
+			bool runs = page_state_runs(state),
+			     before = !runs && j + 1 < thread->states.count && page_state_runs(state + 1);
+			if (!(runs || before) || !*turn)
+				columns_uint(writing->columns,
+					     page_state_end(trace, thread, j) - state->start);
+			turn += runs;
+		}
+	}
+	columns_end(writing->columns);
 }
 
 static void put_kind(struct writing *writing, const struct page_thread *thread, size_t state) {
@@ -146,7 +183,7 @@ static void write_states(struct writing *writing) {
 		count += writing->trace->threads.items[i].states.count;
 	columns_set(writing->columns, "states", count);
 	write_state_column(writing, "kind", COLUMN_BYTE, ALL, put_kind);
-	write_state_column(writing, "duration", COLUMN_UINT, ALL, put_duration);
+	write_durations(writing);
 	write_state_column(writing, "cpu", COLUMN_UINT, RUNS, put_cpu);
 	write_state_column(writing, "waker", COLUMN_UINT, READY, put_what);
 	write_state_column(writing, "context", COLUMN_UINT, READY, put_cpu);
@@ -316,6 +353,7 @@ static void write_texts(struct writing *writing) {
 void page_trace_columns(struct page_trace *trace, struct columns *columns) {
 	struct writing writing = {.trace = trace, .columns = columns};
 	write_threads(&writing);
+	write_runs(&writing);
 	write_states(&writing);
 	write_samples(&writing);
 	write_marks(&writing);
@@ -328,4 +366,5 @@ void page_trace_columns(struct page_trace *trace, struct columns *columns) {
 	renumbered_free(&writing.strings);
 	renumbered_free(&writing.stacks);
 	renumbered_free(&writing.frames);
+	page_runs_free(&writing.runs);
 }

@@ -32,7 +32,7 @@ export class View {
 				...this.places.map((box, i) => element("div", {}, element("b", {}, ["Keys", "Values", "Columns"][i]), box))),
 			element("div", { class: "bar" }, this.search, element("label", {}, "values are ", this.forms), element("label", {}, "graph ", this.kinds),
 				element("button", { type: "button", class: "end", onclick: () => copy(this.command()) }, "Copy as a command")),
-			this.chart.canvas, this.holder);
+			this.chart.element, this.holder);
 		const first = FIRST.map(name => tables.findIndex(table => table.name === name)).find(i => i >= 0) ?? 0;
 		if (this.presets.length)
 			this.take(this.presets[0]);
@@ -89,9 +89,7 @@ export class View {
 		const used = new Set([...this.keys, ...this.values]), lists = [this.keys, this.values, this.table.columns.filter(column => !used.has(column))];
 		this.places.forEach((box, i) => box.replaceChildren(...lists[i].map(column => this.chip(column, ["keys", "values", "other"][i]))));
 		this.open.clear();
-		const { root, group } = this.table.group(this.keys, this.values, this.range);
-		this.root = root;
-		this.group = group;
+		this.root = this.table.group(this.keys, this.values, this.range);
 		const names = this.keys.length ? [this.keys.map(key => key.name).join(" / "), "count", ...this.values.map(value => value.name)] : this.table.columns.map(column => column.name);
 		this.grid = new Grid(names.map((name, i) => ({ name, number: this.keys.length ? i > 0 : this.table.columns[i].isNumber, share: i > 1 && this.keys.length && this.form === "share %", make: i === 0 && this.keys.length ? (cell, row) => this.label(row) : null })),
 			{ name: this.table.name, search: false, pick: row => row.node && this.toggle(row.node) });
