@@ -143,16 +143,19 @@ static const struct python_layout *layout_for(const char *path) {
 	return whole && minor < ARRAY_SIZE(layouts) && layouts[minor].frame_size ? &layouts[minor] : NULL;
 }
 
-uint32_t pythons_look(struct pythons *pythons, struct reader *reader, uint64_t content,
-		      const struct spool_mapping *mapping, struct file_number number, const char *path) {
+uint32_t pythons_look(struct pythons *pythons, struct reader **reader, const struct spool_mapping *mapping,
+		      struct file_number number, const char *path) {
 	const struct python_layout *layout = layout_for(path);
-	if (!layout || !reader)
+	if (!layout)
 		return 0;
-	uint64_t *known = map_put(&pythons->by_content, content ^ mapping->offset);
+	const uint64_t key[] = {number.device, number.inode, mapping->offset};
+	uint64_t *known = map_put(&pythons->by_number, hash_bytes(key, sizeof(key)));
 	if (!*known) {
 		struct python_symbols symbols = {0};
 		int file = mapped_files_open(mapping, number, path);
-		bool found = file >= 0 && !reader_python(reader, file, mapping->offset, &symbols) &&
+		if (!*reader)
+			*reader = reader_new();
+		bool found = file >= 0 && !reader_python(*reader, file, mapping->offset, &symbols) &&
 			     symbols.found;
 		if (file >= 0)
 			close(file);
@@ -177,5 +180,5 @@ void pythons_end(const struct tracelet *programs, uint32_t pid) {
 
 void pythons_free(struct pythons *pythons) {
 	array_free(&pythons->files);
-	map_free(&pythons->by_content);
+	map_free(&pythons->by_number);
 }

@@ -15,12 +15,12 @@ struct python_file { // a file that looks like the interpreter
 
 struct pythons {
 	ARRAY(struct python_file) files;
-	struct map by_content; // content of a mapped file → index + 1
+	struct map by_number; // of the mapped file → index + 1
 };
 
-// Whether a mapping, in the file with this content, is the interpreter's code: index in `files` plus 1, or 0.
-uint32_t pythons_look(struct pythons *pythons, struct reader *reader, uint64_t content,
-		      const struct spool_mapping *mapping, struct file_number number, const char *path);
+// Whether a mapping is the interpreter's code: index in `files` plus 1, or 0. `reader` is made if needed.
+uint32_t pythons_look(struct pythons *pythons, struct reader **reader, const struct spool_mapping *mapping,
+		      struct file_number number, const char *path);
 // The process runs the file that pythons_look() has found.
 void pythons_begin(const struct pythons *pythons, const struct tracelet *programs, uint32_t file,
 		   const struct spool_mapping *mapping);

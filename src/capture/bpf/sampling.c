@@ -301,17 +301,22 @@ static bool admit(struct sampling *sampling, const struct change *change) {
 	return wanted;
 }
 
+// Also while no stack has been taken: the first one shall have Python's functions, too.
+static void look_for_python(struct sampling *sampling, const struct change *change) {
+	if (!change->admitted || change->type != PERF_RECORD_MMAP2)
+		return;
+	struct seen_mapping *seen = &sampling->mappings.items[change->mapping - 1];
+	seen->python = pythons_look(&sampling->pythons, &sampling->mapped.reader, &seen->head, seen->number,
+				    (const char *)sampling->texts.data + seen->path);
+}
+
 // As early as possible: once its process has ended, a file may be impossible to find.
 static void look_at_file(struct sampling *sampling, const struct change *change) {
 	if (!change->admitted || change->type != PERF_RECORD_MMAP2)
 		return;
 	struct seen_mapping *seen = &sampling->mappings.items[change->mapping - 1];
-	const char *path = (const char *)sampling->texts.data + seen->path;
-	seen->file = mapped_files_look(&sampling->mapped, &seen->head, seen->number, path);
-	if (seen->file)
-		seen->python = pythons_look(&sampling->pythons, sampling->mapped.reader,
-					    sampling->mapped.items.items[seen->file - 1].content, &seen->head,
-					    seen->number, path);
+	seen->file = mapped_files_look(&sampling->mapped, &seen->head, seen->number,
+				       (const char *)sampling->texts.data + seen->path);
 }
 
 // A child has its parent's interpreter: sample_newtask().
@@ -459,6 +464,7 @@ static bool take_changes(struct sampling *sampling) {
 			keep_mapping(sampling, &changes[ready]);
 		else
 			look_at_file(sampling, &changes[ready]);
+		look_for_python(sampling, &changes[ready]);
 	}
 	hand_over(sampling, ready, until);
 	for (size_t i = 0; i < ready; i++)
