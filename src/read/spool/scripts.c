@@ -170,7 +170,7 @@ static bool take_code(struct scripts *scripts, struct cursor *in) {
 
 static uint32_t add_frame(struct scripts *scripts, uint32_t stack, const struct script_code *code,
 			  uint32_t position) {
-	struct frame frame = {.kind = FRAME_JIT, .exact = NAME_EXACT};
+	struct frame frame = {.kind = FRAME_JIT, .exact = NAME_OF_SYMBOL};
 	if (code) {
 		frame.symbol = code->name;
 		frame.module = frame.file = code->file;
