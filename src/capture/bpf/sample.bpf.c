@@ -440,7 +440,7 @@ static __always_inline void record_stack(void *context, uint32_t which, uint32_t
 			size = add_copy(walk, begin, top_of_stack(task));
 		ask_for_a_look();
 	}
-	if (which < WALK_COUNT && begin->pc)
+	if (begin->pc)
 		python_frames(slot, now, which);
 	walk->sample.head.size = size;
 	walk->batch = (struct batch){.base = now, .cpu = bpf_get_smp_processor_id(), .size = size};
