@@ -157,6 +157,7 @@ static int push(struct sink *sink, const struct event *event) {
 		take_wakeup(off_wake, event);
 		break;
 	case EVENT_SWITCH:
+		take_run(off_wake, event->tid, event->time); // the kernel may have hidden when it got the CPU
 		take_run(off_wake, event->switched.next_tid, event->time);
 		break;
 	case EVENT_TASK:

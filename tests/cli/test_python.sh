@@ -6,6 +6,7 @@ need_root
 python=${TRACELET_PYTHON:-$(PATH=/usr/bin:/bin command -v python3)} || skip_all "there is no python3 here"
 "$python" -c 'import sys; sys.exit(not (3, 8) <= sys.version_info < (3, 14))' || skip_all "the layout of this Python is not known"
 
+record=run
 recorded() { # NAME OPTION... -- ARGUMENT...: of Python; its stacks are in samples.folded
 	local name=$1 options=()
 	shift
@@ -14,7 +15,8 @@ recorded() { # NAME OPTION... -- ARGUMENT...: of Python; its stacks are in sampl
 		shift
 	done
 	shift
-	check_run "$name is recorded" 0 "$TRACELET" run "${options[@]}" --keep-spool --name "$name" -- "$python" "$@"
+	$record "$TRACELET" run "${options[@]}" --keep-spool --name "$name" -- "$python" "$@"
+	check_equal "$name is recorded" 0 "$status"
 	"$TRACELET" fold --context ${event:+--event-filter "$event"} tracelet-out/"$name"_*.spool >samples.folded
 }
 share() { # PATTERN [OF]: its percentage of the samples with OF, to one decimal
@@ -152,6 +154,7 @@ lock.release()
 thread.join()
 END
 event=off-cpu
+record=run_whole # a switch that is hidden is a wait that is missing
 for options in --waits=1ms --off-cpu; do
 	rm -rf tracelet-out
 	recorded waits $options -- waits.py
@@ -165,6 +168,7 @@ check_match "why names the function and its line" 'first_sleep\(\) \(waits.py:8\
 # ---- what only looks like Python ----
 
 event=
+record=run
 python=$work/python3.11
 cat >fake.c <<'END'
 #include <stdint.h>
