@@ -257,12 +257,12 @@ static bool same_letters(const char *text, const char *with) {
 
 static bool is_runtime_module(const char *path) {
 	static const char *const names[] = {
-		"libc.",        "libc-",      "libpthread", "ld-linux",   "ld-musl",      "ld-2",
-		"ld.so",        "libstdc++",  "libgcc_s",   "libc++",     "librt.",       "librt-",
-		"libm.",        "libm-",      "libdl.",     "linux-vdso", "[vdso]",       "libtracelet",
-		"libasan",      "libtsan",    "libubsan",   "ntdll.dll",  "kernel32.dll", "kernelbase.dll",
-		"ucrtbase.dll", "msvcrt.dll", "vcruntime",  "msvcp",      "win32u.dll",   "ntoskrnl",
-		"combase.dll",  "rpcrt4.dll",
+		"libc.",        "libc-",      "libpthread", "ld-linux",    "ld-musl",      "ld-2",
+		"ld.so",        "libstdc++",  "libgcc_s",   "libc++",      "librt.",       "librt-",
+		"libm.",        "libm-",      "libdl.",     "linux-vdso",  "[vdso]",       "libtracelet",
+		"libasan",      "libtsan",    "libubsan",   "ntdll.dll",   "kernel32.dll", "kernelbase.dll",
+		"ucrtbase.dll", "msvcrt.dll", "vcruntime",  "msvcp",       "win32u.dll",   "ntoskrnl",
+		"combase.dll",  "rpcrt4.dll", "python3.",   "libpython3.",
 	};
 	const char *name = path;
 	for (const char *at = path; *at; at++)

@@ -197,6 +197,10 @@ uint32_t mapped_files_look(struct mapped_files *files, struct spool_mapping *map
 	return index;
 }
 
+int mapped_files_open(const struct spool_mapping *mapping, struct file_number number, const char *path) {
+	return open_mapped(mapping, number, path);
+}
+
 void mapped_files_free(struct mapped_files *files) {
 	for (size_t i = 0; i < files->items.count; i++)
 		elf_close(files->items.items[i].object);

@@ -41,4 +41,6 @@ struct mapped_files {
 // none, or if the file is gone (then the id's size is SPOOL_BUILD_ID_LOST).
 uint32_t mapped_files_look(struct mapped_files *files, struct spool_mapping *mapping,
 			   struct file_number number, const char *path);
+// Opens the file of a mapping, for the caller to close; negative if it is gone.
+int mapped_files_open(const struct spool_mapping *mapping, struct file_number number, const char *path);
 void mapped_files_free(struct mapped_files *files);

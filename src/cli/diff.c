@@ -326,9 +326,9 @@ static int draw(const struct diff_arguments *arguments, const char *const *paths
 	options.normalize = arguments->normalize;
 	options.html = length > 5 && strcmp(arguments->output + length - 5, ".html") == 0;
 	struct sink *sink = flame_open(&output, &tables, &options);
-	error = pipeline_samples(paths, 1, arguments->input.reader, SAMPLE_BASELINE, &tables, sink);
+	error = sample_input_read(&arguments->input, paths, 1, SAMPLE_BASELINE, &tables, sink);
 	if (!error)
-		error = pipeline_samples(paths + 1, 1, arguments->input.reader, 0, &tables, sink);
+		error = sample_input_read(&arguments->input, paths + 1, 1, 0, &tables, sink);
 	if (!error)
 		error = sink_finish(sink);
 	sink_destroy(sink);

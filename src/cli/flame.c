@@ -185,7 +185,7 @@ static int read_profile(const struct flame_arguments *arguments, const char *con
 			uint32_t flags, struct tables *tables, struct sink *sink) {
 	const struct reader *reader = arguments->input.reader;
 	if (!arguments->path)
-		return pipeline_samples(paths, count, reader, flags, tables, sink);
+		return sample_input_read(&arguments->input, paths, count, flags, tables, sink);
 	struct sink *pieces = path_samples_new(tables, flags, sink);
 	int error = pipeline_samples(paths, count, reader, 0, tables, pieces);
 	if (!error) {
@@ -241,6 +241,8 @@ static int run(int argc, char **argv, const struct verb *verb) {
 	int status = verb_take(argc, argv, verb, take_option, &arguments);
 	if (status >= 0)
 		return status;
+	if (arguments.input.wakeups && arguments.options.title == flame_defaults.title)
+		arguments.options.title = "Waits and what ended them";
 	if (arguments.path && arguments.options.title == flame_defaults.title)
 		arguments.options.title = "Critical path";
 	static const char *const standard_input[] = {"-"};

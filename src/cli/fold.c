@@ -17,7 +17,7 @@ static int read_all(const struct sample_input *input, const char *const *paths, 
 	int error = 0;
 	for (size_t i = 0, together; i < count && !error; i += together) {
 		together = count > 1 ? pipeline_together(paths + i, count - i) : 1;
-		error = pipeline_samples(paths + i, together, input->reader, 0, tables, sink);
+		error = sample_input_read(input, paths + i, together, 0, tables, sink);
 	}
 	return error ? error : sink_finish(sink);
 }

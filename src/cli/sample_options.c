@@ -1,5 +1,7 @@
 #include "cli/sample_options.h"
 #include "base/log.h"
+#include "event/off_wake.h"
+#include "flow/pipeline.h"
 
 const struct verb_option sample_options[] = {
 	{"pid", OPTION_PID, NULL, "add the process id to task names"},
@@ -21,11 +23,24 @@ const struct verb_option sample_options[] = {
 	{"srcline", OPTION_SRCLINE, NULL, "add to each name where it is declared: function:file:line"},
 	{"context", OPTION_CONTEXT, NULL,
 	 "add to each name the line of its code: function:file:line, one frame for each line"},
+	{"wakeups", OPTION_WAKEUPS, NULL,
+	 "show waits, and above each the stack and the name of what ended it; for recordings of 'run "
+	 "--wakeups'"},
 	{"from", OPTION_FROM, "FORMAT", "the format of the input, if it is not recognised",
 	 "spool perfetto etl etl.zip etl.gz perf-data dhat folded perf-script"},
 	{"quiet", 'q', NULL, "do not show progress"},
 	{0},
 };
+
+int sample_input_read(const struct sample_input *input, const char *const *paths, size_t count,
+		      uint32_t flags, struct tables *tables, struct sink *sink) {
+	if (!input->wakeups)
+		return pipeline_samples(paths, count, input->reader, flags, tables, sink);
+	struct sink *joined = off_wake_new(tables, sink);
+	int error = pipeline_samples(paths, count, input->reader, flags, tables, joined);
+	sink_destroy(joined);
+	return error;
+}
 
 static bool choose_reader(struct sample_input *input, const char *name) {
 	input->reader = reader_by_name(name);
@@ -88,6 +103,10 @@ bool sample_option(struct sample_input *input, int option, const char *value) {
 		break;
 	case OPTION_CONTEXT:
 		options->context = true;
+		break;
+	case OPTION_WAKEUPS:
+		input->wakeups = true;
+		options->event = EVENT_OFF_CPU;
 		break;
 	case OPTION_FROM:
 		return choose_reader(input, value);

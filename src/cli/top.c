@@ -167,7 +167,7 @@ static int top(const struct top_arguments *arguments, const char *const *paths, 
 	struct sample_tree profile;
 	sample_tree_init(&profile, &tables, &arguments->input.options);
 	tables.details = true;
-	int status = pipeline_samples(paths, count, arguments->input.reader, 0, &tables, &profile.sink)
+	int status = sample_input_read(&arguments->input, paths, count, 0, &tables, &profile.sink)
 			     ? EXIT_USAGE
 			     : 0;
 	if (!status) {

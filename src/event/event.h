@@ -274,6 +274,7 @@ struct event {
 			uint32_t name;  // of the sampled event
 			uint32_t comm;  // the task's name at that time; 0 for the known name, or none
 			uint32_t flags; // SAMPLE_ bits
+			uint32_t script; // of a raw sample: the stack of an interpreter (script.h); 0 if none
 			const struct sample_copy *copy; // of a raw sample, or NULL
 		} sample;
 		struct { // the fields are valid during the push

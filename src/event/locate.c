@@ -3,6 +3,7 @@
 // something or executes.
 #include "event/locate.h"
 #include "event/points.h"
+#include "event/script.h"
 #include "event/spaces.h"
 
 #include <inttypes.h>
@@ -19,6 +20,7 @@ struct locate {
 	struct map versions;  // pid → which of all address spaces it has
 	struct map known;     // version and raw stack, hashed → stack + 1
 	struct map functions; // of the kernel, by an address in them → the string of the name + 1
+	struct scripted scripted;
 	uint64_t version;
 	uint64_t kernel_text;
 	uint32_t kernel_module, kernel_build;
@@ -77,6 +79,16 @@ static uint32_t located(struct locate *locate, uint32_t pid, uint32_t raw, uint3
 		stack = add_code(locate, stack, &code);
 	}
 	return stack;
+}
+
+// With the frames of an interpreter, if there are any. They cannot be put in place if some of the machine's
+// are missing.
+static void add_script(struct locate *locate, struct event *named, bool waits) {
+	uint32_t script = named->sample.script;
+	named->sample.script = 0;
+	if (script && !(named->sample.flags & (SAMPLE_BROKEN | SAMPLE_CUT)))
+		named->sample.stack = scripted_stack(&locate->scripted, locate->tables, named->sample.stack,
+						     script, waits || locate->tables->places);
 }
 
 // ---- copied stacks ----
@@ -156,6 +168,7 @@ static int take_copied(struct locate *locate, const struct event *event) {
 	named.sample.flags &= ~(uint32_t)(SAMPLE_RAW | SAMPLE_BROKEN | SAMPLE_CUT);
 	if (!complete)
 		named.sample.flags |= beyond ? SAMPLE_CUT : SAMPLE_BROKEN;
+	add_script(locate, &named, event->sample.name == locate->off_cpu);
 	return sink_push(locate->next, &named);
 }
 
@@ -176,6 +189,7 @@ static int take_sample(struct locate *locate, const struct event *event) {
 	struct event named = *event;
 	named.sample.stack = (uint32_t)(stack - 1);
 	named.sample.flags &= ~(uint32_t)SAMPLE_RAW;
+	add_script(locate, &named, waits);
 	return sink_push(locate->next, &named);
 }
 
@@ -276,6 +290,7 @@ static void destroy(struct sink *sink) {
 	map_free(&locate->versions);
 	map_free(&locate->known);
 	map_free(&locate->functions);
+	scripted_free(&locate->scripted);
 	free(locate);
 }
 

@@ -39,6 +39,8 @@ enum record_kind {
 	RECORD_POINT,
 	RECORD_COUNTS,
 	RECORD_MODULES, // from the collector to its client: it is in no spool
+	RECORD_SCRIPT,
+	RECORD_CODE,
 	RECORD_KIND_COUNT
 };
 
@@ -315,6 +317,45 @@ struct record_sample {
 	uint32_t tid, pid;
 	uint32_t period; // nanoseconds or cycles it stands for; for a blocked thread enum sample_waits
 	uint16_t kernel_frames, user_frames; // the latter is the depth: at most SAMPLE_USER_FRAMES are kept
+};
+
+// ---- interpreted code ----
+
+// The frames of Python's interpreter, for the sample of the same thread one nanosecond later. Followed by a
+// word for each frame, innermost first: the address of its code (0: no code), whether it is the first one of
+// a C function of the interpreter, and the number of its instruction.
+struct record_script {
+	struct record head; // flags: SCRIPT_CUT if there are more
+	uint32_t tid, pid;
+};
+
+enum { SCRIPT_CUT = 1, SCRIPT_MOST_FRAMES = 256, SCRIPT_POSITION_SHIFT = 48, SCRIPT_NO_POSITION = 0xffff };
+#define SCRIPT_ENTRY (1ull << 47)
+#define SCRIPT_CODE  (SCRIPT_ENTRY - 1)
+
+// Code that later frames of this process refer to.
+enum { CODE_NAME_ROOM = 256, CODE_FILE_ROOM = 512, CODE_LINES_ROOM = 4096 };
+
+// The bytes that say which instruction is of which line.
+enum python_lines {
+	PYTHON_LINES_BYTES,     // 3.8 and 3.9: pairs, by bytes
+	PYTHON_LINES_RANGES,    // 3.10: pairs, by bytes, with gaps
+	PYTHON_LINES_LOCATIONS, // since 3.11: by instruction, with columns
+};
+
+struct record_code {
+	struct record head;
+	uint64_t code;
+	uint32_t pid;
+	uint32_t first_line;
+	uint16_t name_size, file_size; // in characters
+	uint16_t lines_size;
+	uint8_t line_table; // enum python_lines
+	uint8_t unused;
+	uint8_t name_width, file_width; // bytes of a character
+	uint8_t padding[6];
+	uint8_t name[CODE_NAME_ROOM], file[CODE_FILE_ROOM];
+	uint8_t lines[CODE_LINES_ROOM]; // only as many as it has, and up to 8-alignment
 };
 
 // ---- counters ----

@@ -21,7 +21,8 @@ static void take_plan(struct settings *settings, const struct plan *plan) {
 	if (settings->origins[SETTING_SAMPLE] == FROM_DEFAULT && plan_wants(plan, SOURCE_SAMPLE))
 		settings->sample = plan_sample_frequency(plan);
 	settings->hard_faults = !plan->keywords[keyword_find("AllFaults")];
-	if (settings->origins[SETTING_OFF_CPU] == FROM_DEFAULT && plan_stacks_waits(plan))
+	if (settings->origins[SETTING_OFF_CPU] == FROM_DEFAULT &&
+	    (settings->wakeups || plan_stacks_waits(plan)))
 		settings->off_cpu = true;
 }
 
@@ -29,6 +30,8 @@ static void take_plan(struct settings *settings, const struct plan *plan) {
 static void take_stacks(struct settings *settings, const struct plan *plan, struct buffer *missing) {
 	struct buffer events = {0}, absent = {0};
 	plan_stack_events(plan, source_why_not, &events, &absent);
+	if (settings->wakeups)
+		buffer_printf(&events, "%ssched_waking", events.size ? " " : "");
 	if (events.size) {
 		buffer_append(&events, "", 1);
 		settings->stacks = (char *)events.data;

@@ -108,6 +108,16 @@ static void answer_allocator(bool is_program, int file) {
 	answer_write_allocator(&self.out, &symbols);
 }
 
+static void answer_python(uint64_t offset, int file) {
+	struct python_symbols symbols = {0};
+	elf_version(EV_CURRENT);
+	Elf *elf = section_elf_of(&file);
+	if (elf)
+		python_symbols_read(&symbols, elf, offset);
+	section_close_elf(elf, file);
+	answer_write_python(&self.out, &symbols);
+}
+
 static void close_module(uint32_t number) {
 	if (number >= self.modules.count || !self.modules.items[number])
 		return;
@@ -255,6 +265,8 @@ static void answer(const struct question *question, int file) {
 		answer_open(question, file);
 	else if (question->kind == QUESTION_ALLOCATOR)
 		answer_allocator(question->address != 0, file);
+	else if (question->kind == QUESTION_PYTHON)
+		answer_python(question->address, file);
 	else if (module < self.modules.count && self.modules.items[module])
 		answer_about(question, self.modules.items[module]);
 	else

@@ -43,6 +43,8 @@ int reader_rows(struct reader *reader, const struct elf_object *object, uint64_t
 
 // The functions of an allocator in an ELF file; their places are inside it. 0 or -errno.
 int reader_allocator(struct reader *reader, int file, bool is_program, struct allocator_symbols *symbols);
+// Where Python's interpreter is in a file, as python_symbols_read(). 0 or -errno.
+int reader_python(struct reader *reader, int file, uint64_t offset, struct python_symbols *symbols);
 // While this is not 0, questions end soon, with -EINTR. For signal handlers.
 void reader_stop_when(struct reader *reader, const volatile sig_atomic_t *asked);
 

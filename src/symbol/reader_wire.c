@@ -107,6 +107,11 @@ void answer_write_allocator(struct buffer *out, const struct allocator_symbols *
 	}
 }
 
+void answer_write_python(struct buffer *out, const struct python_symbols *symbols) {
+	begin(out, ANSWER_PYTHON, 0, symbols->found, symbols->runtime);
+	PUT(out, uint64_t, symbols->code_type);
+}
+
 // ---- reading ----
 
 static bool is_build_id(const char *text) {
@@ -212,6 +217,10 @@ bool answer_read(const void *packet, size_t size, struct answer *answer) {
 		break;
 	case ANSWER_ALLOCATOR:
 		read_allocator(&in, answer);
+		break;
+	case ANSWER_PYTHON:
+		answer->python = (struct python_symbols){answer->value != 0, answer->address,
+							 cursor_u64(&in)};
 		break;
 	case ANSWER_WANT:
 		answer->wanted = cursor_string(&in);

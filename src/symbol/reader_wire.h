@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "symbol/allocator_symbols.h"
 #include "symbol/names.h"
+#include "symbol/python_symbols.h"
 #include "symbol/section.h"
 #include "symbol/unwind.h"
 
@@ -25,6 +26,7 @@ enum question_kind {
 	QUESTION_IMAGE, // a PDB or PE file; `address`: time and size of the module (windows/image.h)
 	QUESTION_VDSO,
 	QUESTION_ALLOCATOR, // its functions in a file; `address`: whether that is a program
+	QUESTION_PYTHON,    // its places; `address`: where in the file the mapping of its code begins
 	QUESTION_CLOSE,     // not answered
 	QUESTION_FUNCTIONS, // at an address
 	QUESTION_INLINED,   // the same, with those that were inlined
@@ -50,7 +52,8 @@ enum answer_kind {
 	ANSWER_ROWS,
 	ANSWER_EXTENTS,
 	ANSWER_WANT,
-	ANSWER_ALLOCATOR
+	ANSWER_ALLOCATOR,
+	ANSWER_PYTHON
 };
 
 // What an answer contains depends on its kind. Pointers lead into the packet.
@@ -58,7 +61,7 @@ struct answer {
 	uint32_t kind;  // enum answer_kind
 	uint32_t count; // of items
 	// ANSWER_HELLO: bits; ANSWER_OPENED: whether there is such a module; ANSWER_WANT: enum debug_kind;
-	// ANSWER_ALLOCATOR: bits
+	// ANSWER_ALLOCATOR: bits; ANSWER_PYTHON: whether there is one
 	uint32_t value;
 	uint64_t address;        // of ANSWER_ROWS: that of pc 0; of ANSWER_WANT: the first candidate
 	struct code_range range; // of ANSWER_NAMED and ANSWER_ROWS: all addresses in it have this answer
@@ -73,6 +76,7 @@ struct answer {
 	struct code_range extents[EXTENTS_IN_ANSWER];
 	const char *wanted;
 	struct allocator_symbols allocator;
+	struct python_symbols python;
 };
 
 // The reader's side. `out` is emptied before.
@@ -85,6 +89,7 @@ void answer_write_rows(struct buffer *out, const struct code_range *range, uint6
 void answer_write_extents(struct buffer *out, const struct code_range *extents, size_t count);
 void answer_write_want(struct buffer *out, uint32_t kind, uint64_t index, const char *text);
 void answer_write_allocator(struct buffer *out, const struct allocator_symbols *symbols);
+void answer_write_python(struct buffer *out, const struct python_symbols *symbols);
 
 // The other side. False if this is not an answer.
 bool answer_read(const void *packet, size_t size, struct answer *answer);

@@ -163,8 +163,10 @@ static int load_once(struct capture *capture, const struct capture_options *opti
 					  programs->maps.memories};
 	for (size_t i = 0; i < ARRAY_SIZE(walking_maps); i++)
 		bpf_map__set_autocreate(walking_maps[i], many);
-	bpf_map__set_autocreate(programs->maps.walks, options->sources[SOURCE_SAMPLE]);
-	bpf_map__set_autocreate(programs->maps.looks, options->sources[SOURCE_SAMPLE]);
+	struct bpf_map *stack_maps[] = {programs->maps.walks, programs->maps.looks, programs->maps.pythons,
+					programs->maps.python_walks, programs->maps.codes_known};
+	for (size_t i = 0; i < ARRAY_SIZE(stack_maps); i++)
+		bpf_map__set_autocreate(stack_maps[i], options->sources[SOURCE_SAMPLE]);
 	symbol_names_choose(programs, names_wanted(capture, options));
 	programs_without_heap(programs);
 	bpf_program__set_autoload(programs->progs.on_sample, options->sample_frequency);

@@ -92,6 +92,7 @@ void event_stacks_choose(struct tracelet *programs, const char *events) {
 		want_event(programs, system.machine, word);
 	bpf_map__set_max_entries(programs->maps.walks, WALKS);
 	bpf_map__set_max_entries(programs->maps.memories, WALKS);
+	bpf_map__set_max_entries(programs->maps.python_walks, WALKS);
 }
 
 int event_stacks_attach(struct tracelet *programs, struct point_links *links) {

@@ -6,6 +6,7 @@
 // Searches keep their state in memory: the verifier treats values loaded from there as unknown, so
 // it checks each loop once instead of every path through it.
 #include "capture/bpf/copy.h"
+#include "capture/bpf/python.h"
 
 const volatile bool sample_cycles = false; // else the CPU clock
 const volatile uint32_t call_graph = CALL_GRAPH_AUTO;
@@ -439,6 +440,8 @@ static __always_inline void record_stack(void *context, uint32_t which, uint32_t
 			size = add_copy(walk, begin, top_of_stack(task));
 		ask_for_a_look();
 	}
+	if (begin->pc)
+		python_frames(slot, now, which);
 	walk->sample.head.size = size;
 	walk->batch = (struct batch){.base = now, .cpu = bpf_get_smp_processor_id(), .size = size};
 	size += sizeof(walk->batch);
@@ -510,6 +513,7 @@ static __always_inline void record_long_wait(void *context, struct cpu_state *cp
 		if (!last_look)
 			ask_for_a_look();
 	}
+	python_frames(slot, cpu->late_time, WALK_OF_SWITCH);
 	walk->sample.head.size = size;
 	walk->batch = (struct batch){.base = cpu->late_time, .cpu = bpf_get_smp_processor_id(), .size = size};
 	if (!put_into_ring(ring, walk, size + sizeof(walk->batch), false))
@@ -640,6 +644,9 @@ int sample_newtask(uint64_t *context) {
 	uint32_t *space = pid == new ? 0 : bpf_map_lookup_elem(&space_ids, &pid);
 	if (space)
 		bpf_map_update_elem(&space_ids, &new, space, BPF_ANY);
+	struct python_process *python = pid == new ? 0 : bpf_map_lookup_elem(&pythons, &pid);
+	if (python)
+		bpf_map_update_elem(&pythons, &new, python, BPF_ANY);
 	return 0;
 }
 

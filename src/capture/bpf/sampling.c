@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/map.h"
 #include "capture/mapped_files.h"
+#include "capture/bpf/pythons.h"
 #include "capture/bpf/sample.h"
 #include "capture/bpf/sample_ticks.h"
 #include "capture/bpf/table_maker.h"
@@ -47,8 +48,9 @@ struct change { // a perf record, kept until all rings are read
 struct seen_mapping {
 	struct spool_mapping head;
 	struct file_number number;
-	uint32_t path; // offset in `texts`
-	uint32_t file; // index in `mapped` plus 1; 0 if none
+	uint32_t path;   // offset in `texts`
+	uint32_t file;   // index in `mapped` plus 1; 0 if none
+	uint32_t python; // the interpreter: index in `pythons` plus 1; 0 if it is not
 };
 
 struct kept_mapping {
@@ -67,8 +69,9 @@ struct sampling {
 	struct map processes; // pid → struct address_space *
 	struct mapped_files mapped;
 	struct map by_content; // content of a mapped file → file + 1
-	bool all;              // all processes are of interest
-	struct map members;    // if not all: these and their children; may include threads
+	struct pythons pythons;
+	bool all;           // all processes are of interest
+	struct map members; // if not all: these and their children; may include threads
 	uint32_t next_space;
 	struct table_maker *maker; // NULL if no tables are needed
 	pthread_t thread;
@@ -82,6 +85,7 @@ struct sampling {
 	pthread_mutex_t lock;
 	struct buffer collected;         // spool blocks, under the lock
 	uint64_t until;                  // all mappings before this time are in; under the lock
+	size_t early;                    // looks so far, of the first ones
 	bool rare;                       // no stack has been taken yet: no file is looked at
 	ARRAY(struct kept_mapping) kept; // meanwhile
 };
@@ -298,6 +302,15 @@ static bool admit(struct sampling *sampling, const struct change *change) {
 	return wanted;
 }
 
+// Also while no stack has been taken: the first one shall have Python's functions, too.
+static void look_for_python(struct sampling *sampling, const struct change *change) {
+	if (!change->admitted || change->type != PERF_RECORD_MMAP2)
+		return;
+	struct seen_mapping *seen = &sampling->mappings.items[change->mapping - 1];
+	seen->python = pythons_look(&sampling->pythons, &sampling->mapped.reader, &seen->head, seen->number,
+				    (const char *)sampling->texts.data + seen->path);
+}
+
 // As early as possible: once its process has ended, a file may be impossible to find.
 static void look_at_file(struct sampling *sampling, const struct change *change) {
 	if (!change->admitted || change->type != PERF_RECORD_MMAP2)
@@ -305,6 +318,18 @@ static void look_at_file(struct sampling *sampling, const struct change *change)
 	struct seen_mapping *seen = &sampling->mappings.items[change->mapping - 1];
 	seen->file = mapped_files_look(&sampling->mapped, &seen->head, seen->number,
 				       (const char *)sampling->texts.data + seen->path);
+}
+
+// A child has its parent's interpreter: sample_newtask().
+static void apply_python(struct sampling *sampling, const struct change *change) {
+	const struct seen_mapping *seen = change->type == PERF_RECORD_MMAP2
+						  ? &sampling->mappings.items[change->mapping - 1]
+						  : NULL;
+	if (seen && seen->python)
+		pythons_begin(&sampling->pythons, sampling->programs, seen->python, &seen->head);
+	else if (sampling->pythons.files.count &&
+		 (change->type == PERF_RECORD_COMM || change->type == PERF_RECORD_EXIT))
+		pythons_end(sampling->programs, change->pid);
 }
 
 static void hand_over(struct sampling *sampling, size_t count, uint64_t until) {
@@ -440,8 +465,12 @@ static bool take_changes(struct sampling *sampling) {
 			keep_mapping(sampling, &changes[ready]);
 		else
 			look_at_file(sampling, &changes[ready]);
+		look_for_python(sampling, &changes[ready]);
 	}
 	hand_over(sampling, ready, until);
+	for (size_t i = 0; i < ready; i++)
+		if (changes[i].admitted)
+			apply_python(sampling, &changes[i]);
 	for (size_t i = 0; i < ready; i++)
 		if (changes[i].admitted && sampling->maker)
 			apply(sampling, &changes[i], i + 1 < ready && is_next_mapping(&changes[i]));
@@ -474,10 +503,16 @@ static int take_look(void *context, void *data, size_t size) {
 	return 0;
 }
 
-// When to look again. A new program maps its libraries within milliseconds.
+// When to look again. A new program maps its libraries within milliseconds. While no stack has been taken,
+// the test's own program is enough: it may be Python.
 static struct timespec *again(struct sampling *sampling, struct timespec *time) {
 	enum { FIRST_NS = 200000, LAST_NS = 1500000 };
+	static const long early[] = {4000000, 8000000, 16000000};
 	long before = time->tv_nsec;
+	if (sampling->rare && sampling->early < ARRAY_SIZE(early)) {
+		*time = (struct timespec){.tv_nsec = early[sampling->early++]};
+		return time;
+	}
 	*time = (struct timespec){.tv_nsec = sampling->asked ? FIRST_NS : before + before / 2};
 	sampling->asked = false;
 	if (time->tv_nsec > LAST_NS)
@@ -640,6 +675,7 @@ void sampling_free(struct sampling *sampling) {
 	map_free(&sampling->processes);
 	map_free(&sampling->by_content);
 	mapped_files_free(&sampling->mapped);
+	pythons_free(&sampling->pythons);
 	map_free(&sampling->members);
 	array_free(&sampling->rings);
 	array_free(&sampling->files);

@@ -9,6 +9,7 @@
 #include "format/spool_format.h"
 #include "read/reader.h"
 #include "read/spool/counts.h"
+#include "read/spool/scripts.h"
 #include "read/spool/spool.h"
 
 #include <errno.h>
@@ -32,6 +33,7 @@ struct decoder {
 	struct buffer unpacked;  // the copy's bytes, if they were compressed
 	void *unpacker;          // ZSTD_DCtx: making one takes longer than unpacking a copy
 	struct counts counts;
+	struct scripts scripts;
 	uint32_t machine;      // string: name of the machine
 	uint32_t sample_event; // event whose overflows are sampled; 0 if sampling by time
 };
@@ -376,6 +378,7 @@ static bool decode_sample(struct decoder *decoder, struct cursor *in, const stru
 		event->sample.ready = cursor_u64(&waited);
 	}
 	event->sample.copy = copied ? &decoder->copy : NULL;
+	event->sample.script = scripts_for(&decoder->scripts, record.tid, event->time);
 	event->sample.flags = SAMPLE_RAW | (blocked ? SAMPLE_WAITS : 0) | (words ? SAMPLE_WAITED : 0) |
 			      (at_event ? SAMPLE_AT_EVENT : 0);
 	if (record.user_frames && !(head->flags & (SAMPLE_STACK_COMPLETE | SAMPLE_STACK_CUT)))
@@ -450,7 +453,9 @@ static bool decode_record(struct decoder *decoder, struct cursor *body, const st
 	    (event->cpu != CPU_NONE || head->kind == RECORD_MARK) &&
 	    record_decoders[head->kind](decoder, body, head, event))
 		return true;
-	decoder->bad_records++;
+	bool bad = true;
+	scripts_take(&decoder->scripts, head, body, event->time, &bad);
+	decoder->bad_records += bad;
 	return false;
 }
 
@@ -754,6 +759,7 @@ static int read_with(struct decoder *decoder, struct stream *input, const char *
 		     struct sink *sink) {
 	decoder->strings = tables->strings;
 	decoder->stacks = tables->stacks;
+	decoder->scripts = (struct scripts){.strings = tables->strings, .stacks = tables->stacks};
 	spool_merge_init(&decoder->merge, sink, decode_of_run);
 	decoder->sink = &decoder->merge.sink;
 	int error = read_blocks(decoder, input, name);
@@ -765,6 +771,7 @@ static int read_with(struct decoder *decoder, struct stream *input, const char *
 	ZSTD_freeDCtx(decoder->unpacker);
 #endif
 	counts_free(&decoder->counts);
+	scripts_free(&decoder->scripts);
 	if (decoder->bad_records)
 		log_warning("%s: %" PRIu64 " record%s could not be decoded", name, decoder->bad_records,
 			    plural(decoder->bad_records));
