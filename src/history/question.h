@@ -5,6 +5,7 @@
 
 #include "history/rows.h"
 
+enum { HISTORY_MOST_METRICS = 8 }; // of one question
 enum history_form { HISTORY_TEXT, HISTORY_JSON, HISTORY_MARKDOWN };
 
 struct history_question {
@@ -12,7 +13,7 @@ struct history_question {
 	const char *project, *branch, *machine_class; // NULL: any
 	int64_t since, until;                         // ms; 0: no limit
 	int64_t now;
-	const char *metrics[8];
+	const char *metrics[HISTORY_MOST_METRICS];
 	size_t metric_count; // at least 1
 	enum history_form form;
 	struct buffer *out;
