@@ -17,6 +17,8 @@ static char *day_query(struct index *index, const struct history_filter *filter,
 		buffer_printf(&where.sql, " AND day >= %lld", (long long)day_of(filter->since));
 	if (filter->until)
 		buffer_printf(&where.sql, " AND day <= %lld", (long long)day_of(filter->until - 1));
+	if (filter->failed)
+		buffer_text(&where.sql, " AND failed > 0");
 	where_text(&where, index, "branch", filter->branch);
 	where_text(&where, index, "class", filter->machine_class);
 	if (filter->project || filter->name) {

@@ -14,18 +14,3 @@ bool load_explains(const struct load_times *before, const struct load_times *aft
 	return (wall > 0) == (ready > 0) && fabs(ready) >= fabs(wall) / 2 &&
 	       (wall > 0 ? computed < grown / 2 : computed > grown / 2);
 }
-
-static int ascending(const void *a, const void *b) {
-	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-	return (left > right) - (left < right);
-}
-
-void load_sort_tests(uint64_t *tests, size_t *count) {
-	size_t kept = 0;
-	if (*count)
-		qsort(tests, *count, sizeof(*tests), ascending);
-	for (size_t i = 0; i < *count; i++)
-		if (!kept || tests[i] != tests[kept - 1])
-			tests[kept++] = tests[i];
-	*count = kept;
-}

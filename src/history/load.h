@@ -17,6 +17,3 @@ struct load_times {
 // less than half as much as its wall time. The second condition is for tests that wait for themselves: those
 // with more threads than CPUs and more work than before.
 bool load_explains(const struct load_times *before, const struct load_times *after);
-
-// A set of tests, for a filter: sorts it and removes repetitions.
-void load_sort_tests(uint64_t *tests, size_t *count);

@@ -372,7 +372,7 @@ static int find_load(struct comparison *comparison, const char *const *runs, siz
 	for (size_t i = 0; i < comparison->times.count; i++)
 		if (is_wall(&comparison->times.items[i]))
 			array_push(&tests, comparison->times.items[i].test);
-	load_sort_tests(tests.items, &tests.count);
+	question_sort_keys(&tests);
 	struct history_filter filter = {
 		.project = comparison->question->project, .tests = tests.items, .test_count = tests.count};
 	int error = tests.count
@@ -402,6 +402,19 @@ static void note_suspects(struct history_question *question, const struct compar
 	question->regression = question->suspects.count > 0;
 }
 
+// Of the tests that are listed.
+static int read_names(const struct comparison *comparison, history_tests *tests) {
+	history_keys keys = {0};
+	for (size_t i = 0; i < comparison->outcomes.count; i++)
+		array_push(&keys, comparison->outcomes.items[i].test);
+	for (size_t i = 0; i < comparison->times.count; i++)
+		array_push(&keys, comparison->times.items[i].test);
+	question_sort_keys(&keys);
+	int error = question_read_tests(comparison->question, &keys, tests);
+	array_free(&keys);
+	return error;
+}
+
 int question_compare(struct history_question *question) {
 	struct comparison comparison = {.question = question};
 	struct history_wish wish = {.metrics = question->metrics, .metric_count = question->metric_count};
@@ -411,7 +424,6 @@ int question_compare(struct history_question *question) {
 	size_t count = 0;
 	int error = choose_runs(question, &comparison);
 	error = error ? error : choose_baseline(question, &comparison, names, &count);
-	error = error ? error : question_read_tests(question, &tests);
 	struct history_filter filter = {.project = question->project, .runs = names, .run_count = count};
 	if (!error)
 		error = question->store->operations->sessions(question->store, &filter, &wish, take_session,
@@ -419,6 +431,7 @@ int question_compare(struct history_question *question) {
 	finish_test(&collecting);
 	discover(&comparison);
 	error = error ? error : find_load(&comparison, names, count);
+	error = error ? error : read_names(&comparison, &tests);
 	note_suspects(question, &comparison);
 	if (!error)
 		compare_print(&comparison, &tests);

@@ -196,7 +196,7 @@ int question_functions(struct history_question *question) {
 	int64_t until = question->until ? question->until : question->now;
 	struct context context = {.question = question, .border = (until - question->recent) / 86400000};
 	struct history_filter filter = question_filter(question);
-	int error = question_read_tests(question, &tests);
+	int error = question_read_tests(question, NULL, &tests);
 	error = error ? error
 		      : question->store->operations->functions(question->store, &filter, take_day, &context);
 	finish_test(&context);

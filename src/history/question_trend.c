@@ -115,7 +115,7 @@ static int find_load(struct context *context, struct history_filter *filter) {
 	for (size_t i = 0; i < context->findings.count; i++)
 		if (is_wall(&context->findings.items[i]))
 			array_push(&tests, context->findings.items[i].test);
-	load_sort_tests(tests.items, &tests.count);
+	question_sort_keys(&tests);
 	filter->tests = tests.items;
 	filter->test_count = tests.count;
 	int error = tests.count
@@ -257,6 +257,16 @@ static void json_findings(struct context *context, const history_tests *tests) {
 	buffer_text(context->question->out, "\n");
 }
 
+static int read_names(const struct context *context, history_tests *tests) {
+	history_keys keys = {0};
+	for (size_t i = 0; i < context->findings.count; i++)
+		array_push(&keys, context->findings.items[i].test);
+	question_sort_keys(&keys);
+	int error = question_read_tests(context->question, &keys, tests);
+	array_free(&keys);
+	return error;
+}
+
 static bool is_regression(const struct finding *finding) {
 	return finding->alert && !finding->load && finding->lasting && finding->ratio > 1;
 }
@@ -268,9 +278,9 @@ int question_trend(struct history_question *question) {
 	struct history_filter filter = question_filter(question);
 	filter.statuses = HISTORY_PASSED;
 	filter.trusted = true;
-	int error = question_read_tests(question, &tests);
-	error = error ? error : series_read(question->store, &filter, &wish, take_series, &context);
+	int error = series_read(question->store, &filter, &wish, take_series, &context);
 	error = error ? error : find_load(&context, &filter);
+	error = error ? error : read_names(&context, &tests);
 	if (context.findings.count)
 		qsort(context.findings.items, context.findings.count, sizeof(*context.findings.items),
 		      by_time);

@@ -338,7 +338,9 @@ static int fleet_days(struct history_store *store, const struct history_filter *
 				  PASSED_SUM("cpu_ns") PASSED_SUM("ready_ns") PASSED_SUM("blocked_ns")
 					  PASSED_SUM("io_ns") PASSED_SUM("lock_ns") " FROM sessions FINAL");
 	add_days(&sql, filter);
-	buffer_text(&sql, " GROUP BY test, machine_class, branch, d ORDER BY test, machine_class, branch, d");
+	buffer_printf(&sql,
+		      " GROUP BY test, machine_class, branch, d%s ORDER BY test, machine_class, branch, d",
+		      filter->failed ? " HAVING " COUNT_FAILED " > 0" : "");
 	return ask(reader.fleet, &sql, 14, take_day, &reader);
 }
 
