@@ -121,9 +121,14 @@ void show_cell(struct show_table *table, const char *format, ...) {
 	if (vasprintf(&text, format, arguments) < 0)
 		memory_exhausted();
 	va_end(arguments);
-	char *plain = text_plain_copy(text);
-	free(text);
-	array_push(&table->cells, plain);
+	for (const char *at = text; *at; at++)
+		if (*at < ' ' || *at > '~') { // most cells are plain as they are
+			char *plain = text_plain_copy(text);
+			free(text);
+			text = plain;
+			break;
+		}
+	array_push(&table->cells, text);
 }
 
 static bool right_aligned(const char *header) {
@@ -140,8 +145,9 @@ static const char *cell_of(const struct show_table *table, size_t row, size_t co
 }
 
 static void add_blanks(struct buffer *out, size_t count) {
-	for (size_t i = 0; i < count; i++)
-		buffer_text(out, " ");
+	if (count)
+		memset(buffer_room(out, count), ' ', count);
+	out->size += count;
 }
 
 static void print_text(const struct show_table *table, size_t rows, struct buffer *out) {
