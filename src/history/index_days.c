@@ -2,11 +2,9 @@
 #include "base/cursor.h"
 #include "history/index_where.h"
 
-enum { DAY_MS = 86400000 };
-
 // Rounds down, also before 1970.
 static int64_t day_of(int64_t time) {
-	return time / DAY_MS - (time % DAY_MS < 0);
+	return time / HISTORY_DAY_MS - (time % HISTORY_DAY_MS < 0);
 }
 
 static char *day_query(struct index *index, const struct history_filter *filter, const char *columns,

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { WEEK_MS = 7 * 86400000, FEW_VERDICTS = 100, MOST_SPLITS = 64 };
+enum { WEEK_MS = 7 * HISTORY_DAY_MS, FEW_VERDICTS = 100, MOST_SPLITS = 64 };
 
 struct flaky_test {
 	uint64_t test;
