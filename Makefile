@@ -88,7 +88,7 @@ help:
 	@echo
 	@echo 'make run           traces the demo tests and prints where the traces are'
 	@echo 'make test          runs all tests: native, sanitizers, Windows build and wine, fuzzers, guest'
-	@echo 'make test-long     runs what takes longer: suites of others, 500 runs for false contexts, each test ten times under load, more kernels, gigabytes, long fuzzing, 10,000 changed files'
+	@echo 'make test-long     runs what takes longer: suites of others, 500 runs for false contexts, all tests twice under load, more kernels, gigabytes, long fuzzing, 10,000 changed files'
 	@echo 'make test-guest    runs only the tests in a virtual machine (LONG=1: also on arm64, and copies a gigabyte from one)'
 	@echo 'make bench         measures the claims about speed and size, against peers'
 	@echo 'make agent-arm64   builds tracelet-agent for arm64 guests, in build-arm64'

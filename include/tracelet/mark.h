@@ -51,7 +51,7 @@ enum tl_mark_type {
 	TL_MARK_TYPE_COUNT
 };
 
-// The parts of a record's state: size, type and flags. 0: not begun yet.
+// The parts of a record's state: size, type and flags. 0 if not begun yet.
 #define TL_MARK_SIZE(state) ((state)&0xffffu)
 #define TL_MARK_TYPE(state) ((state) >> 16 & 0xffu)
 #define TL_MARK_CUT         (1u << 24) // the text was longer

@@ -52,11 +52,11 @@ struct tl_artifact {
 
 struct tl_run_opts {
 	size_t size;
-	const char *name;       // of the test and its artifacts; NULL: the command's
-	const char *output_dir; // NULL: as the settings say (tracelet settings)
-	const char *profile;    // NULL: as the settings say
-	const char *scope;      // "tree" or "system"; NULL: as the settings say
-	double timeout;         // seconds; 0: none, or as the settings say
+	const char *name;       // of the test and its artifacts; NULL for the command's
+	const char *output_dir; // NULL for what the settings say (tracelet settings)
+	const char *profile;    // NULL for what the settings say
+	const char *scope;      // "tree" or "system"; NULL for what the settings say
+	double timeout;         // seconds; 0 for none, or as the settings say
 	bool strict;            // do not run the command if it cannot be traced
 	char *const
 		*options; // more options of 'tracelet run', such as "--sample"; ends with NULL; may be NULL

@@ -78,8 +78,8 @@ extern const size_t table_definition_count;
 // What a task is doing, for the tables about scheduling.
 struct task_time {
 	uint32_t tid, pid, parent, name, command_line;
-	uint64_t begin, end;        // 0: before, after the trace
-	uint64_t left, woken, came; // when it last left a CPU, was woken, came to a CPU; 0: not known
+	uint64_t begin, end;        // 0 if before or after the trace
+	uint64_t left, woken, came; // when it last left a CPU, was woken, came to a CPU; 0 if not known
 	uint64_t running, waker;
 	uint32_t waker_name; // string; 0 for the known name
 	uint16_t waker_context;
@@ -108,13 +108,13 @@ struct table {
 	int group[TABLE_MOST_COLUMNS], sums[TABLE_MOST_COLUMNS];
 	size_t group_count, sum_count;
 	bool grouped;      // rows are folded, if only into one
-	int sort;          // a column of what is shown; -1: none
+	int sort;          // a column of what is shown; -1 if none
 	struct map groups; // hash to row + 1
 	struct cell row[TABLE_MOST_COLUMNS];
 	// For the definitions.
 	struct map task_index; // tid to index + 1
 	ARRAY(struct task_time) tasks;
-	ARRAY(uint32_t) running;   // of each CPU: index + 1 in `tasks`; 0: not known
+	ARRAY(uint32_t) running;   // of each CPU: index + 1 in `tasks`; 0 if not known
 	ARRAY(uint64_t) irq_begin; // of each CPU and level
 	struct map images;         // (pid, base) to row + 1
 	struct map pdbs;           // the same to the strings of its PDB and id

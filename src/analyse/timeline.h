@@ -102,7 +102,7 @@ struct timeline_cpu {
 	uint64_t time; // of the last switch or wakeup here
 	uint64_t irq_exit;
 	uint32_t softirq; // the one that runs, plus 1
-	uint64_t lost;    // since when the CPU's time is lost; 0: it is not
+	uint64_t lost;    // since when the CPU's time is lost; 0 if it is not
 };
 
 // Of the control group: event.h has the units; 0 if unknown.

@@ -58,7 +58,7 @@ struct why_step {
 struct why;
 
 struct why_question {
-	const char *thread; // name or id; NULL: the first thread of the test
+	const char *thread; // name or id; NULL for the first thread of the test
 	const char *test_case;
 	bool has_from, has_to;
 	uint64_t from, to; // since the recording began
@@ -164,7 +164,8 @@ struct why_parts {
 
 void why_parts_of(struct why_parts *parts, const struct why *why);
 void why_digest(const struct why_parts *parts, struct buffer *out); // JSON, at most 4 kB
-bool why_parts_read(struct why_parts *parts, const char *digest);   // false: it is none. Free it in any case
+bool why_parts_read(struct why_parts *parts,
+		    const char *digest); // false if it is not one. Free it in any case
 void why_parts_free(struct why_parts *parts);
 
 struct why_change {

@@ -19,7 +19,7 @@ struct ci_test {
 	const char *name, *result; // the result in words
 	bool passed;
 	double seconds;
-	const struct manifest_artifact *artifacts; // size 0: unknown
+	const struct manifest_artifact *artifacts; // size 0 if unknown
 	size_t artifact_count;
 	const char *why; // where its time went; NULL if unknown
 	bool shown;      // the log has that already

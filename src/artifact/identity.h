@@ -9,5 +9,5 @@
 enum { MANIFEST_VERSION = 2 };
 
 // The settings say what the user calls the run, the project, the suite and the class of the machine;
-// otherwise these come from the CI system and from git. NULL: no settings.
+// otherwise these come from the CI system and from git. NULL for no settings.
 void identity_put(struct manifest_record *record, const struct settings *settings);

@@ -23,7 +23,7 @@ struct found_case {
 	struct place tag;   // <testcase>
 	struct place out;   // its <system-out>
 	size_t out_close;   // where </system-out> begins
-	size_t error;       // where <system-err> begins, 0: there is none
+	size_t error;       // where <system-err> begins, or 0
 	size_t close;       // where </testcase> begins
 	struct buffer text; // what is in <system-out> already
 	const struct junit_record *record;
@@ -38,7 +38,7 @@ struct reading {
 	} cases;
 	struct buffer suite; // the name of the innermost one
 	unsigned depth;      // of elements
-	unsigned case_depth; // that of the <testcase> we are in, 0: in none
+	unsigned case_depth; // that of the <testcase> we are in, or 0
 	bool in_out, doctype;
 	bool lost; // the parser does not know where it is
 };

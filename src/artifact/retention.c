@@ -28,7 +28,7 @@ struct session {
 	time_t ended;
 	bool passed;
 	uint64_t size;   // of its artifacts that are there
-	const char *why; // it goes; NULL: it stays
+	const char *why; // it is deleted; NULL if it stays
 };
 
 struct folder {
@@ -37,7 +37,7 @@ struct folder {
 	struct strings *strings;
 	ARRAY(struct session) sessions;
 	ARRAY(struct artifact) artifacts;
-	struct map by_name; // string → index + 1 of the artifact that has the name now; 0: deleted
+	struct map by_name; // string → index + 1 of the artifact that has the name now; 0 if deleted
 	uint64_t total;
 };
 
@@ -240,19 +240,6 @@ static void set_stamp(const char *dir) {
 		close(fd);
 }
 
-// A path that leads to the same folder from now on, whatever its owner puts in its place; to be freed. `*fd`
-// must stay open meanwhile.
-static char *pin(const char *dir, int *fd) {
-	*fd = -1;
-#ifndef _WIN32
-	*fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	CLEANUP_FREE char *path = memory_format("/proc/self/fd/%d", *fd);
-	if (*fd >= 0 && access(path, F_OK) == 0)
-		return memory_string(path);
-#endif
-	return memory_string(dir);
-}
-
 static int apply(const char *dir, const struct retention *retention) {
 	if (has_room(dir, retention))
 		return 0;
@@ -278,7 +265,7 @@ static int apply(const char *dir, const struct retention *retention) {
 
 int retention_apply(const char *dir, const struct retention *retention) {
 	int fd;
-	CLEANUP_FREE char *pinned = pin(dir, &fd);
+	CLEANUP_FREE char *pinned = system_pin_folder(dir, &fd);
 	int result = apply(pinned, retention);
 	if (fd >= 0)
 		close(fd);

@@ -10,8 +10,8 @@
 #include <time.h>
 
 struct retention {
-	uint64_t max_total_size; // bytes of all artifacts; 0: unlimited
-	double max_age;          // seconds; 0: unlimited
+	uint64_t max_total_size; // bytes of all artifacts; 0 for unlimited
+	double max_age;          // seconds; 0 for unlimited
 	time_t now;
 };
 

@@ -34,7 +34,7 @@ static bool is_commit(const char *text) {
 
 // ---- CI systems ----
 
-// Names of variables; NULL: it has none.
+// Names of variables; NULL if it has none.
 struct system {
 	const char *name, *sign; // `sign` is set where it runs
 	const char *commit, *branch, *change, *job, *run, *attempt;

@@ -7,12 +7,12 @@
 
 // All are NULL where they are not known.
 struct source {
-	const char *ci;        // "github"; NULL: none
+	const char *ci;        // "github"; NULL if none
 	char *commit, *branch; // commit: 40 or 64 hexadecimal digits
 	char *change;          // number of the pull or merge request
 	char *job;             // what the CI system calls it; on some, its address
 	char *run;             // the CI system's id of this run of all its tests
-	uint64_t attempt;      // of that run, from 1 on; 0: not known
+	uint64_t attempt;      // of that run, from 1 on; 0 if not known
 	char *head;            // the commit that a merge commit under test was made from
 	char *project;         // the last part of the address of git's remote
 	bool fork;             // the change comes from another repository

@@ -130,7 +130,7 @@ static bool instruction_is_faster(void) {
 }
 
 uint32_t crc32c(uint32_t crc, const void *bytes, size_t size) {
-	static int faster; // 0: not tried yet
+	static int faster; // 0 if not tried yet
 	if (!faster)
 		faster = __builtin_cpu_supports("sse4.2") && instruction_is_faster() ? 1 : -1;
 	return faster > 0 ? by_instruction(crc, bytes, size) : crc32c_by_table(crc, bytes, size);

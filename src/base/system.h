@@ -37,9 +37,10 @@ int system_lock(int fd);                                           // the whole 
 int system_try_lock(int fd); // the same, but EWOULDBLOCK if another process has locked it
 int system_truncate(int fd, uint64_t size);
 int system_list(const char *folder, void (*take)(void *context, const char *name), void *context);
-char *system_absolute(const char *path);       // to be freed; NULL if there is none
-char *system_folder(void);                     // the current directory, with slashes; to be freed
-const char *system_variable(const char *name); // of the environment; stays valid
+char *system_absolute(const char *path);              // to be freed; NULL if there is none
+char *system_pin_folder(const char *folder, int *fd); // on Windows nothing is pinned: the path itself
+char *system_folder(void);                            // the current directory, with slashes; to be freed
+const char *system_variable(const char *name);        // of the environment; stays valid
 bool system_is_terminal(int fd);
 bool system_is_open(int fd);
 uint64_t system_memory(void);                 // of the machine, in bytes
@@ -143,6 +144,20 @@ static inline int system_list(const char *folder, void (*take)(void *context, co
 
 static inline char *system_absolute(const char *path) {
 	return realpath(path, NULL);
+}
+
+// A path that leads to the same folder from now on, whatever its owner puts in its place; to be freed. It is
+// valid while `*fd` is open, which is -1 if the folder cannot be pinned: then it is the path itself.
+static inline char *system_pin_folder(const char *folder, int *fd) {
+	*fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char *path = memory_format("/proc/self/fd/%d", *fd);
+	if (*fd >= 0 && access(path, F_OK) == 0)
+		return path;
+	free(path);
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+	return memory_string(folder);
 }
 
 static inline char *system_folder(void) {

@@ -260,6 +260,11 @@ char *system_absolute(const char *path) {
 	return path_utf8(full);
 }
 
+char *system_pin_folder(const char *folder, int *fd) {
+	*fd = -1;
+	return memory_string(folder);
+}
+
 char *system_folder(void) {
 	DWORD size = GetCurrentDirectoryW(0, NULL);
 	CLEANUP_FREE wchar_t *folder = memory_alloc(((size_t)size + 1) * sizeof(*folder));

@@ -164,7 +164,7 @@ void text_utf8(struct buffer *out, const char *text, size_t size) {
 
 // ---- XML ----
 
-// What stands for the character at `at`; NULL: itself.
+// What replaces the character at `at`; NULL if nothing.
 static const char *xml_entity(const uint8_t *at, size_t length) {
 	static const struct {
 		uint8_t byte;

@@ -18,15 +18,15 @@ struct counting_options {
 
 struct capture_options {
 	enum capture_scope scope;
-	size_t buffer_size; // size of the ring; 0: chosen for this machine
+	size_t buffer_size; // size of the ring; 0 to choose it for this machine
 	bool sparing;       // save memory: a flight recorder runs for long
 	bool sources[RECORD_SOURCE_COUNT];
-	unsigned sample_frequency; // samples per second on each CPU; 0: no samples by time
+	unsigned sample_frequency; // samples per second on each CPU; 0 for no samples by time
 	const char *sample_event;  // EVENT@PERIOD to sample on instead, if this machine has it; or NULL
 	enum call_graph call_graph;
 	struct counting_options counting;
 	bool off_cpu;           // take a sample whenever a thread leaves its CPU to wait
-	uint64_t long_waits;    // take one of each wait of at least so many nanoseconds; 0: of none
+	uint64_t long_waits;    // take one of each wait of at least so many nanoseconds; 0 for none
 	bool waits_by_default;  // the user did not ask for those: a backend may do without
 	uint32_t owner;         // if root records: the user who gets the recording, without others' memory
 	uint32_t owner_group;   // that user's
@@ -84,7 +84,7 @@ struct capture_backend {
 	// Why it records no more, although it should; NULL if it does. May be missing.
 	const char *(*broken)(const struct capture *capture);
 	bool pushes;         // it sends by itself what it has: sync only if everything is needed
-	const bool *sources; // those it supports; NULL: all
+	const bool *sources; // those it supports; NULL for all
 	const char *missing; // what this backend cannot see, for the summary; NULL if nothing
 	const char *(*lacks)(const struct capture *capture); // instead, if it is known only now
 };

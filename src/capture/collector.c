@@ -166,7 +166,7 @@ static bool wants_buffers(const struct capture_options *options) {
 // What it never does, besides sources: a reason to do without it, but not for those who have nothing better.
 static const struct {
 	bool (*wanted)(const struct capture_options *options);
-	const char *why_not, *name; // the name is for the summary; NULL: nothing is missing there
+	const char *why_not, *name; // the name is for the summary; NULL if nothing is missing there
 } extras[] = {
 	{wants_stacks, "it takes stacks of waits and by the clock only", "stacks at events"},
 	{wants_counters, "it does not count", "counters"},

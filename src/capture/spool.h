@@ -14,7 +14,7 @@ struct spool {
 	uint64_t watermark_limit; // latest watermark allowed, because a source is behind; 0 if none
 	int fd;
 	int error;
-	// Where to write; NULL: to the descriptor. Returns 0 or -errno.
+	// Where to write; NULL for the descriptor. Returns 0 or -errno.
 	int (*write)(void *context, const void *bytes, size_t size);
 	void *context;
 };

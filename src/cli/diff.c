@@ -347,7 +347,7 @@ static int draw(const struct diff_arguments *arguments, const char *const *paths
 static const struct verb_option own_options[] = {
 	{"output", 'o', "FILE", "also draw a differential flame graph, .svg or .html"},
 	{"normalize", OPTION_NORMALIZE, NULL, "scale both to the same total number of samples"},
-	{"limit", OPTION_LIMIT, "N", "print this many functions; 0: all (default: 30)"},
+	{"limit", OPTION_LIMIT, "N", "print this many functions; 0 for all (default: 30)"},
 	{"fail-above", OPTION_FAIL_ABOVE, "POINTS",
 	 "exit with 1 if a function's own share grew by more percentage points than this, with 95 % "
 	 "confidence"},

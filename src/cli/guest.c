@@ -94,7 +94,7 @@ static int guest_verb(struct task *task) {
 
 // ---- perf ----
 
-// Waits until the time is over (0: no limit) or a signal arrives.
+// Waits until the time is over (0 for no limit) or a signal arrives.
 static void wait_for(double seconds, const sigset_t *signals) {
 	struct timespec time = {.tv_sec = (time_t)seconds,
 				.tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};

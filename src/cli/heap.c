@@ -99,7 +99,7 @@ static int watch(struct request *request, const struct settings *settings) {
 	return 0;
 }
 
-// -1: it can be done.
+// -1 if it can be done.
 static int check(const struct request *request, int argc, const struct verb *verb) {
 	if (argc > optind || !request->name == !request->options.process) {
 		log_error("heap needs one process: -p PID or -n NAME");

@@ -26,7 +26,7 @@ struct shown {
 	char letter;
 	char *metavar; // NULL if it takes no value
 	bool optional; // the value
-	char *choices; // a blank between; NULL: any value
+	char *choices; // a blank between; NULL for any value
 	char *help;
 	const char *source; // "own", or whose it is: "run", "samples"
 };

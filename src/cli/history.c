@@ -163,7 +163,7 @@ static int ask_flaky(struct history_question *question) {
 static const struct word {
 	const char *name;
 	int (*ask)(struct history_question *question);
-	const char *since;  // by default; NULL: everything
+	const char *since;  // by default; NULL for everything
 	size_t least, most; // words after it
 } words[] = {
 	{"trend", question_trend, NULL, 0, 0},

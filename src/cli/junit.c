@@ -17,7 +17,7 @@ struct manifest {
 };
 
 // The artifact of this name beside the manifest, wherever its path leads: a folder may have been moved, and
-// files outside of it are none of ours. NULL: it is not there any more.
+// files outside of it are none of ours. NULL if it no longer exists.
 static char *find_artifact(const char *path, const char *manifest) {
 	struct stat status;
 	const char *name = manifest_artifact_name(path);

@@ -4,5 +4,5 @@
 #include "cli/verb.h"
 
 // Puts a mark into the recording of the test that we are part of, or else of the operation with this name
-// (NULL: the only one). Returns an exit status.
+// (NULL for the only one). Returns an exit status.
 int mark_put(const char *session, const char *text);

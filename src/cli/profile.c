@@ -12,7 +12,7 @@
 
 struct options {
 	bool json;
-	const char *output; // NULL: standard output
+	const char *output; // NULL for standard output
 };
 
 static int write_out(const struct options *options, struct buffer *text) {

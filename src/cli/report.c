@@ -53,9 +53,14 @@ static const struct report_record *newest_of(const struct report_run *run, const
 
 // ---- writing ----
 
-static int write_out(const struct report_arguments *arguments, const char *usual, struct buffer *page) {
+// To the file that the user named, or to `name` in a folder of the run.
+static int write_out(const struct report_arguments *arguments, const struct report_folder *folder,
+		     const char *name, struct buffer *page) {
+	bool here = strcmp(folder->name, ".") == 0;
+	CLEANUP_FREE char *usual = here ? memory_string(name) : memory_format("%s/%s", folder->name, name);
+	CLEANUP_FREE char *pinned = memory_format("%s/%s", folder->pinned, name);
 	const char *path = arguments->output ? arguments->output : usual;
-	int error = report_write(path, page, !arguments->output);
+	int error = report_write(arguments->output ? path : pinned, page, !arguments->output);
 	if (error)
 		log_error("%s: cannot be written: %s", path, strerror(-error));
 	else if (strcmp(path, "-") != 0)
@@ -63,10 +68,9 @@ static int write_out(const struct report_arguments *arguments, const char *usual
 	return error ? EXIT_USAGE : 0;
 }
 
-static int report_one(const struct report_arguments *arguments, const struct report_run *run,
+static int report_one(const struct report_arguments *arguments, struct report_run *run,
 		      const struct report_record *record, const char *trace) {
 	struct buffer page = {0};
-	CLEANUP_FREE char *usual = NULL;
 	CLEANUP_FREE char *printed = record ? report_artifact(record, "output") : NULL;
 	struct input output = {0};
 	bool has_output = printed && input_open(&output, printed) == 0;
@@ -77,44 +81,33 @@ static int report_one(const struct report_arguments *arguments, const struct rep
 			     : 0;
 	if (has_output)
 		input_close(&output);
-	if (record) { // a manifest may have any name, also one that leads elsewhere
-		char safe[ARTIFACT_NAME_SIZE];
+	char safe[ARTIFACT_NAME_SIZE]; // a manifest may have any name, also one that leads elsewhere
+	if (record)
 		artifact_safe_name(record->record.test, safe);
-		usual = memory_format("%s/%s.html", record->folder, safe);
-	} else {
-		usual = memory_format("%s.html", trace);
-	}
+	CLEANUP_FREE char *folder = record ? memory_string(record->folder) : folder_of(trace);
+	CLEANUP_FREE char *name = memory_format("%s.html", record ? safe : manifest_file_name(trace));
 	if (!status)
-		status = write_out(arguments, usual, &page);
+		status = write_out(arguments, report_folder(run, folder), name, &page);
 	buffer_free(&page);
 	return status;
 }
 
 static int report_all(const struct report_arguments *arguments, struct report_run *run, const char *first) {
 	struct buffer page = {0};
-	CLEANUP_FREE char *usual = memory_format("%s/report.html", first);
 	struct report_options options = {.title = arguments->title ? arguments->title : "Tests",
 					 .embed = arguments->embed,
 					 .budget = arguments->budget};
 	report_group(run);
 	report_run_page(&page, run, &options);
-	int status = write_out(arguments, usual, &page);
+	int status = write_out(arguments, report_folder(run, first), "report.html", &page);
 	buffer_free(&page);
 	return status;
 }
 
 // ---- the verb ----
 
-static const char *own_folder(struct report_run *run, const char *folder) {
-	for (size_t i = 0; i < run->folders.count; i++)
-		if (strcmp(run->folders.items[i], folder) == 0)
-			return run->folders.items[i];
-	array_push(&run->folders, memory_string(folder));
-	return run->folders.items[run->folders.count - 1];
-}
-
 static void add_copy(struct report_run *run, const struct report_record *record) {
-	struct report_record new = {.folder = own_folder(run, record->folder),
+	struct report_record new = {.folder = report_folder(run, record->folder)->name,
 				    .order = run->records.count,
 				    .passed = record->passed};
 	struct buffer line = {0};
@@ -126,7 +119,7 @@ static void add_copy(struct report_run *run, const struct report_record *record)
 
 static void add_file(struct report_run *run, const char *path, const char *folder) {
 	struct report_record new = {
-		.folder = own_folder(run, folder), .order = run->records.count, .passed = true};
+		.folder = report_folder(run, folder)->name, .order = run->records.count, .passed = true};
 	const char *name = manifest_keep(&new.record, memory_string(manifest_file_name(path)));
 	MANIFEST_PUT(&new.record, test, name);
 	MANIFEST_PUT(&new.record, status, "recorded");

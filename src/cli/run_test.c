@@ -205,7 +205,7 @@ static int run_by_position(int argc, char **argv, const struct verb *verb) {
 	const char *folder = argv[optind], *limit = argv[optind + 1];
 	char **command = argv + optind + 2;
 	if (!is_seconds(limit)) {
-		log_error("run-test: '%s' is not a time limit in seconds (0: none)", limit);
+		log_error("run-test: '%s' is not a time limit in seconds (0 for none)", limit);
 		return EXIT_USAGE;
 	}
 	struct words words = {0};
@@ -239,7 +239,7 @@ const struct verb verb_run_test = {
 	.summary = "run a test with a time limit; positional arguments, for scripts",
 	.usage = "tracelet run-test [OPTIONS] OUTPUT_DIR TIMEOUT COMMAND [ARGUMENTS...]\n"
 		 "tracelet run-test -OutputFolder DIR -Timeout SECONDS -TestCommand COMMAND [PARAMETERS...]",
-	.about = "Runs COMMAND for at most TIMEOUT seconds (0: no limit) and traces it only with --trace. "
+	.about = "Runs COMMAND for at most TIMEOUT seconds (0 for no limit) and traces it only with --trace. "
 		 "Artifacts go to OUTPUT_DIR and are named after COMMAND, without its extension. If "
 		 "TRACELET_ENABLED is set, it decides instead of --trace. The second form is for "
 		 "scripts written for PowerShell; more PARAMETERS are -TestArguments ARGUMENTS..., "

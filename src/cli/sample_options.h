@@ -8,7 +8,7 @@
 
 struct sample_input {
 	struct sample_options options;
-	const struct reader *reader; // NULL: by content
+	const struct reader *reader; // NULL to recognise it by content
 };
 
 enum {

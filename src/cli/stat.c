@@ -168,7 +168,7 @@ static bool take_option(int option, const char *value, void *context) {
 	return true;
 }
 
-// What does not go together; NULL: it does.
+// What does not go together, or NULL.
 static const char *contradiction(const struct stat_options *options) {
 	if (!options->command && !options->pid && !options->system)
 		return "stat needs a command, -p PID or -a: tracelet stat -- COMMAND [ARGUMENTS...]";

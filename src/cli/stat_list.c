@@ -20,7 +20,7 @@ static void load(struct metrics *metrics, struct pmu_source *source) {
 	source->context = metrics;
 }
 
-// Why it cannot be counted, to be freed; NULL: it can.
+// Why it cannot be counted, to be freed; NULL if it can.
 static char *why_not(const char *list, const struct pmu_source *source) {
 	struct pmu_events events = {0};
 	char words[PMU_WHY_SIZE] = "", *why = NULL;
@@ -56,7 +56,7 @@ static void print_line(const char *name, const char *kind, const char *descripti
 
 struct listing {
 	const struct pmu_source *source;
-	const char *text; // only what has it in its name or description, or is of this kind; NULL: all
+	const char *text; // only what has it in its name or description, or is of this kind; NULL for all
 	size_t count;
 };
 

@@ -194,7 +194,7 @@ static int top(const struct top_arguments *arguments, const char *const *paths, 
 static const struct verb_option own_options[] = {
 	{"sort", OPTION_SORT, "self|total",
 	 "sort by the weight of functions themselves, or with all they call (default: self)", "self total"},
-	{"limit", OPTION_LIMIT, "N", "print this many functions; 0: all (default: 30)"},
+	{"limit", OPTION_LIMIT, "N", "print this many functions; 0 for all (default: 30)"},
 	{"function", OPTION_FUNCTION, "NAME", "show the callers and the callees of this function"},
 	{"json", OPTION_JSON, NULL, "print JSON"},
 	{0},

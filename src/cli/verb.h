@@ -34,7 +34,8 @@ struct verb_option {
 	int value;           // passed to `take`; a letter is also the short option, others are above LETTERS
 	const char *metavar; // of its value; NULL if it takes none
 	const char *help;    // one sentence, or a few; NULL if accepted but not shown
-	const char *choices; // words that the completion offers, separated by blanks; NULL: by the metavar
+	const char
+		*choices; // words that the completion offers, separated by blanks; NULL to go by the metavar
 };
 
 enum { LETTERS = 255 };

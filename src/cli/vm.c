@@ -184,7 +184,7 @@ static bool take_option(int option, const char *value, void *context) {
 	}
 }
 
-// NULL: it can be tried.
+// NULL if it can be tried.
 static const char *what_is_missing(const struct request *request, bool command) {
 	if (!request->options.kernel)
 		return request->start ? "vm start needs a kernel: --kernel FILE"

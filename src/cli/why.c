@@ -76,7 +76,7 @@ struct earlier_run {
 
 // The runs of one test, in the order of the manifest.
 struct history {
-	const char *folder, *file; // the run is the one with this file; NULL: the newest
+	const char *folder, *file; // the run is the one with this file; NULL for the newest
 	char test[ARTIFACT_NAME_SIZE];
 	char *variant_hash;
 	ARRAY(struct earlier_run) runs;
@@ -317,7 +317,7 @@ static const struct verb_option own_options[] = {
 	 "compare with this recording, or with the run of TEST that is N runs before the newest (default: "
 	 "the "
 	 "last passing run of the same test in the same directory)"},
-	{"limit", OPTION_LIMIT, "N", "print this many segments; 0: all (default: 10)"},
+	{"limit", OPTION_LIMIT, "N", "print this many segments; 0 for all (default: 10)"},
 	{"json", OPTION_JSON, NULL, "print JSON"},
 	{0},
 };

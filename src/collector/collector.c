@@ -63,7 +63,7 @@ static bool take_event(struct server *server, uint64_t what) {
 	return what != EVENT_SIGNAL;
 }
 
-// Milliseconds until it has been idle for long enough; -1: never.
+// Milliseconds until it has been idle for long enough; -1 for never.
 static int time_left(const struct server *server) {
 	if (server->options.idle_exit <= 0 || server->connected)
 		return -1;

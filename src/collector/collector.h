@@ -9,9 +9,9 @@
 
 struct collector_options {
 	const char *socket; // path
-	const char *group;  // that may connect; NULL: "tracelet", if there is one
-	const char *admins; // the group that sees all users; NULL: "tracelet-admin", if there is one
-	double idle_exit;   // seconds without a connection after which it ends; 0: never
+	const char *group;  // that may connect; NULL for "tracelet", if there is one
+	const char *admins; // the group that sees all users; NULL for "tracelet-admin", if there is one
+	double idle_exit;   // seconds without a connection after which it ends; 0 for never
 	struct limits limits;
 	uint32_t ring_bytes;
 };

@@ -58,8 +58,8 @@ bool kernel_renew_place(struct kernel *kernel, struct place *place);
 
 // What a session wants besides events.
 struct wanted {
-	uint64_t long_wait;        // nanoseconds; 0: no stacks of waits
-	uint32_t sample_frequency; // 0: no samples
+	uint64_t long_wait;        // nanoseconds; 0 for no stacks of waits
+	uint32_t sample_frequency; // 0 for no samples
 	uint64_t sources;          // a bit for each
 	bool hard_faults;          // of page faults only the major ones
 	bool off_cpu;              // a stack whenever a thread leaves its CPU to wait

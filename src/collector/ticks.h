@@ -8,6 +8,6 @@ struct bpf_program;
 struct ticks *ticks_new(struct bpf_program *program);
 void ticks_free(struct ticks *ticks);
 
-// Ticks so many times a second; 0: not at all. 0 or -errno. May wait; so does the next one.
+// Ticks so many times a second; 0 stops it. Returns 0 or -errno. May wait; so does the next one.
 int ticks_set(struct ticks *ticks, unsigned frequency);
 void ticks_close(struct ticks *ticks); // until the next ticks_set()

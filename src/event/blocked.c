@@ -5,8 +5,8 @@
 #include <string.h>
 
 struct wait {
-	struct event sample; // tid 0: a free place
-	uint64_t woken;      // 0: not yet, or not known
+	struct event sample; // tid 0 if free
+	uint64_t woken;      // 0 if not yet, or not known
 };
 
 struct blocked {

@@ -29,7 +29,7 @@ enum event_kind {
 	EVENT_IRQ_EXIT,
 	EVENT_SOFTIRQ_ENTRY,
 	EVENT_SOFTIRQ_EXIT,
-	EVENT_MAPPING,     // code mapped into a process; size 0: the address space is new and empty
+	EVENT_MAPPING,     // code mapped into a process; size 0 if the address space is new and empty
 	EVENT_SAMPLE,      // where a task was when it was sampled
 	EVENT_GENERIC,     // an event with its own fields
 	EVENT_CRASH,       // a signal that ends the process, in the thread that caused it

@@ -38,7 +38,7 @@ static const char *closing_parenthesis(const char *open) {
 }
 
 // Where the argument list begins: the first parenthesis that is not inside
-// template arguments or a lambda's braces and is no part of the name. NULL: none,
+// template arguments or a lambda's braces and is no part of the name. NULL if none,
 // or the brackets do not pair.
 static const char *arguments(const char *name, bool of_symbol) {
 	int angle = 0, brace = 0;

@@ -8,7 +8,7 @@ struct conversion {
 	const char *input, *output; // "-" for standard input and output
 	const char *const *more;    // other inputs of the same recording
 	size_t more_count;
-	const struct reader *reader; // NULL: recognised by content
+	const struct reader *reader; // NULL to recognise it by content
 	const struct writer *writer;
 	enum output_mode mode;
 	const int *over;                // a file that the output may take over (base/file.h); or NULL

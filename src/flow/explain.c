@@ -13,7 +13,8 @@ enum { MOST_MOMENTS = 1 << 20 };
 struct explain {
 	struct sink sink, *next;
 	struct timeline timeline;
-	struct explanation *explanation; // NULL: only the track, and only if the recording is of a test
+	struct explanation
+		*explanation; // NULL to write only the track, and only if the recording is of a test
 	bool open;
 };
 
@@ -116,8 +117,10 @@ static void destroy_nothing(struct sink *sink) {
 
 int explain_spool(const char *path, struct explanation *explanation, struct tap also) {
 	struct sink nothing = {.push = take_nothing, .finish = finish_nothing, .destroy = destroy_nothing};
-	struct pipeline pipeline = {
-		.path = path, .reader = &spool_reader, .quiet = true, .taps = {explain_tap(explanation), also}};
+	struct pipeline pipeline = {.path = path,
+				    .reader = &spool_reader,
+				    .quiet = true,
+				    .taps = {explain_tap(explanation), also}};
 	int error = pipeline_open(&pipeline);
 	if (error)
 		return error;

@@ -29,8 +29,8 @@ enum { PIPELINE_TAPS = 6 };
 struct pipeline {
 	// Set before pipeline_open():
 	const char *path;            // "-" is standard input
-	const char *name;            // for messages; NULL: the path
-	const struct reader *reader; // NULL: recognised by content
+	const char *name;            // for messages; NULL for the path
+	const struct reader *reader; // NULL to recognise it by content
 	const char *const *more;     // other inputs of the same recording (ETL), or NULL
 	size_t more_count;
 	bool samples;                  // only samples are wanted: see pipeline_open()
@@ -42,7 +42,7 @@ struct pipeline {
 	bool lines;                     // standard output is getting lines: no progress line between them
 	bool shared;                    // the sink stays the caller's, which finishes it after the last input
 	uint32_t sample_flags;          // with `shared`: SAMPLE_ bits to add to each sample
-	struct tally *tally;            // NULL: count nothing
+	struct tally *tally;            // NULL to count nothing
 	struct tap taps[PIPELINE_TAPS]; // the first is next to the sink; unused ones are zero
 	// Internal:
 	struct stream input;

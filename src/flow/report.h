@@ -30,23 +30,33 @@ struct report_test {
 	bool flaky;
 };
 
+// A folder of a run. Its manifest is read, and a page that goes beside it is written, through `pinned`: the
+// owner may put a link in its place meanwhile.
+struct report_folder {
+	char *name; // as the user gave it
+	char *pinned;
+	int fd; // keeps it pinned; or -1
+};
+
 struct report_run {
 	ARRAY(struct report_record) records;
-	ARRAY(char *) folders;
+	ARRAY(struct report_folder) folders;
 	ARRAY(struct report_test) tests; // after report_group()
 	struct map sessions;
 	size_t duplicates; // sessions that were in more than one manifest
-	size_t most;       // bytes to read of a manifest, its end; 0: all
+	size_t most;       // bytes to read of a manifest, its end; 0 for all
 };
 
 // Adds a folder with a manifest. 0 or -errno.
 int report_add_folder(struct report_run *run, const char *folder);
+// The run's folder of this name. Adds one, without looking into it, if there is none.
+const struct report_folder *report_folder(struct report_run *run, const char *name);
 void report_group(struct report_run *run);
 void report_run_free(struct report_run *run);
 
 // One of manifest_status_names[], whatever the line says.
 const char *report_status(const struct report_record *record);
-// The path of an artifact of this kind (NULL: a trace) that is still there, to be freed; or NULL.
+// The path of an artifact of this kind (NULL for a trace) that is still there, to be freed; or NULL.
 char *report_artifact(const struct report_record *record, const char *kind);
 // The last passing attempt before a record, of the same test and variant; NULL if none.
 const struct report_record *report_last_pass(const struct report_run *run,
@@ -87,7 +97,7 @@ void report_trace_free(struct report_trace *trace);
 // ---- pages ----
 
 struct report_article {
-	const struct report_record *record; // NULL: only a file is known
+	const struct report_record *record; // NULL if only a file is known
 	const struct report_record *before; // the last passing run, or NULL
 	const char *trace, *heap;           // paths, or NULL
 	const char *title;
@@ -119,7 +129,7 @@ struct report_options {
 	const char *title;
 	enum report_embed embed;
 	uint64_t budget;                  // bytes of the page for tests inside it
-	const struct report_run *history; // where to look for the last passing runs; NULL: in the run itself
+	const struct report_run *history; // where to look for the last passing runs; NULL for the run itself
 	// Returns the end of a test's output, or NULL; or is NULL.
 	const char *(*output)(void *context, const struct report_record *record, size_t *size);
 	void *context;

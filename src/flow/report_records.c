@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 // ---- reading ----
 
@@ -44,8 +45,29 @@ static void take_line(struct report_run *run, const char *folder, const char *li
 	array_push(&run->records, new);
 }
 
-int report_add_folder(struct report_run *run, const char *folder) {
-	CLEANUP_FREE char *path = memory_format("%s/manifest.jsonl", folder);
+static struct report_folder pin(const char *name) {
+	struct report_folder folder = {.name = memory_string(name)};
+	folder.pinned = system_pin_folder(name, &folder.fd);
+	return folder;
+}
+
+static void unpin(struct report_folder *folder) {
+	if (folder->fd >= 0)
+		close(folder->fd);
+	free(folder->name);
+	free(folder->pinned);
+}
+
+const struct report_folder *report_folder(struct report_run *run, const char *name) {
+	for (size_t i = 0; i < run->folders.count; i++)
+		if (strcmp(run->folders.items[i].name, name) == 0)
+			return &run->folders.items[i];
+	array_push(&run->folders, pin(name));
+	return &run->folders.items[run->folders.count - 1];
+}
+
+static int read_manifest(struct report_run *run, const struct report_folder *folder) {
+	CLEANUP_FREE char *path = memory_format("%s/manifest.jsonl", folder->pinned);
 	struct stat status;
 	struct input input;
 	if (system_stat(path, &status) || !S_ISREG(status.st_mode))
@@ -53,26 +75,34 @@ int report_add_folder(struct report_run *run, const char *folder) {
 	int error = input_open(&input, path);
 	if (error)
 		return error;
-	array_push(&run->folders, memory_string(folder));
-	const char *own = run->folders.items[run->folders.count - 1];
 	const char *text = (const char *)input.data, *end = text + input.size;
 	if (run->most && input.size > run->most)
 		text = end - run->most; // the first line is torn, and not taken
 	while (text < end) {
 		const char *newline = memchr(text, '\n', (size_t)(end - text));
 		const char *line_end = newline ? newline : end;
-		take_line(run, own, text, (size_t)(line_end - text));
+		take_line(run, folder->name, text, (size_t)(line_end - text));
 		text = newline ? newline + 1 : end;
 	}
 	input_close(&input);
 	return 0;
 }
 
+int report_add_folder(struct report_run *run, const char *name) {
+	struct report_folder folder = pin(name);
+	int error = read_manifest(run, &folder);
+	if (error)
+		unpin(&folder);
+	else
+		array_push(&run->folders, folder);
+	return error;
+}
+
 void report_run_free(struct report_run *run) {
 	for (size_t i = 0; i < run->records.count; i++)
 		manifest_record_free(&run->records.items[i].record);
 	for (size_t i = 0; i < run->folders.count; i++)
-		free(run->folders.items[i]);
+		unpin(&run->folders.items[i]);
 	for (size_t i = 0; i < run->tests.count; i++)
 		array_free(&run->tests.items[i].attempts);
 	array_free(&run->records);

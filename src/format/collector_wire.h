@@ -72,8 +72,8 @@ struct collector_request {
 	uint64_t sources; // OPEN: a bit for each source that is wanted
 	uint64_t cookie;  // FLUSH: comes back with FLUSHED
 	// OPEN:
-	uint64_t long_wait;        // take the stack of a wait of at least so many nanoseconds; 0: of none
-	uint32_t sample_frequency; // samples a second on each CPU; 0: none
+	uint64_t long_wait;        // take the stack of a wait of at least so many nanoseconds; 0 for none
+	uint32_t sample_frequency; // samples a second on each CPU; 0 if none
 	uint32_t flags;            // COLLECTOR_HARD_FAULTS and so on
 };
 

@@ -20,7 +20,7 @@ enum manifest_type {
 };
 
 struct manifest_member {
-	const char *object; // that it is a member of; NULL: of the outermost one
+	const char *object; // that it is a member of; NULL for the outermost one
 	const char *key;
 	enum manifest_type type;
 	size_t value, there; // offsets in the struct

@@ -4,7 +4,7 @@
 //
 // The program is in capture/bpf/points.bpf.c; the section it is in says at which tracepoint of the group it
 // runs. Group and name are what people see. The source is a line of source_table.h. `values` is how many of
-// the four a record has. The message is that of Perfetto's FtraceEvent; 0: it has none, the event is a
+// the four a record has. The message is that of Perfetto's FtraceEvent; if it is 0, the event is a
 // generic one.
 //
 //	FIELD(name, its number in the message or 0, type, place)
@@ -175,7 +175,7 @@ POINT(SIGNAL, "on_signal_sent", "signal", "signal_generate", SIGNAL, 4, 325,
       BITS("result", 5, UINT, 0, 40, 8), FIELD("sig", 6, UINT, POINT_SMALL), BITS("sender", 100, TEXT, 2, 0, 16))
 
 // What the kernel ends for lack of memory, in the thread that asked for more: the process, and the tightest
-// limit of its control groups, in bytes (0: none), with what was used of it.
+// limit of its control groups, in bytes (0 if none), with what was used of it.
 POINT(OOM_VICTIM, "on_oom_victim", "oom", "mark_victim", SIGNAL, 3, 0,
       FIELD("pid", 0, UINT, 0), FIELD("limit", 0, UINT, 1), FIELD("usage", 0, UINT, 2))
 

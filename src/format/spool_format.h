@@ -68,7 +68,7 @@ struct spool_task {
 
 enum { SPOOL_BUILD_ID_LOST = 255 }; // for BUILD_ID_LOST
 
-// Code mapped into a process. Size 0: the address space is new and empty.
+// Code mapped into a process. size 0 if the address space is new and empty.
 struct spool_mapping {
 	uint64_t time, start, size, offset;
 	uint32_t pid;

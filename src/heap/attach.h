@@ -9,7 +9,7 @@ struct heap_sums;
 
 struct heap_window_options {
 	pid_t process;
-	uint64_t nanoseconds; // duration; 0: until the process ends or we are interrupted
+	uint64_t nanoseconds; // duration; 0 to go on until the process ends or we are interrupted
 	const char *output;   // "-" for standard output
 	bool reset; // for a process with our library: profile what came since the last such window, and end
 		    // the window here

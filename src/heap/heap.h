@@ -11,7 +11,7 @@
 #define HEAP_LIBRARY "libtracelet-heap.so"
 
 struct heap_options {
-	uint64_t sample; // average bytes between two sampled blocks; 0: count all
+	uint64_t sample; // average bytes between two sampled blocks; 0 to count all
 	bool children;   // count child processes too
 	bool usable;     // sizes as rounded up by the allocator
 	bool leaks;      // find out at the end which blocks can still be reached

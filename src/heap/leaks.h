@@ -23,7 +23,7 @@ struct heap_suppressions {
 	ARRAY(struct heap_suppression) items;
 };
 
-// Loads the patterns of the file (NULL: none) and the built-in ones, about memory that libc, libstdc++ and
+// Loads the patterns of the file (NULL if none) and the built-in ones, about memory that libc, libstdc++ and
 // the dynamic linker keep until the end. 0, or -errno after an error message.
 int heap_suppressions_load(struct heap_suppressions *suppressions, const char *path);
 void heap_suppressions_free(struct heap_suppressions *suppressions);

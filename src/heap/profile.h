@@ -23,7 +23,7 @@ struct heap_modules {
 	struct namer *namer; // NULL before the first file
 	struct strings *paths;
 	ARRAY(struct elf_object *) items; // by the id of the path
-	int root;                         // root directory of the paths; 0: ours
+	int root;                         // root directory of the paths; 0 for ours
 };
 // Paths as seen by a process that may be in a container; also after its end.
 void heap_modules_begin(struct heap_modules *modules, pid_t process);

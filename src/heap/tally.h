@@ -27,7 +27,7 @@ struct heap_tally {
 	struct map blocks;     // from address to index in `pool` + 1
 	ARRAY(struct tallied_block) pool;
 	uint32_t first_free; // index + 1
-	uint64_t until;      // ignore later events; 0: count everything
+	uint64_t until;      // ignore later events; 0 to count everything
 	uint64_t cut;        // stacks that do not reach the outermost function
 	uint64_t before;     // frees of blocks allocated earlier
 	bool modules_stale;

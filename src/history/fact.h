@@ -40,7 +40,7 @@ struct history_fact {
 
 	int64_t started; // ms since 1970
 	enum manifest_status status;
-	bool trusted; // false: a fork's, which never becomes part of a baseline
+	bool trusted; // false for a fork's, which never becomes part of a baseline
 	uint32_t attempt;
 	const char *machine_class, *branch, *commit, *change, *ci, *job;
 	const char *run; // the line's run, otherwise its commit, otherwise its day (2026-11-16): never ""

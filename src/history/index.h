@@ -21,7 +21,7 @@ struct index {
 	bool damaged;              // SQLite says so: it is to be made again
 	bool reported;             // a line says what failed
 	struct strings *texts;     // in memory
-	ARRAY(const char *) by_id; // text ids of the database → interned; NULL: not read yet
+	ARRAY(const char *) by_id; // text ids of the database → interned; NULL if not read yet
 	sqlite3_stmt *read_text;
 	struct history_totals noted; // conflicts, ignored and broken lines so far
 };

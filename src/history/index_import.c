@@ -30,7 +30,7 @@ struct import {
 	struct index *index;
 	bool fresh; // the index is empty
 	sqlite3_stmt *insert, *profile, *content, *touch, *new_text, *find_text, *new_run, *find_run;
-	ARRAY(int64_t) text_ids; // of index->texts → of the database; 0: not known yet
+	ARRAY(int64_t) text_ids; // of index->texts → of the database; 0 if not known yet
 	struct map tests, runs;  // key, number of the run's text and project → place + 1
 	ARRAY(struct test_change) test_changes;
 	ARRAY(struct run_change) run_changes;

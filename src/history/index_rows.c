@@ -24,7 +24,7 @@ struct collection {
 	struct index *index;
 	const struct history_wish *wish;
 	const struct history_filter *filter;
-	int columns[64]; // of the values; -1: the user's own
+	int columns[64]; // of the values; -1 for the user's own
 	ARRAY(struct row) rows;
 	ARRAY(int64_t) values; // wish->metric_count of each row
 	struct buffer waits;

@@ -10,8 +10,8 @@ enum history_form { HISTORY_TEXT, HISTORY_JSON, HISTORY_MARKDOWN };
 
 struct history_question {
 	struct history_store *store;
-	const char *project, *branch, *machine_class; // NULL: any
-	int64_t since, until;                         // ms; 0: no limit
+	const char *project, *branch, *machine_class; // NULL for any
+	int64_t since, until;                         // ms; 0 for no limit
 	int64_t now;
 	const char *metrics[HISTORY_MOST_METRICS];
 	size_t metric_count; // at least 1

@@ -13,15 +13,15 @@
 #include "history/fact.h"
 
 struct history_filter {
-	const char *project, *branch, *machine_class, *commit; // NULL: any; "": where it is not known
-	const char *name;                                      // of the test, exactly; NULL: any
-	const char *const *runs;                               // NULL: any
+	const char *project, *branch, *machine_class, *commit; // NULL for any; "" if not known
+	const char *name;                                      // of the test, exactly; NULL for any
+	const char *const *runs;                               // NULL for any
 	size_t run_count;
-	const uint64_t *tests; // keys, ascending; NULL: any
+	const uint64_t *tests; // keys, ascending; NULL for any
 	size_t test_count;
 	int64_t since,
-		until;     // ms: since <= started < until; 0: no limit. Days: the whole days that these touch
-	uint32_t statuses; // 1 << enum manifest_status; 0: any. Sessions only
+		until; // ms: since <= started < until; 0 for no limit. Days: the whole days that these touch
+	uint32_t statuses; // 1 << enum manifest_status; 0 for any. Sessions only
 	bool trusted;      // only sessions that are
 	bool failed;       // days: only those on which a session failed
 	bool names;        // tests: only keys and names are needed; the numbers may be 0

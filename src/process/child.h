@@ -32,7 +32,7 @@ unsigned children_usual(void);
 int child_start(struct children *children, struct child *child, char **words, const char *output);
 bool child_ended(struct child *child, int *status); // *status: as in a shell; true once for each
 
-// Waits until one has ended, we are asked to end or the time is over (-1: no limit). Returns the status to
+// Waits until one has ended, we are asked to end or the time is over (-1 for no limit). Returns the status to
 // end with, or 0 to continue.
 int children_wait(struct children *children, int milliseconds);
 

@@ -38,7 +38,7 @@ static void take_cpu(struct control_group *group, const char *folder, bool secon
 		if (sscanf(text, "%lf %lf", &quota, &period) != 2)
 			quota = 0; // "max"
 	} else if (!second && small_file_read(folder, "cpu.cfs_quota_us", text, sizeof(text))) {
-		quota = atof(text); // -1: none
+		quota = atof(text); // -1 if none
 		period = (double)number_in(folder, "cpu.cfs_period_us");
 	}
 	if (quota <= 0 || period <= 0 || (group->cpus && group->cpus <= quota / period) ||

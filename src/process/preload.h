@@ -10,7 +10,7 @@ void preload_words(const char *library, struct words *words);
 // The same for our own environment, for processes started before preload_end(). False if the library does
 // not exist.
 struct preload {
-	char *before[2]; // old values of the variables; NULL: not set
+	char *before[2]; // old values of the variables; NULL if not set
 	bool begun;
 };
 bool preload_begin(struct preload *preload, const char *library);

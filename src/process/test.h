@@ -33,7 +33,7 @@ void test_unprepare(const struct test *test);
 int test_begin(struct test *test);
 
 // Waits for its end and passes signals on; `usage` covers the test and the children it
-// waited for. False if `seconds` (0: no limit) passed first; time during which the terminal
+// waited for. False if `seconds` (0 for no limit) passed first; time during which the terminal
 // had stopped us does not count.
 bool test_wait(struct test *test, double seconds, int *wait_status, struct rusage *usage);
 
@@ -44,7 +44,7 @@ void test_wait_signal(struct test *test, double seconds);
 void test_reap_orphans(const struct test *test);
 double seconds_now(void); // of CLOCK_MONOTONIC
 
-// Waits up to `seconds` (0: no limit) until no orphan of the test is left; `other` is a child
+// Waits up to `seconds` (0 for no limit) until no orphan of the test is left; `other` is a child
 // of ours that is not an orphan. Needs test_adopt_orphans() before the test starts. False if
 // some are left.
 bool test_wait_tree(struct test *test, double seconds, pid_t other);

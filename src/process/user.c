@@ -31,7 +31,7 @@ static struct {
 	int group_count;
 	char *name, *home;
 	struct user_limits limits;
-	int kept_limit; // -1: none
+	int kept_limit; // -1 if none
 } chosen = {.kept_limit = -1};
 
 // ---- finding it ----

@@ -2,14 +2,16 @@
 // anything is started; all calls below do nothing if there is none, or if it is the caller.
 #pragma once
 
+#include "process/user_files.h"
+
 #include <stdbool.h>
 #include <sys/types.h>
 
-// "NAME", "UID", "UID:GID", "NAME:GID", or "sudo": the user who called sudo. NULL or "": no other
-// user. False after one line that says why not: there is no such user, or we may not become it.
+// "NAME", "UID", "UID:GID", "NAME:GID", or "sudo": the user who called sudo. NULL or "" for no
+// other user. False after one line that says why not: there is no such user, or we may not become it.
 bool user_choose(const char *text);
 
-// The group that may read the artifacts too: a name or a number; NULL or "": none. False after one
+// The group that may read the artifacts too: a name or a number; NULL or "" if none. False after one
 // line that says why not. After user_choose(): the user must be a member.
 bool user_choose_group(const char *text);
 
@@ -32,12 +34,6 @@ void user_keep_core_limit(void);
 
 // The first half of user_become(), for a child that executes a program of ours, which becomes `*user` itself.
 int user_take_groups(uid_t *user);
-
-// Between these, files are created, opened and deleted by this thread, and by those that it
-// starts, with the user's rights: a link that the user has planted leads nowhere that the user
-// could not go. All other rights stay.
-void user_files_begin(void);
-void user_files_end(void);
 
 // Makes a folder, and those above it, for the user's files. Where the user may not and only root
 // can write, we make it and give it away. 0, also if it exists, or -errno.

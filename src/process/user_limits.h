@@ -12,7 +12,7 @@
 struct user_limits {
 	struct rlimit of[RLIM_NLIMITS];
 	unsigned char soft_rank[RLIM_NLIMITS], hard_rank[RLIM_NLIMITS]; // how exactly the line that set it
-									// meant the user; 0: none did
+									// meant the user; 0 if none did
 	bool exempt; // a line says that nothing limits the user
 };
 
@@ -34,5 +34,5 @@ void user_limits_read(struct user_limits *limits, const struct limits_owner *use
 // The files of this folder, usually "/etc/security", in their order.
 void user_limits_read_folder(struct user_limits *limits, const struct limits_owner *user, const char *folder);
 
-// Makes them those of this process, as far as it has the right to, except that for `kept` (-1: none).
+// Makes them those of this process, as far as it has the right to, except that for `kept` (-1 if none).
 void user_limits_apply(const struct user_limits *limits, int kept);

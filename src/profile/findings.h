@@ -4,7 +4,7 @@
 #include "base/array.h"
 
 struct finding {
-	unsigned line, column; // from 1; 0: the file as a whole
+	unsigned line, column; // from 1; 0 for the file as a whole
 	char *text;
 };
 

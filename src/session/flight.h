@@ -8,7 +8,7 @@
 
 struct flight;
 
-// Keeps at most `size` bytes, and nothing older than `seconds` (0: limited only by size).
+// Keeps at most `size` bytes, and nothing older than `seconds` (0 to limit only the size).
 struct flight *flight_new(size_t size, double seconds);
 void flight_free(struct flight *flight);
 

@@ -15,7 +15,7 @@ struct followed {
 
 #define FOLLOWED_NONE ((struct followed){.ended = -1})
 
-// `pid` is the process that the caller asked for; 0: the caller, and the job above it.
+// `pid` is the process that the caller asked for; 0 for the caller, and the job above it.
 void followed_choose(struct followed *followed, pid_t pid);
 void followed_begin(struct followed *followed); // in the tracer
 void followed_free(struct followed *followed);

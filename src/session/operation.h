@@ -7,7 +7,7 @@
 #include "session/state.h"
 #include "settings/settings.h"
 
-// Starts recording `pid` (0: our caller, and when that has ended the process above it in the same job; see
+// Starts recording `pid` (0 for our caller, and when that has ended the process above it in the same job; see
 // session/followed.h) and everything it starts, under a name. An earlier recording of that
 // name is stopped and saved first. Returns once events arrive: 0, or -errno after an error message.
 // `artifact` is the file that will be written.

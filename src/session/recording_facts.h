@@ -61,7 +61,7 @@ void facts_put_cases(struct manifest_record *record, const struct case_traces *c
 // A session that left numbers and no trace: `stat` and `heap`.
 struct measured {
 	const char *kind; // "stat" or "heap"
-	const char *name; // of the test; NULL: as the settings say
+	const char *name; // of the test; NULL for what the settings say
 	struct test_end end;
 	manifest_counts counters;     // by the names of the events, which must live as long as the call
 	const struct heap_sums *heap; // NULL if none

@@ -13,7 +13,7 @@ struct run_judge {
 
 // Runs the command and returns its exit status as a shell does, whatever happened to
 // the trace. With settings->strict, returns EXIT_NO_TRACE (125) without running it if
-// no trace can be made. `judge` may be NULL: the exit status says whether the test passed.
+// no trace can be made. `judge` may be NULL if the exit status says whether the test passed.
 int session_run(const struct settings *settings, const struct run_judge *judge);
 
 // Writes the name of the test and its artifacts to `name` and returns it.

@@ -22,7 +22,7 @@ struct state {
 	char log[512];      // messages of an operation's tracer: FOLDER/NAME.log; "" for a test
 	char instance[96];  // of WPR, on Windows
 	char profile[4096]; // the same
-	char variant[4096]; // the same; "": none
+	char variant[4096]; // the same; "" if none
 	bool memory;        // the same: a flight recorder
 	pid_t follows;      // Linux, for an operation: this process and what it starts are recorded
 	char ended[512];    // why new processes are no longer recorded; "" if they are

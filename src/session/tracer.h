@@ -13,7 +13,7 @@ struct tracer {
 	int socket;
 	char spool[512]; // where it records, known when it is ready; "" if nowhere
 	bool leaked;     // known at the end: the test leaked memory
-	double patience; // seconds it may take without progress; 0: unlimited
+	double patience; // seconds it may take without progress; 0 for unlimited
 };
 
 enum tracer_wait {

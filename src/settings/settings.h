@@ -20,7 +20,7 @@
 	SETTING_TYPE(CHOICE, int) /* the index of a word */                                                  \
 	SETTING_TYPE(YES_NO, bool)                                                                           \
 	SETTING_TYPE(PROCESS, int)                                                                           \
-	SETTING_TYPE(SAMPLES, int)          /* 0: no; a frequency, EVENT@PERIOD, EVENT@NUMBERhz */           \
+	SETTING_TYPE(SAMPLES, int)          /* 0 for no; a frequency, EVENT@PERIOD, EVENT@NUMBERhz */        \
 	SETTING_TYPE(VARIANT, const char *) /* KEY=VALUE or JSON, added to what is there */
 
 #define SETTING_TYPE(type, c_type) typedef c_type setting_##type;
@@ -63,7 +63,7 @@ struct settings {
 #undef SETTING
 
 	char **command;           // ends with NULL
-	const char *sample_event; // EVENT@PERIOD: sample by its overflow; NULL: by time
+	const char *sample_event; // EVENT@PERIOD: sample by its overflow; NULL to sample by time
 	bool hard_faults;         // the profile wants only the major ones of page faults
 	const char *stacks;       // events at which the profile wants stacks, separated by blanks; or NULL
 	bool without[RECORD_SOURCE_COUNT]; // sources that the profile does not want

@@ -10,7 +10,15 @@ enum setting_type {
 };
 
 // Verbs that take settings as options; the others that do (each, vm ...) take those of `run`.
-enum setting_verbs { OF_RUN = 1, OF_START = 2, OF_ARTIFACT = 4, OF_READING = 8, OF_HISTORY = 16, OF_NUMBERS = 32, OF_STAT = 64 };
+enum setting_verbs {
+	OF_RUN = 1,
+	OF_START = 2,
+	OF_ARTIFACT = 4,
+	OF_READING = 8,
+	OF_HISTORY = 16,
+	OF_NUMBERS = 32,
+	OF_STAT = 64
+};
 
 struct setting {
 	const char *name;
@@ -18,19 +26,19 @@ struct setting {
 	enum setting_type type;
 	size_t offset; // of the field in struct settings
 	unsigned verbs;
-	bool windows;               // it has an effect with WPR
-	bool written;               // it names a path that is written to
-	bool callers;               // a project's file cannot set it
-	const char *metavar;        // the value in the help; NULL: the choices, or an option without a value
-	const char *help;           // one sentence, or a few
-	const char *usual;          // the default; NULL: empty, or `unset`
-	double unset;               // TYPE_SECONDS: the default of the field
-	const char *bare;           // the value of the option alone; NULL if it needs one
-	double least, most;         // TYPE_SIZE, TYPE_NUMBER
+	bool windows;        // it has an effect with WPR
+	bool written;        // it names a path that is written to
+	bool callers;        // a project's file cannot set it
+	const char *metavar; // the value in the help; NULL for the choices, or an option without a value
+	const char *help;    // one sentence, or a few
+	const char *usual;   // the default; NULL for empty, or `unset`
+	double unset;        // TYPE_SECONDS: the default of the field
+	const char *bare;    // the value of the option alone; NULL if it needs one
+	double least, most;  // TYPE_SIZE, TYPE_NUMBER
 	const char *const *choices; // TYPE_CHOICE: by value; ends with NULL
-	const char *wanted;         // "--x: 'y' is not ..."; NULL: by type
+	const char *wanted;         // "--x: 'y' is not ..."; NULL for one by type
 	const char *alias;          // another variable that means the same
-	bool (*alias_value)(const char *text, const char **value); // false: ignore it
+	bool (*alias_value)(const char *text, const char **value); // false to ignore it
 };
 
 extern const struct setting setting_table[SETTING_COUNT];

@@ -10,7 +10,7 @@ enum { VARIANT_HASH_SIZE = 17 }; // 16 hexadecimal digits and NUL
 // For the error message about an addition that is neither.
 #define VARIANT_WANTED "KEY=VALUE or a JSON object"
 
-// Adds KEY=VALUE (a text), or all of a JSON object, to a variant (NULL: empty). A repeated key
+// Adds KEY=VALUE (a text), or all of a JSON object, to a variant (NULL if empty). A repeated key
 // replaces the value. Returns the new canonical text, to be freed by the caller, or NULL if the
 // addition is neither.
 char *variant_add(const char *variant, const char *addition);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-// Into the object or list that is the next value; false: it is something else, which is passed over.
+// Into the object or list that is the next value; false if it is something else, which is skipped.
 static bool enter(struct json_reader *reader, char bracket) {
 	if (json_peek(reader) == bracket)
 		return json_enter(reader, bracket);

@@ -276,8 +276,8 @@ static bool rows_left(const struct counting *counting) {
 
 // Is it over? And: until a signal, or for so many seconds.
 struct watched {
-	struct test *test; // NULL: none
-	int process;       // a pidfd, -1: none
+	struct test *test; // NULL if none
+	int process;       // a pidfd, -1 if none
 	int wait_status;
 	struct rusage usage; // of the test, when it has ended
 	sigset_t signals;

@@ -19,12 +19,12 @@ struct stat_wanted {
 
 struct stat_options {
 	const char *events, *metrics; // lists; NULL if not given
-	const char *cpus;             // a list; NULL: all
-	const char *output;           // a file, "-": standard output; NULL: standard error
+	const char *cpus;             // a list; NULL for all
+	const char *output;           // a file; "-" for standard output; NULL for standard error
 	const char *baseline;         // a file written by --json
 	double tolerance;             // relative to the baseline: 0.02 is 2 %
 	double interval;              // seconds
-	unsigned count;               // number of intervals; 0: until the end
+	unsigned count;               // number of intervals; 0 until the end
 	enum stat_format format;
 	bool timeline, per_core, per_thread, per_test, system, quiet;
 	const char *metric_file;         // the user's own; NULL if none

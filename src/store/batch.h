@@ -21,7 +21,7 @@ struct batch_counts {
 
 struct batch;
 
-struct batch *batch_new(size_t most); // sessions until it is full; 0: as many as is good
+struct batch *batch_new(size_t most); // sessions until it is full; 0 for a good number
 
 void batch_free(struct batch *batch);
 
@@ -32,8 +32,8 @@ bool batch_is_empty(const struct batch *batch);
 
 struct batch_target {
 	struct clickhouse *server;
-	struct objects *objects; // NULL: rows only
-	const char *folder;      // where the artifacts of these lines are; NULL: they are objects already
+	struct objects *objects; // NULL for rows only
+	const char *folder;      // where the artifacts of these lines are; NULL if they are objects already
 };
 
 // Sends everything, then empties the batch and adds to the counts. 0 or -errno, reported: then nothing that

@@ -6,7 +6,7 @@
 
 struct store_check {
 	const char *to;
-	const char *objects; // NULL: rows only
+	const char *objects; // NULL for rows only
 	bool deep;           // reads every object and compares its SHA-256
 	unsigned patience;
 };

@@ -46,7 +46,7 @@ struct clickhouse_question {
 	const void *wanted; // rows of a temporary table `wanted`, in RowBinary; or NULL
 	size_t wanted_size;
 	const char *wanted_structure;                          // its columns, such as "id FixedString(16)"
-	size_t most;                                           // bytes of the answer; 0: any
+	size_t most;                                           // bytes of the answer; 0 for any
 	void (*take)(void *context, const struct cell *cells); // valid during the call
 	void *context;
 };

@@ -122,7 +122,7 @@ struct old_object {
 
 struct object_list {
 	ARRAY(struct old_object) artifacts, pieces;
-	unsigned month; // pieces of earlier ones go; 0: they stay
+	unsigned month; // pieces of earlier ones are deleted; 0 to keep them
 };
 
 static void take_object(void *context, const struct objects_entry *entry) {

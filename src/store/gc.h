@@ -8,12 +8,12 @@
 #include "store/objects.h"
 
 struct gc {
-	const char *to;      // NULL: no rows
-	const char *objects; // NULL: no objects
-	double session_age;  // seconds; 0: they stay
+	const char *to;      // NULL for no rows
+	const char *objects; // NULL for no objects
+	double session_age;  // seconds; 0 to keep them
 	double profile_age;  // of passed sessions
 	double object_age;
-	uint64_t object_size; // bytes of all artifacts; 0: any
+	uint64_t object_size; // bytes of all artifacts; 0 for any
 	bool dry_run;
 	bool here; // on a cluster: the tables of this server only
 	time_t now;

@@ -34,13 +34,13 @@ struct http_request {
 	int fd;                      // used if there is no `body` and the size is not 0
 	const char *user, *password; // NULL if none
 	const char *signature; // as CURLOPT_AWS_SIGV4 takes it; then user and password are the key; or NULL
-	size_t most; // bytes that the answer's body may have; 0: HTTP_SMALL_ANSWER, or any if it is taken
-	unsigned silent_seconds; // 0: HTTP_SILENT_SECONDS
+	size_t most; // bytes that the answer's body may have; 0 for HTTP_SMALL_ANSWER, or any if it is taken
+	unsigned silent_seconds; // 0 for HTTP_SILENT_SECONDS
 	// Called with the pieces of the body of a good answer instead of collecting them; or NULL. Such a
 	// request is not repeated after the first piece. False ends it.
 	bool (*take)(void *context, const void *bytes, size_t size);
 	void *context;
-	// Whether a request that this answer rejects may succeed later; NULL: http_is_passing().
+	// Whether a request that this answer rejects may succeed later; NULL for http_is_passing().
 	bool (*again)(const struct http_answer *answer);
 };
 

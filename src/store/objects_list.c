@@ -45,10 +45,11 @@ static time_t read_time(const char *text) {
 }
 
 static void deliver(struct page *page) {
-	const struct objects_list *list = page->list;
+	struct objects_list *list = page->list;
 	size_t prefix = strlen(list->prefix);
 	struct objects_entry entry = {page->key + prefix, page->size, page->changed};
 	page->inside = false;
+	list->entries++;
 	if (strncmp(page->key, list->prefix, prefix) == 0 && page->key[prefix])
 		list->take(list->context, &entry);
 }
@@ -83,6 +84,7 @@ bool objects_list_read(struct objects_list *list, const void *bytes, size_t size
 	struct page page = {.list = list};
 	XML_Parser parser = size <= INT_MAX ? XML_ParserCreate("UTF-8") : NULL;
 	list->token[0] = 0;
+	list->entries = 0;
 	if (!parser)
 		return false;
 	XML_SetUserData(parser, &page);

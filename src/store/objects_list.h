@@ -10,6 +10,7 @@ struct objects_list {
 	void (*take)(void *context, const struct objects_entry *entry);
 	void *context;
 	char token[OBJECTS_LONGEST_TOKEN]; // for the next page; "" if this is the last
+	size_t entries;                    // on this page, also those of others
 };
 
 bool objects_list_read(struct objects_list *list, const void *bytes, size_t size); // false if it is none

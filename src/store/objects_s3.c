@@ -99,10 +99,15 @@ static int s3_settle(struct objects *objects) {
 struct page {
 	struct bucket *bucket;
 	struct objects_list list;
+	unsigned empty; // pages in a row without an entry
 };
 
+// Pages may be empty, but a server that only ever promises more must not hold us up.
 static int read_page(struct page *page, const struct buffer *body) {
-	if (objects_list_read(&page->list, body->data, body->size))
+	enum { MOST_EMPTY_PAGES = 100 };
+	bool good = objects_list_read(&page->list, body->data, body->size);
+	page->empty = page->list.entries ? 0 : page->empty + 1;
+	if (good && page->empty <= MOST_EMPTY_PAGES)
 		return 0;
 	snprintf(page->bucket->objects.failure, sizeof(page->bucket->objects.failure), "%s",
 		 "the server's list of objects is not as it should be");

@@ -157,7 +157,7 @@ static char *either(const char *const *names) {
 }
 
 struct ini_wish {
-	const char *section; // NULL: any
+	const char *section; // NULL for any
 	const char *user, *password, *token, *region;
 	struct store_secret *secret;
 };

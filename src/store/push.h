@@ -12,10 +12,10 @@
 struct push {
 	const char *folder;  // with a manifest.jsonl
 	const char *to;      // address of the store
-	const char *objects; // place for objects; NULL: rows only
+	const char *objects; // place for objects; NULL for rows only
 	bool untrusted;      // no session from here may become part of a baseline
 	bool again;          // from the beginning of the manifest
-	size_t batch;        // sessions that are sent at a time; 0: as many as is good
+	size_t batch;        // sessions that are sent at a time; 0 for a good number
 	unsigned patience;   // seconds
 };
 

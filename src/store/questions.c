@@ -65,7 +65,7 @@ static void add_runs(struct buffer *sql, const struct history_filter *filter) {
 	buffer_text(sql, filter->run_count ? ")" : "");
 }
 
-// As a condition on the day, too: then ClickHouse reads only the months that matter. 0: no limit.
+// As a condition on the day, too: then ClickHouse reads only the months that matter. 0 for no limit.
 static void add_times(struct buffer *sql, int64_t since, int64_t until) {
 	if (since)
 		buffer_printf(sql, " AND started >= %" PRId64, since);

@@ -39,7 +39,7 @@ extern const struct schema_table schema_tables[SCHEMA_COUNT];
 char *schema_columns(enum schema_id id); // their names, separated by commas; to be freed
 
 struct schema_plan {
-	const char *cluster; // NULL: one server
+	const char *cluster; // NULL for one server
 	bool here;           // of the cluster, only this server: it has no queue for statements (ZooKeeper)
 	bool replicated;     // tables that ClickHouse copies between the replicas of a shard
 };

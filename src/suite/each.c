@@ -32,7 +32,7 @@ struct runner {
 	struct children *children;
 	char *folder;        // for temporary files
 	char *program;       // path of tracelet itself
-	char run[UUID_SIZE]; // an id for all cases; "": the user or the CI system has one
+	char run[UUID_SIZE]; // an id for all cases; "" if the user or the CI system has one
 	unsigned jobs, running;
 	size_t next; // case to start
 	size_t done;

@@ -9,9 +9,9 @@
 #define RUN_CASE "run-case"
 
 struct each_options {
-	unsigned jobs;         // cases at the same time; 0: one for each CPU
+	unsigned jobs;         // cases at the same time; 0 for one per CPU
 	const char *filter;    // only cases whose name contains this extended regular expression
-	const char *framework; // NULL: recognise it
+	const char *framework; // NULL to recognise it
 	const char *select;    // the user's arguments to run one case, with "{}" for its name
 	const char *report;    // the text that a passed case prints, or NULL for the framework's
 	const char *junit;     // file for the results, or NULL

@@ -8,18 +8,10 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "flow/report.h"
+#include "process/user_files.h"
 #include "settings/settings.h"
 
 #include <string.h>
-
-#ifdef _WIN32
-static void user_files_begin(void) {
-}
-static void user_files_end(void) {
-}
-#else
-#include "process/user.h"
-#endif
 
 struct cases_page {
 	const struct each_results *results;

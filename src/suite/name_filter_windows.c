@@ -148,7 +148,7 @@ static const char *bracket_name(struct parser *parser, size_t *length) {
 	return (const char *)name;
 }
 
-// One byte, which may begin or end a range, or -1: a class, which was added. A hyphen that is neither
+// One byte, which may begin or end a range, or -1 after a class, which was added. A hyphen that is neither
 // the first nor the last stands for itself only if `hyphen` allows it.
 static int bracket_element(struct parser *parser, struct byte_set *set, bool hyphen) {
 	const unsigned char *at = parser->at;

@@ -17,7 +17,7 @@ enum { VERDICT_SIZE = 40, VERDICT_SEARCHED = 4 << 20 }; // bytes; of the output,
 
 // How a case is judged.
 struct case_rule {
-	const struct framework *framework; // NULL: by the exit status alone
+	const struct framework *framework; // NULL to judge by the exit status alone
 	const char *name;                  // of the case
 	const char *passed;                // the user's own text for a case that passed, or NULL
 };

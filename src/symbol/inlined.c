@@ -377,7 +377,7 @@ static struct source code_at(struct inlined_table *table, uint64_t address) {
 		return (struct source){0};
 	Dwarf_Line *found = dwarf_getsrc_die(&die, address);
 	const char *path = found ? dwarf_linesrc(found, NULL, NULL) : NULL;
-	if (!path || dwarf_lineno(found, &line) || line <= 0) // 0: no source line
+	if (!path || dwarf_lineno(found, &line) || line <= 0) // 0 for no source line
 		return (struct source){0};
 	return (struct source){path, (uint32_t)line};
 }

@@ -33,7 +33,7 @@ enum { KERNEL_NAME_SIZE = 640 };
 typedef bool kernel_resolve(void *context, uint64_t address, char name[KERNEL_NAME_SIZE], uint64_t *start);
 
 // Until this is called with NULL, /proc/kallsyms need not be read. Only one thread asks at a time. `text`:
-// the address of _text in what is resolved; 0: the kernel's own.
+// the address of _text in what is resolved; 0 for the kernel's own.
 void kernel_symbols_resolve_by(kernel_resolve *resolve, void *context, uint64_t text);
 // After a fork, the parent goes on: only with names that need no one else does this process, too.
 void kernel_symbols_resolve_alone(void);

@@ -8,8 +8,8 @@ enum dump_format { DUMP_TEXT, DUMP_JSON, DUMP_CSV };
 
 struct dump_options {
 	enum dump_format format;
-	const char *provider, *event; // show only events whose names contain this, ignoring case; NULL: all.
-				      // An event may also be given by its id.
+	const char *provider, *event; // show only events whose names contain this, ignoring case; NULL for
+				      // all. An event may also be given by its id.
 	bool has_pid;
 	uint32_t pid;
 	bool has_to;

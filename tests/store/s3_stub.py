@@ -15,6 +15,7 @@ import re
 import ssl
 import sys
 import threading
+import time
 import xml.sax.saxutils as saxutils
 from datetime import datetime, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -27,6 +28,7 @@ parser.add_argument("log", type=Path)
 parser.add_argument("--token")
 parser.add_argument("--fail-every", type=int, default=0)
 parser.add_argument("--tls", nargs=2)
+parser.add_argument("--endless-list", action="store_true")
 options = parser.parse_args()
 KEY, SECRET, REGION = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "eu-test-1"
 AUTHORIZATION = re.compile(r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/([^/]+)/aws4_request, ?"
@@ -99,6 +101,9 @@ class Handler(BaseHTTPRequestHandler):
         keys = sorted(str(file.relative_to(bucket)) for file in bucket.rglob("*") if file.is_file())
         keys = [key for key in keys if key.startswith(prefix) and key > begin[7:]]
         page, more = keys[:3], len(keys) > 3
+        if options.endless_list:
+            return self.reply(200, f"<ListBucketResult><NextContinuationToken>next/+={time.monotonic_ns()}"
+                                   "</NextContinuationToken></ListBucketResult>".encode())
         out = ['<?xml version="1.0" encoding="UTF-8"?>\n<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">']
         out.append(f"<Prefix>{saxutils.escape(prefix)}</Prefix><IsTruncated>{str(more).lower()}</IsTruncated>")
         if more:

@@ -71,6 +71,12 @@ check_run "objects come first" 1 "$TRACELET" store push --strict --patience 1 --
 check_match "without them there are no rows" "cannot store objects: .*(refused|connect)" "$stderr"
 check_equal "nothing is left to guess" 400 "$(value 'SELECT count() FROM sessions FINAL')"
 
+s3_start --endless-list
+AWS_ENDPOINT_URL=http://127.0.0.1:$port check_run "a list of empty pages without an end is given up" 2 \
+	timeout 60 "$TRACELET" store check --deep
+check_match "with the reason" "list of objects is not as it should be" "$stderr"
+s3_end
+
 # ---- TLS ----
 if command -v openssl >/dev/null; then
 	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -keyout key.pem -out certificate.pem -subj /CN=localhost \

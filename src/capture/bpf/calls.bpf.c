@@ -19,7 +19,7 @@ enum { KVM_CREATE_VM = 0xae01, KVM_CREATE_VCPU = 0xae41 };
 
 const volatile uint64_t wanted_calls[8] = {};                                         // one bit per call
 const volatile uint64_t memory_calls[8] = {}, file_calls[8] = {}, lock_calls[8] = {}; // for the collector
-const volatile uint32_t call_of_ioctl = 0; // checked for KVM's requests; 0: not
+const volatile uint32_t call_of_ioctl = 0; // checked for KVM's requests; 0 to skip the check
 const volatile uint32_t call_source = SOURCE_SYSTEM_CALL;
 
 const volatile uint64_t path_calls[2][8] = {}; // those whose first or second argument is a path

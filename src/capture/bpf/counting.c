@@ -173,7 +173,7 @@ void cpu_counters_describe(struct cpu_counters *counters, struct spool *spool) {
 	buffer_append(&block, &head, sizeof(head));
 	for (size_t i = 0; i < head.count; i++) {
 		const struct pmu_event *event = &counters->events.items[i];
-		const char *name = event->missing ? "" : event->name; // "": it has no values
+		const char *name = event->missing ? "" : event->name; // "" if it has no values
 		const char *unit = unit_of(event);
 		char scale[32];
 		int length = snprintf(scale, sizeof(scale), "%.17g", event->scale);

@@ -35,7 +35,7 @@ struct cpu_states {
 struct queue {
 	uint32_t outside;
 	uint32_t slot;
-	uint64_t task;       // an address; 0: there is none
+	uint64_t task;       // an address, or 0
 	int pid;             // another task may come to lie where it lay
 	uint32_t unused[11]; // on a cache line of its own
 };

@@ -49,7 +49,7 @@ struct capability_set {
 };
 
 struct user_namespace {
-	int level; // 0: the machine's own
+	int level; // 0 for the machine's own
 } KERNEL_TYPE;
 
 struct cred {

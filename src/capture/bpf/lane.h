@@ -23,7 +23,7 @@ struct lane {
 };
 
 struct slot {
-	uint32_t recording;    // 0: ignore this slot's events
+	uint32_t recording;    // 0 to ignore this slot's events
 	uint32_t wakeup_bytes; // wake the reader once the ring holds this much
 	uint64_t sources;      // a bit for each that is recorded
 	uint64_t lost[RECORD_SOURCE_COUNT];

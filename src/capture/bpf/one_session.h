@@ -56,7 +56,7 @@ extern struct lanes lanes SEC(".maps");
 extern uint64_t task_generation; // changes when an existing task joins a session
 
 extern const volatile uint32_t system_slot; // the session that records every task, or NO_SLOT
-extern const volatile uint64_t long_wait;   // nanoseconds; 0: the stacks of long waits are not recorded
+extern const volatile uint64_t long_wait;   // nanoseconds; 0 if the stacks of long waits are not recorded
 extern const volatile uint64_t boot_offset; // CLOCK_BOOTTIME minus CLOCK_MONOTONIC
 
 // Whom the recording is for. Unless that is root, the memory of tasks with other rights is not copied, and a

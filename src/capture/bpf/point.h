@@ -55,7 +55,7 @@ static __always_inline int end(union any_record *record, uint32_t slot, enum poi
 	return emit(record, slot, boot_time(), size_of(point), source_of(point));
 }
 
-// Reads a tracepoint field at the offset given by tracefs; offset 0: this kernel lacks the field.
+// Reads a tracepoint field at the offset given by tracefs; offset 0 if this kernel lacks the field.
 static __always_inline uint64_t field_of(void *context, uint32_t offset, uint32_t size) {
 	uint64_t value = 0;
 	if (offset)

@@ -13,9 +13,9 @@ struct sampling;
 struct sample_event;
 
 struct sampling_options {
-	unsigned frequency;               // 0: none; the programs need the code for something else
+	unsigned frequency;               // 0 if none; the programs need the code for something else
 	bool cycles;                      // sample on CPU cycles, else on the CPU clock
-	const struct sample_event *event; // sample at its overflow; NULL: sample by time
+	const struct sample_event *event; // sample at its overflow; NULL to sample by time
 	bool by_tables;                   // walk stacks with unwind tables
 	bool rare;                        // look at no file before a stack needs one; there may be none
 	bool all;                         // all processes are of interest, including existing ones

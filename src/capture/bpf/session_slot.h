@@ -26,8 +26,8 @@ struct session_slot {
 	uint32_t flags;
 	uint32_t uid, gid;      // only tasks with these ids, and
 	uint64_t capabilities;  // with none but these, are recorded
-	uint64_t long_wait;     // take the stack of a wait of at least so many nanoseconds; 0: of none
-	uint64_t sample_period; // nanoseconds between its samples on a CPU; 0: it wants none
+	uint64_t long_wait;     // take the stack of a wait of at least so many nanoseconds; 0 for none
+	uint64_t sample_period; // nanoseconds between its samples on a CPU; 0 for none
 	uint64_t left;          // tasks that left the session because they changed their user
 };
 

@@ -15,7 +15,7 @@ struct wpr_answer {
 	bool missing;    // no wpr.exe, or it cannot be started; `code` says why
 	bool timed_out;  // it was killed
 	double limit;    // its time limit in seconds
-	uint32_t code;   // HRESULT, 0: success
+	uint32_t code;   // HRESULT; 0 for success
 	char said[1024]; // output of wpr.exe, on one line
 };
 

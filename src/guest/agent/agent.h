@@ -84,7 +84,7 @@ struct agent_options {
 	double linger;
 	double wait_port;             // seconds to wait for a virtio port to appear
 	const char *collector_group;  // whose members get a collector; NULL if there is to be none
-	const char *collector_socket; // where it listens; NULL: the usual place
+	const char *collector_socket; // where it listens; NULL for the usual place
 };
 
 int agent_main(const struct agent_options *options); // returns an exit status

@@ -103,7 +103,7 @@ void heap_pages_free(void *pages, size_t size);
 // ---- blocks ----
 
 struct heap_block {
-	uint64_t address; // 0: a free slot
+	uint64_t address; // 0 if the slot is free
 	uint64_t size, birth;
 	uint32_t point;
 	uint32_t weight; // how many blocks it represents

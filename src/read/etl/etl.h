@@ -121,7 +121,7 @@ enum etl_compression { ETL_XPRESS, ETL_LZNT1, ETL_XPRESS_HUFFMAN, ETL_COMPRESSIO
 struct etl_file {
 	struct etl_file *next; // another file of the same recording; or NULL
 	const struct etl_file
-		*base; // the file whose clock times are converted to; NULL: it is the same clock
+		*base; // the file whose clock times are converted to; NULL if it is the same clock
 	struct stream *input;
 	const char *name;
 	struct etl_header header;

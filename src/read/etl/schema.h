@@ -99,7 +99,7 @@ struct etl_field {
 	char *name;
 	uint16_t in, out;
 	uint16_t count;      // for an array of fixed size
-	uint16_t length;     // for strings or binary data, in characters or bytes; 0: up to the terminator
+	uint16_t length;     // for strings or binary data, in characters or bytes; 0 if up to the terminator
 	int16_t count_field; // the field that holds the count; -1 if none
 	int16_t length_field;
 	uint16_t members; // for a struct: the number of fields after this one that belong to it
@@ -220,7 +220,7 @@ void etl_builtin_schemas(struct etl_schemas *schemas);
 
 // Providers that are installed with Windows or .NET: appends the name; false if it is none of them.
 bool etl_installed_provider(const struct etl_guid *guid, struct buffer *out);
-bool etl_installed_guid(size_t index, struct etl_guid *guid); // false: there are no more
+bool etl_installed_guid(size_t index, struct etl_guid *guid); // false if there are no more
 // Their layouts; the newest if all known ones are older than the version. NULL if there is none.
 struct etl_schema *etl_provider_schema(const struct etl_guid *guid, unsigned id, unsigned version);
 

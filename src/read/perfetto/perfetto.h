@@ -28,7 +28,7 @@ struct own_clock {
 struct sequence {
 	uint64_t key;    // machine and id
 	bool cleared;    // its incremental state is valid: a packet has cleared it
-	uint32_t clock;  // default for its packets; 0: the trace's
+	uint32_t clock;  // default for its packets; 0 for the trace's
 	uint64_t track;  // default for its events
 	uint64_t weight; // default for its samples
 	uint32_t sample_name;

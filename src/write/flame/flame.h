@@ -6,8 +6,8 @@
 
 struct flame_options {
 	struct sample_options profile;
-	const char *title, *subtitle; // NULL: a default title
-	const char *unit;             // of weights; NULL: the profile's, or "samples"
+	const char *title, *subtitle; // NULL for a default title
+	const char *unit;             // of weights; NULL for the profile's, or "samples"
 	const char *theme;            // one of flame_themes[]
 	const char *background;       // a colour, or NULL
 	const char *font;
@@ -15,7 +15,7 @@ struct flame_options {
 	double min_width;    // leave out narrower frames: in pixels, or a percentage of the width if negative
 			     // (-0.1: 0.1 %)
 	double factor;       // multiplier for displayed weights
-	unsigned width;      // pixels; 0: 1200, or with a script the width of the window
+	unsigned width;      // pixels; 0 for 1200, or with a script the width of the window
 	unsigned frame_height, font_size;
 	bool html, inverted, reversed, negate, normalize;
 };

@@ -9,7 +9,7 @@
 
 // New numbers for old ones. 0 stays 0.
 struct renumbered {
-	ARRAY(uint32_t) numbers; // by the old one; 0: none yet
+	ARRAY(uint32_t) numbers; // by the old one; 0 if none yet
 	ARRAY(uint32_t) order;   // old ones by the new one - 1
 };
 

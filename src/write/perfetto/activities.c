@@ -15,7 +15,7 @@ enum {
 };
 
 struct activity {
-	uint64_t key; // 0: not in use
+	uint64_t key; // 0 if not in use
 	uint64_t id;  // hash of the activity id
 	uint64_t begin;
 	uint32_t provider, name;
