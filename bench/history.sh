@@ -49,7 +49,7 @@ index=$(stat -c %s $folder/history.db)
 echo "a session: $(calculate "$lines / $sessions") bytes of the manifest, $(calculate "$index / $sessions") of the index"
 if command -v sqlite3 >/dev/null; then
 	sqlite3 $folder/history.db "SELECT name, round(1.0 * sum(pgsize) / $sessions, 1) FROM dbstat GROUP BY name HAVING sum(pgsize) > $sessions" |
-		awk -F'|' '{ printf "%s %s", NR > 1 ? "," : "  of these:", $1 " " $2 } END { print "" }'
+		awk -F'|' '{ printf "%s %s %s", (NR > 1 ? "," : "  of these:"), $1, $2 } END { print "" }'
 fi
 floor "bytes of the index for a session" "$(calculate "$index / $sessions")" "<=" 600
 floor "bytes for a session, with its line in the manifest" "$(calculate "($lines + $index) / $sessions")" "<=" 600
