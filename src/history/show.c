@@ -121,14 +121,9 @@ void show_cell(struct show_table *table, const char *format, ...) {
 	if (vasprintf(&text, format, arguments) < 0)
 		memory_exhausted();
 	va_end(arguments);
-	for (const char *at = text; *at; at++)
-		if (*at < ' ' || *at > '~') { // most cells are plain as they are
-			char *plain = text_plain_copy(text);
-			free(text);
-			text = plain;
-			break;
-		}
-	array_push(&table->cells, text);
+	char *plain = text_plain_copy(text);
+	free(text);
+	array_push(&table->cells, plain);
 }
 
 static bool right_aligned(const char *header) {
