@@ -141,6 +141,9 @@ uint64_t table_number(const struct event *event, const char *name);       // of 
 // Whether it is a generic event whose name begins so.
 bool table_is_generic(const struct table *table, const struct event *event, const char *prefix);
 struct cell table_process(struct table *table, uint32_t pid);
+// The first cells of a row: time, process id, process; or time, CPU, process id, process, thread id.
+void table_set_process(struct table *table, uint64_t time, uint32_t pid);
+void table_set_task(struct table *table, const struct event *event);
 struct cell table_time(const struct table *table, uint64_t time); // since the recording began
 uint32_t table_pid(const struct table *table, const struct event *event);
 

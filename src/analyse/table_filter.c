@@ -135,30 +135,36 @@ bool table_wants(const struct table *table) {
 
 // ---- empty tables ----
 
+#define PROFILE(name) "tracelet run --profile " name
+
 static const struct {
-	const char *table, *events, *keyword;
+	const char *table, *events;
+	const char *keyword;       // of WPR
+	const char *linux_command; // records them there; NULL if nothing does
+	bool in_kernel_events;     // on Linux another table has them
 } needs[] = {
-	{"cpu-usage", "CPU samples", "SampledProfile"},
-	{"cpu-samples", "CPU samples", "SampledProfile"},
-	{"cpu-usage-precise", "context switches", "CSwitch"},
-	{"context-switches", "context switches", "CSwitch"},
-	{"dpc-isr", "interrupts", "DPC and Interrupt"},
-	{"disk-io", "disk requests", "DiskIO"},
-	{"file-io", "file operations", "FileIO and FileIOInit"},
-	{"network", "network events", "NetworkTrace"},
-	{"registry", "registry events", "Registry"},
-	{"power", "power events", "Power and IdleStates"},
-	{"heap", "heap events", "of a heap provider (<HeapEventProvider>)"},
-	{"pool", "pool events", "Pool"},
-	{"handles", "handle events", "Handle"},
-	{"hard-faults", "hard faults", "HardFaults"},
-	{"page-faults", "page faults", "MemoryInfo and AllFaults"},
-	{"virtual-alloc", "allocations of virtual memory", "VirtualAllocation"},
-	{"system-calls", "system calls", "SystemCall"},
-	{"images", "loaded images", "Loader"},
-	{"processes", "processes", "ProcessThread"},
-	{"threads", "threads", "ProcessThread"},
-	{"event-stacks", "stacks at events", "of the event, as a <Stack> of the profile,"},
+	{"cpu-usage", "CPU samples", "SampledProfile", "tracelet run --sample"},
+	{"cpu-samples", "CPU samples", "SampledProfile", "tracelet run --sample"},
+	{"cpu-usage-precise", "context switches", "CSwitch", PROFILE("default")},
+	{"context-switches", "context switches", "CSwitch", PROFILE("default")},
+	{"dpc-isr", "interrupts", "DPC and Interrupt", PROFILE("default")},
+	{"disk-io", "disk requests", "DiskIO", PROFILE("io")},
+	{"file-io", "file operations", "FileIO and FileIOInit", PROFILE("io"), true},
+	{"network", "network events", "NetworkTrace", PROFILE("verbose"), true},
+	{"registry", "registry events", "Registry", NULL},
+	{"power", "power events", "Power and IdleStates", PROFILE("verbose"), true},
+	{"heap", "heap events", "of a heap provider (<HeapEventProvider>)", NULL},
+	{"pool", "pool events", "Pool", NULL},
+	{"handles", "handle events", "Handle", NULL},
+	{"hard-faults", "hard faults", "HardFaults", PROFILE("memory")},
+	{"page-faults", "page faults", "MemoryInfo and AllFaults", PROFILE("memory")},
+	{"virtual-alloc", "allocations of virtual memory", "VirtualAllocation", PROFILE("memory")},
+	{"system-calls", "system calls", "SystemCall", PROFILE("system-calls")},
+	{"images", "loaded images", "Loader", "tracelet run --sample"},
+	{"processes", "processes", "ProcessThread", PROFILE("default")},
+	{"threads", "threads", "ProcessThread", PROFILE("default")},
+	{"event-stacks", "stacks at events", "of the event, as a <Stack> of the profile,",
+	 "a profile with a <Stack> of the event"},
 };
 
 void table_explain_empty(const struct table *table) {
@@ -169,10 +175,21 @@ void table_explain_empty(const struct table *table) {
 			    (unsigned long long)table->seen);
 		return;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(needs); i++)
-		if (strcmp(needs[i].table, table->definition->name) == 0)
-			log_warning(strstr(needs[i].keyword, " and ")
-					    ? "the recording has no %s; the keywords %s record them"
-					    : "the recording has no %s; the keyword %s records them",
-				    needs[i].events, needs[i].keyword);
+	for (size_t i = 0; i < ARRAY_SIZE(needs); i++) {
+		if (strcmp(needs[i].table, table->definition->name) != 0)
+			continue;
+		bool several = strstr(needs[i].keyword, " and ");
+		if (table->windows)
+			log_warning("the recording has no %s; the keyword%s %s record%s them",
+				    needs[i].events, several ? "s" : "", needs[i].keyword,
+				    several ? "" : "s");
+		else if (needs[i].linux_command)
+			log_warning("the recording has no %s; %s records them%s", needs[i].events,
+				    needs[i].linux_command,
+				    needs[i].in_kernel_events ? ", and the table kernel-events shows them"
+							      : "");
+		else
+			log_warning("the recording has no %s; only recordings of Windows have them",
+				    needs[i].events);
+	}
 }

@@ -31,13 +31,6 @@ const struct event *table_ended(struct table *table, uint64_t key) {
 	return &table->ended;
 }
 
-static void who_cells(struct table *table, const struct event *event, struct cell *row) {
-	uint32_t pid = table_pid(table, event);
-	row[0] = table_time(table, event->time);
-	row[1] = cell_uint(pid);
-	row[2] = table_process(table, pid);
-}
-
 // ---- system calls ----
 
 static struct cell call_cell(struct table *table, uint16_t number) {
@@ -59,7 +52,7 @@ void take_system_calls(struct table *table, const struct event *event) {
 	if (!entry || entry->point.small != event->point.small)
 		return;
 	struct cell *row = table->row;
-	who_cells(table, entry, row);
+	table_set_process(table, entry->time, table_pid(table, entry));
 	row[3] = cell_uint(event->tid);
 	row[4] = call_cell(table, event->point.small);
 	for (size_t i = 0; i < POINT_VALUES; i++)
@@ -106,7 +99,7 @@ void take_block(struct table *table, const struct event *event) {
 	if (!issue)
 		return;
 	struct cell *row = table->row;
-	who_cells(table, issue, row);
+	table_set_process(table, issue->time, table_pid(table, issue));
 	row[3] = table_text(table, operation_of(issue));
 	row[4] = cell_uint(issue->point.values[0]);
 	row[5] = cell_uint(issue->point.values[1] * 512);
@@ -123,7 +116,7 @@ void take_fault_point(struct table *table, const struct event *event) {
 	if (!major && event->point.number != POINT_FAULT_MINOR)
 		return;
 	struct cell *row = table->row;
-	who_cells(table, event, row);
+	table_set_process(table, event->time, table_pid(table, event));
 	row[3] = cell_uint(event->tid);
 	row[4] = table_text(table, major ? "major" : "minor");
 	row[5] = cell_hex(event->point.values[0]);
@@ -135,7 +128,7 @@ void take_hard_fault_point(struct table *table, const struct event *event) {
 	if (event->point.number != POINT_FAULT_MAJOR)
 		return;
 	struct cell *row = table->row;
-	who_cells(table, event, row);
+	table_set_process(table, event->time, table_pid(table, event));
 	row[3] = cell_uint(event->tid);
 	row[4] = cell_hex(event->point.values[0]);
 	table_row(table);
@@ -156,7 +149,7 @@ void take_memory_point(struct table *table, const struct event *event) {
 	if (!maps && !grows && strcmp(name, "munmap") != 0 && strcmp(name, "mprotect") != 0)
 		return;
 	struct cell *row = table->row;
-	who_cells(table, entry, row);
+	table_set_process(table, entry->time, table_pid(table, entry));
 	row[3] = table_text(table, name);
 	row[4] = cell_hex(maps || grows ? event->point.values[0] : entry->point.values[0]);
 	if (!grows)
@@ -176,7 +169,7 @@ void take_kernel_events(struct table *table, const struct event *event) {
 		dump_plain(&table->text, &described.fields[i]);
 	}
 	struct cell *row = table->row;
-	who_cells(table, event, row);
+	table_set_process(table, event->time, table_pid(table, event));
 	row[3] = cell_uint(event->tid);
 	row[4] = cell_cpu(event->cpu);
 	row[5] = table_text(table, described.provider);
@@ -200,7 +193,7 @@ void take_kvm_exits(struct table *table, const struct event *event) {
 	uint64_t reason = exit->point.values[0];
 	const char *word = kvm_exit_reason((uint32_t)(reason >> 32), (uint32_t)reason);
 	struct cell *row = table->row;
-	who_cells(table, exit, row);
+	table_set_process(table, exit->time, table_pid(table, exit));
 	row[3] = cell_uint(exit->tid);
 	row[4] = cell_uint(exit->point.small);
 	CLEANUP_FREE char *number = word ? NULL : memory_format("%u", (uint32_t)reason);
@@ -223,13 +216,8 @@ void take_event_stacks(struct table *table, const struct event *event) {
 	if (event->kind != EVENT_SAMPLE || !(event->sample.flags & SAMPLE_AT_EVENT))
 		return;
 	const struct frame *frame = own_function(table->tables->stacks, event->sample.stack);
-	uint32_t pid = table_pid(table, event);
 	struct cell *row = table->row;
-	row[0] = table_time(table, event->time);
-	row[1] = cell_cpu(event->cpu);
-	row[2] = cell_uint(pid);
-	row[3] = table_process(table, pid);
-	row[4] = cell_uint(event->tid);
+	table_set_task(table, event);
 	row[5] = table_text(table, describer_thread(&table->describer, event->tid));
 	row[6] = cell_text(event->sample.name);
 	row[7] = cell_text(frame ? frame->module : 0);

@@ -20,6 +20,21 @@ struct cell table_time(const struct table *table, uint64_t time) {
 	return (struct cell){.type = CELL_SECONDS, .number = describer_since(&table->describer, time)};
 }
 
+void table_set_process(struct table *table, uint64_t time, uint32_t pid) {
+	table->row[0] = table_time(table, time);
+	table->row[1] = cell_uint(pid);
+	table->row[2] = table_process(table, pid);
+}
+
+void table_set_task(struct table *table, const struct event *event) {
+	uint32_t pid = table_pid(table, event);
+	table->row[0] = table_time(table, event->time);
+	table->row[1] = cell_cpu(event->cpu);
+	table->row[2] = cell_uint(pid);
+	table->row[3] = table_process(table, pid);
+	table->row[4] = cell_uint(event->tid);
+}
+
 const struct event_field *table_find(const struct event *event, const char *name) {
 	for (uint32_t i = 0; i < event->generic.field_count; i++)
 		if (strcmp(event->generic.fields[i].name, name) == 0)
@@ -274,10 +289,8 @@ static void take_disk(struct table *table, const struct event *event) {
 	if (!table_is_generic(table, event, "DiskIO/") || !table_find(event, "DiskNumber"))
 		return;
 	struct cell *row = table->row;
-	uint32_t pid = table_pid(table, event);
-	row[0] = table_time(table, event->time - MIN(event->generic.duration, event->time));
-	row[1] = cell_uint(pid);
-	row[2] = table_process(table, pid);
+	table_set_process(table, event->time - MIN(event->generic.duration, event->time),
+			  table_pid(table, event));
 	row[3] = table_text(table,
 			    strings_get(table->tables->strings, event->generic.name) + strlen("DiskIO/"));
 	row[4] = table_field(table, event, "DiskNumber");
@@ -294,10 +307,8 @@ static void take_hard_faults(struct table *table, const struct event *event) {
 	if (!table_is_generic(table, event, "Memory/HardFault"))
 		return;
 	struct cell *row = table->row;
-	uint32_t pid = table_pid(table, event);
-	row[0] = table_time(table, event->time - MIN(event->generic.duration, event->time));
-	row[1] = cell_uint(pid);
-	row[2] = table_process(table, pid);
+	table_set_process(table, event->time - MIN(event->generic.duration, event->time),
+			  table_pid(table, event));
 	row[3] = cell_uint(event->tid);
 	row[4] = table_field(table, event, "VirtualAddress");
 	row[5] = table_field(table, event, "ByteCount");
@@ -312,10 +323,7 @@ static void take_page_faults(struct table *table, const struct event *event) {
 	if (!table_is_generic(table, event, "Memory/") || !table_find(event, "ProgramCounter"))
 		return;
 	struct cell *row = table->row;
-	uint32_t pid = table_pid(table, event);
-	row[0] = table_time(table, event->time);
-	row[1] = cell_uint(pid);
-	row[2] = table_process(table, pid);
+	table_set_process(table, event->time, table_pid(table, event));
 	row[3] = cell_uint(event->tid);
 	row[4] = table_text(table,
 			    strings_get(table->tables->strings, event->generic.name) + strlen("Memory/"));
@@ -330,10 +338,7 @@ static void take_virtual_alloc(struct table *table, const struct event *event) {
 	if (!table_is_generic(table, event, "Memory/Virtual"))
 		return;
 	struct cell *row = table->row;
-	uint32_t pid = (uint32_t)table_number(event, "ProcessId");
-	row[0] = table_time(table, event->time);
-	row[1] = cell_uint(pid);
-	row[2] = table_process(table, pid);
+	table_set_process(table, event->time, (uint32_t)table_number(event, "ProcessId"));
 	row[3] = table_text(table,
 			    strings_get(table->tables->strings, event->generic.name) + strlen("Memory/"));
 	row[4] = table_field(table, event, "BaseAddress");
@@ -356,12 +361,7 @@ static void take_generic(struct table *table, const struct event *event) {
 	if (event->kind != EVENT_GENERIC)
 		return;
 	struct cell *row = table->row;
-	uint32_t pid = table_pid(table, event);
-	row[0] = table_time(table, event->time);
-	row[1] = cell_cpu(event->cpu);
-	row[2] = cell_uint(pid);
-	row[3] = table_process(table, pid);
-	row[4] = cell_uint(event->tid);
+	table_set_task(table, event);
 	row[5] = cell_text(event->generic.provider);
 	row[6] = cell_text(event->generic.name);
 	row[7] = cell_microseconds(event->generic.duration);
@@ -384,26 +384,19 @@ static void take_lost(struct table *table, const struct event *event) {
 
 // ---- the tables ----
 
-#define TIME                                                                                                 \
-	{ "time", CELL_SECONDS }
-
+// clang-format off
+#define TIME       {"time", CELL_SECONDS}
+#define ON_CPU     {"cpu", CELL_UINT}
+#define OF_PROCESS {"pid", CELL_UINT}, {"process", CELL_TEXT}
+#define OF_TASK    OF_PROCESS, {"tid", CELL_UINT}
 #define SWITCH_COLUMNS                                                                                       \
-	{                                                                                                    \
-		TIME, {"cpu", CELL_UINT}, {"tid", CELL_UINT}, {"process", CELL_TEXT}, {"thread", CELL_TEXT}, \
-			{"run_us", CELL_REAL}, {"ready_us", CELL_REAL}, {"wait_us", CELL_REAL},              \
-			{"readied_by", CELL_UINT}, {"wait_reason", CELL_TEXT}, {"next_tid", CELL_UINT},      \
-			{"waker", CELL_TEXT}, {                                                              \
-			"context", CELL_TEXT                                                                 \
-		}                                                                                            \
-	}
+	{TIME, ON_CPU, {"tid", CELL_UINT}, {"process", CELL_TEXT}, {"thread", CELL_TEXT}, {"run_us", CELL_REAL}, \
+	 {"ready_us", CELL_REAL}, {"wait_us", CELL_REAL}, {"readied_by", CELL_UINT}, {"wait_reason", CELL_TEXT}, \
+	 {"next_tid", CELL_UINT}, {"waker", CELL_TEXT}, {"context", CELL_TEXT}}
 #define SAMPLE_COLUMNS                                                                                       \
-	{                                                                                                    \
-		TIME, {"cpu", CELL_UINT}, {"pid", CELL_UINT}, {"process", CELL_TEXT}, {"tid", CELL_UINT},    \
-			{"thread", CELL_TEXT}, {"module", CELL_TEXT}, {"function", CELL_TEXT},               \
-			{"event", CELL_TEXT}, {"weight_ms", CELL_REAL}, {                                    \
-			"weight", CELL_UINT                                                                  \
-		}                                                                                            \
-	}
+	{TIME, ON_CPU, OF_TASK, {"thread", CELL_TEXT}, {"module", CELL_TEXT}, {"function", CELL_TEXT},           \
+	 {"event", CELL_TEXT}, {"weight_ms", CELL_REAL}, {"weight", CELL_UINT}}
+// clang-format on
 
 const struct table_definition table_definitions[] = {
 	{"processes",
@@ -415,29 +408,21 @@ const struct table_definition table_definitions[] = {
 	  {"end", CELL_SECONDS},
 	  {"exit", CELL_UINT},
 	  {"command_line", CELL_TEXT}},
-	 NULL,
-	 NULL,
-	 NULL,
-	 follow_tasks,
-	 finish_processes},
+	 .take = follow_tasks,
+	 .finish = finish_processes},
 	{"threads",
 	 "threads of each process, and how long they ran",
 	 {{"tid", CELL_UINT},
-	  {"pid", CELL_UINT},
-	  {"process", CELL_TEXT},
+	  OF_PROCESS,
 	  {"name", CELL_TEXT},
 	  {"start", CELL_SECONDS},
 	  {"end", CELL_SECONDS},
 	  {"run_us", CELL_REAL}},
-	 NULL,
-	 NULL,
-	 NULL,
-	 take_threads,
-	 finish_threads},
+	 .take = take_threads,
+	 .finish = finish_threads},
 	{"images",
 	 "programs and libraries, where and when they were loaded",
-	 {{"pid", CELL_UINT},
-	  {"process", CELL_TEXT},
+	 {OF_PROCESS,
 	  {"base", CELL_HEX},
 	  {"size", CELL_UINT},
 	  {"file", CELL_TEXT},
@@ -445,61 +430,43 @@ const struct table_definition table_definitions[] = {
 	  {"unload", CELL_SECONDS},
 	  {"pdb", CELL_TEXT},
 	  {"pdb_id", CELL_TEXT}},
-	 NULL,
-	 NULL,
-	 NULL,
-	 take_images,
-	 finish_images},
+	 .take = take_images,
+	 .finish = finish_images},
 	{"cpu-usage", "CPU time by samples: process, module, function", SAMPLE_COLUMNS,
-	 "process,module,function", "weight_ms,weight", "weight", take_cpu_time, NULL},
-	{"cpu-samples", "every sample", SAMPLE_COLUMNS, NULL, NULL, NULL, take_sampled, NULL},
+	 .group_by = "process,module,function", .sum = "weight_ms,weight", .sort = "weight",
+	 .take = take_cpu_time},
+	{"cpu-samples", "every sample", SAMPLE_COLUMNS, .take = take_sampled},
 	{"kvm-exits",
 	 "VM exits: why, and how long until the guest resumed",
-	 {TIME,
-	  {"pid", CELL_UINT},
-	  {"process", CELL_TEXT},
-	  {"tid", CELL_UINT},
-	  {"vcpu", CELL_UINT},
-	  {"reason", CELL_TEXT},
-	  {"duration_us", CELL_REAL}},
-	 "process,vcpu,reason",
-	 "duration_us",
-	 "duration_us",
-	 take_kvm_exits,
-	 NULL},
+	 {TIME, OF_TASK, {"vcpu", CELL_UINT}, {"reason", CELL_TEXT}, {"duration_us", CELL_REAL}},
+	 .group_by = "process,vcpu,reason",
+	 .sum = "duration_us",
+	 .sort = "duration_us",
+	 .take = take_kvm_exits},
 	{"event-stacks",
 	 "stacks at events: the program's innermost function",
 	 {TIME,
-	  {"cpu", CELL_UINT},
-	  {"pid", CELL_UINT},
-	  {"process", CELL_TEXT},
-	  {"tid", CELL_UINT},
+	  ON_CPU,
+	  OF_TASK,
 	  {"thread", CELL_TEXT},
 	  {"event", CELL_TEXT},
 	  {"module", CELL_TEXT},
 	  {"function", CELL_TEXT}},
-	 "event,process,module,function",
-	 NULL,
-	 NULL,
-	 take_event_stacks,
-	 NULL},
+	 .group_by = "event,process,module,function",
+	 .take = take_event_stacks},
 	{"cpu-usage-precise", "CPU time by context switches: process, thread", SWITCH_COLUMNS,
-	 "process,tid,thread", "run_us,ready_us,wait_us", "run_us", take_switches, NULL},
+	 .group_by = "process,tid,thread", .sum = "run_us,ready_us,wait_us", .sort = "run_us",
+	 .take = take_switches},
 	{"context-switches", "every run on a CPU: how long, and how long ready and waiting before it",
-	 SWITCH_COLUMNS, NULL, NULL, NULL, take_switches, finish_switches},
+	 SWITCH_COLUMNS, .take = take_switches, .finish = finish_switches},
 	{"dpc-isr",
 	 "interrupts and deferred procedure calls",
-	 {TIME, {"cpu", CELL_UINT}, {"kind", CELL_TEXT}, {"function", CELL_TEXT}, {"duration_us", CELL_REAL}},
-	 NULL,
-	 NULL,
-	 NULL,
-	 take_interrupts,
-	 NULL},
+	 {TIME, ON_CPU, {"kind", CELL_TEXT}, {"function", CELL_TEXT}, {"duration_us", CELL_REAL}},
+	 .take = take_interrupts},
 	{"disk-io",
 	 "disk reads, writes and flushes",
 	 {TIME,
-	  {"pid", CELL_UINT},
-	  {"process", CELL_TEXT},
+	  OF_PROCESS,
 	  {"operation", CELL_TEXT},
 	  {"disk", CELL_UINT},
 	  {"offset", CELL_UINT},
@@ -507,176 +474,114 @@ const struct table_definition table_definitions[] = {
 	  {"duration_us", CELL_REAL},
 	  {"file", CELL_TEXT},
 	  {"device", CELL_TEXT}},
-	 NULL,
-	 NULL,
-	 NULL,
-	 take_disk,
-	 NULL},
+	 .take = take_disk},
 	{"file-io",
 	 "file operations of Windows: which file, how much",
 	 {TIME,
-	  {"cpu", CELL_UINT},
-	  {"pid", CELL_UINT},
-	  {"process", CELL_TEXT},
-	  {"tid", CELL_UINT},
+	  ON_CPU,
+	  OF_TASK,
 	  {"operation", CELL_TEXT},
 	  {"file", CELL_TEXT},
 	  {"offset", CELL_UINT},
 	  {"size", CELL_UINT},
 	  {"status", CELL_HEX}},
-	 NULL,
-	 NULL,
-	 NULL,
-	 take_file_io,
-	 NULL},
+	 .take = take_file_io},
 	{"network",
 	 "packets and connections of Windows",
 	 {TIME,
-	  {"cpu", CELL_UINT},
-	  {"pid", CELL_UINT},
-	  {"process", CELL_TEXT},
+	  ON_CPU,
+	  OF_PROCESS,
 	  {"operation", CELL_TEXT},
 	  {"size", CELL_UINT},
 	  {"local", CELL_TEXT},
 	  {"local_port", CELL_UINT},
 	  {"remote", CELL_TEXT},
 	  {"remote_port", CELL_UINT}},
-	 NULL,
-	 NULL,
-	 NULL,
-	 take_network,
-	 NULL},
+	 .take = take_network},
 	{"registry",
 	 "operations on the registry of Windows",
-	 {TIME,
-	  {"cpu", CELL_UINT},
-	  {"pid", CELL_UINT},
-	  {"process", CELL_TEXT},
-	  {"tid", CELL_UINT},
-	  {"operation", CELL_TEXT},
-	  {"key", CELL_TEXT},
-	  {"status", CELL_HEX}},
-	 NULL,
-	 NULL,
-	 NULL,
-	 take_registry,
-	 NULL},
+	 {TIME, ON_CPU, OF_TASK, {"operation", CELL_TEXT}, {"key", CELL_TEXT}, {"status", CELL_HEX}},
+	 .take = take_registry},
 	{"power",
 	 "processor idle and performance states, sleep, devices' power (Windows)",
 	 {TIME,
-	  {"cpu", CELL_UINT},
+	  ON_CPU,
 	  {"event", CELL_TEXT},
 	  {"state", CELL_UINT},
 	  {"old_state", CELL_UINT},
 	  {"duration_us", CELL_REAL},
 	  {"fields", CELL_TEXT}},
-	 "event,state",
-	 "duration_us",
-	 "count",
-	 take_power,
-	 NULL},
+	 .group_by = "event,state",
+	 .sum = "duration_us",
+	 .sort = "count",
+	 .take = take_power},
 	{"heap",
 	 "blocks of Windows' heaps: allocated, resized, freed, and how long they lived",
 	 {TIME,
-	  {"cpu", CELL_UINT},
-	  {"pid", CELL_UINT},
-	  {"process", CELL_TEXT},
-	  {"tid", CELL_UINT},
+	  ON_CPU,
+	  OF_TASK,
 	  {"operation", CELL_TEXT},
 	  {"heap", CELL_HEX},
 	  {"address", CELL_HEX},
 	  {"size", CELL_UINT},
 	  {"lifetime_us", CELL_REAL}},
-	 "process,operation",
-	 "size",
-	 "size",
-	 take_heap,
-	 NULL},
+	 .group_by = "process,operation",
+	 .sum = "size",
+	 .sort = "size",
+	 .take = take_heap},
 	{"pool",
 	 "the Windows kernel's pools: allocated and freed, by tag",
 	 {TIME,
-	  {"cpu", CELL_UINT},
-	  {"pid", CELL_UINT},
-	  {"process", CELL_TEXT},
-	  {"tid", CELL_UINT},
+	  ON_CPU,
+	  OF_TASK,
 	  {"operation", CELL_TEXT},
 	  {"tag", CELL_TEXT},
 	  {"type", CELL_UINT},
 	  {"address", CELL_HEX},
 	  {"size", CELL_UINT},
 	  {"lifetime_us", CELL_REAL}},
-	 "tag,operation",
-	 "size",
-	 "size",
-	 take_pool,
-	 NULL},
+	 .group_by = "tag,operation",
+	 .sum = "size",
+	 .sort = "size",
+	 .take = take_pool},
 	{"handles",
 	 "handles of Windows: created, duplicated, closed, and how long they were open",
 	 {TIME,
-	  {"cpu", CELL_UINT},
-	  {"pid", CELL_UINT},
-	  {"process", CELL_TEXT},
-	  {"tid", CELL_UINT},
+	  ON_CPU,
+	  OF_TASK,
 	  {"operation", CELL_TEXT},
 	  {"type", CELL_TEXT},
 	  {"handle", CELL_HEX},
 	  {"object", CELL_HEX},
 	  {"name", CELL_TEXT},
 	  {"open_us", CELL_REAL}},
-	 NULL,
-	 NULL,
-	 NULL,
-	 take_handles,
-	 NULL},
+	 .take = take_handles},
 	{"hard-faults",
 	 "page faults that read a disk",
 	 {TIME,
-	  {"pid", CELL_UINT},
-	  {"process", CELL_TEXT},
-	  {"tid", CELL_UINT},
+	  OF_TASK,
 	  {"address", CELL_HEX},
 	  {"size", CELL_UINT},
 	  {"duration_us", CELL_REAL},
 	  {"file", CELL_TEXT}},
-	 NULL,
-	 NULL,
-	 NULL,
-	 take_hard_faults,
-	 NULL},
+	 .take = take_hard_faults},
 	{"page-faults",
 	 "page faults of all kinds",
-	 {TIME,
-	  {"pid", CELL_UINT},
-	  {"process", CELL_TEXT},
-	  {"tid", CELL_UINT},
-	  {"kind", CELL_TEXT},
-	  {"address", CELL_HEX},
-	  {"instruction", CELL_HEX}},
-	 NULL,
-	 NULL,
-	 NULL,
-	 take_page_faults,
-	 NULL},
+	 {TIME, OF_TASK, {"kind", CELL_TEXT}, {"address", CELL_HEX}, {"instruction", CELL_HEX}},
+	 .take = take_page_faults},
 	{"virtual-alloc",
 	 "address space allocated and freed",
 	 {TIME,
-	  {"pid", CELL_UINT},
-	  {"process", CELL_TEXT},
+	  OF_PROCESS,
 	  {"operation", CELL_TEXT},
 	  {"address", CELL_HEX},
 	  {"size", CELL_UINT},
 	  {"flags", CELL_TEXT}},
-	 NULL,
-	 NULL,
-	 NULL,
-	 take_virtual_alloc,
-	 NULL},
+	 .take = take_virtual_alloc},
 	{"system-calls",
 	 "system calls: how many, and how long",
 	 {TIME,
-	  {"pid", CELL_UINT},
-	  {"process", CELL_TEXT},
-	  {"tid", CELL_UINT},
+	  OF_TASK,
 	  {"call", CELL_TEXT},
 	  {"arg0", CELL_HEX},
 	  {"arg1", CELL_HEX},
@@ -686,50 +591,32 @@ const struct table_definition table_definitions[] = {
 	  {"duration_us", CELL_REAL},
 	  {"error", CELL_TEXT},
 	  {"file", CELL_TEXT}},
-	 "process,call",
-	 "duration_us",
-	 "duration_us",
-	 take_system_calls,
-	 NULL},
+	 .group_by = "process,call",
+	 .sum = "duration_us",
+	 .sort = "duration_us",
+	 .take = take_system_calls},
 	{"kernel-events",
 	 "faults, system calls, timers, work, I/O and other kernel events, one by one",
-	 {TIME,
-	  {"pid", CELL_UINT},
-	  {"process", CELL_TEXT},
-	  {"tid", CELL_UINT},
-	  {"cpu", CELL_UINT},
-	  {"group", CELL_TEXT},
-	  {"event", CELL_TEXT},
-	  {"fields", CELL_TEXT}},
-	 "group,event",
-	 NULL,
-	 "count",
-	 take_kernel_events,
-	 NULL},
+	 {TIME, OF_TASK, ON_CPU, {"group", CELL_TEXT}, {"event", CELL_TEXT}, {"fields", CELL_TEXT}},
+	 .group_by = "group,event",
+	 .sort = "count",
+	 .take = take_kernel_events},
 	{"generic-events",
 	 "provider events: how many of each kind",
 	 {TIME,
-	  {"cpu", CELL_UINT},
-	  {"pid", CELL_UINT},
-	  {"process", CELL_TEXT},
-	  {"tid", CELL_UINT},
+	  ON_CPU,
+	  OF_TASK,
 	  {"provider", CELL_TEXT},
 	  {"event", CELL_TEXT},
 	  {"duration_us", CELL_REAL},
 	  {"fields", CELL_TEXT}},
-	 "provider,event",
-	 NULL,
-	 "count",
-	 take_generic,
-	 NULL},
+	 .group_by = "provider,event",
+	 .sort = "count",
+	 .take = take_generic},
 	{"lost",
 	 "what the recording lost",
-	 {TIME, {"cpu", CELL_UINT}, {"source", CELL_TEXT}, {"count", CELL_UINT}},
-	 NULL,
-	 NULL,
-	 NULL,
-	 take_lost,
-	 NULL},
+	 {TIME, ON_CPU, {"source", CELL_TEXT}, {"count", CELL_UINT}},
+	 .take = take_lost},
 	{"pmu",
 	 "PMU counters by event and core, and those of the test",
 	 {{"event", CELL_TEXT},
@@ -740,11 +627,10 @@ const struct table_definition table_definitions[] = {
 	  TIME,
 	  {"value", CELL_REAL},
 	  {"unit", CELL_TEXT}},
-	 "event,of,core",
-	 "value",
-	 "event",
-	 take_pmu,
-	 NULL},
+	 .group_by = "event,of,core",
+	 .sum = "value",
+	 .sort = "event",
+	 .take = take_pmu},
 	{"pmu-app",
 	 "counters from WindowsPerf's program, by event and core",
 	 {{"event", CELL_TEXT},
@@ -753,18 +639,16 @@ const struct table_definition table_definitions[] = {
 	  {"note", CELL_TEXT},
 	  TIME,
 	  {"value", CELL_UINT}},
-	 "event,core",
-	 "value",
-	 "event",
-	 take_pmu_app,
-	 NULL},
+	 .group_by = "event,core",
+	 .sum = "value",
+	 .sort = "event",
+	 .take = take_pmu_app},
 	{"pmu-driver",
 	 "counters from WindowsPerf's driver, by event and core: differences",
 	 {{"event", CELL_HEX}, {"core", CELL_UINT}, {"counter", CELL_UINT}, TIME, {"value", CELL_UINT}},
-	 "event,core",
-	 "value",
-	 "event",
-	 take_pmu_driver,
-	 NULL},
+	 .group_by = "event,core",
+	 .sum = "value",
+	 .sort = "event",
+	 .take = take_pmu_driver},
 };
 const size_t table_definition_count = ARRAY_SIZE(table_definitions);

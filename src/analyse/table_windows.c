@@ -33,14 +33,6 @@ static bool is_of(const struct table *table, const struct event *event, const ch
 	       strcmp(strings_get(table->tables->strings, event->generic.provider), provider) == 0;
 }
 
-static void set_task(struct table *table, const struct event *event) {
-	uint32_t pid = table_pid(table, event);
-	table->row[0] = table_time(table, event->time);
-	table->row[1] = cell_cpu(event->cpu);
-	table->row[2] = cell_uint(pid);
-	table->row[3] = table_process(table, pid);
-}
-
 // The events of Kernel-File name a file when it is opened, and then its object only.
 static struct cell named_file(struct table *table, const struct event *event) {
 	struct cell file = FIRST_OF("OpenPath", "FileName", "FilePath");
@@ -65,8 +57,7 @@ void take_file_io(struct table *table, const struct event *event) {
 		operation = strings_get(table->tables->strings, event->generic.name);
 	if (!operation)
 		return;
-	set_task(table, event);
-	table->row[4] = cell_uint(event->tid);
+	table_set_task(table, event);
 	table->row[5] = table_text(table, operation);
 	table->row[6] = named_file(table, event);
 	table->row[7] = FIRST_OF("Offset", "ByteOffset");
@@ -82,7 +73,7 @@ void take_network(struct table *table, const struct event *event) {
 	const char *operation = operation_of(table, event, network_classes);
 	if (!operation)
 		return;
-	set_task(table, event);
+	table_set_task(table, event);
 	struct cell pid = FIRST_OF("PID"); // the thread that records a packet is arbitrary
 	if (pid.type == CELL_UINT) {
 		table->row[2] = pid;
@@ -103,8 +94,7 @@ void take_registry(struct table *table, const struct event *event) {
 		operation = strings_get(table->tables->strings, event->generic.name);
 	if (!operation)
 		return;
-	set_task(table, event);
-	table->row[4] = cell_uint(event->tid);
+	table_set_task(table, event);
 	table->row[5] = table_text(table, operation);
 	table->row[6] = FIRST_OF("KeyName", "RelativeName");
 	table->row[7] = FIRST_OF("Status");
@@ -209,9 +199,8 @@ void take_heap(struct table *table, const struct event *event) {
 	if (!operation)
 		return;
 	uint32_t pid = table_pid(table, event);
-	set_task(table, event);
+	table_set_task(table, event);
 	struct cell *row = table->row;
-	row[4] = cell_uint(event->tid);
 	row[5] = table_text(table, operation);
 	row[6] = FIRST_OF("HeapHandle");
 	row[7] = FIRST_OF("AllocAddress", "NewAllocAddress", "FreeAddress", "CommitAddress",
@@ -230,9 +219,8 @@ void take_pool(struct table *table, const struct event *event) {
 	const char *operation = operation_of(table, event, (const char *const[]){"Pool", NULL});
 	if (!operation)
 		return;
-	set_task(table, event);
+	table_set_task(table, event);
 	struct cell *row = table->row;
-	row[4] = cell_uint(event->tid);
 	row[5] = table_text(table, operation);
 	row[6] = FIRST_OF("Tag");
 	row[7] = FIRST_OF("Type");
@@ -253,12 +241,11 @@ void take_handles(struct table *table, const struct event *event) {
 	if (!operation || IS_ONE_OF(operation, "TypeDCStart", "TypeDCStop"))
 		return;
 	struct cell *row = table->row;
-	set_task(table, event);
+	table_set_task(table, event);
 	struct cell owner = FIRST_OF("ProcessId", "TargetProcessId");
 	uint32_t pid = owner.type == CELL_NONE ? table_pid(table, event) : (uint32_t)owner.number;
 	row[2] = cell_uint(pid);
 	row[3] = table_process(table, pid);
-	row[4] = cell_uint(event->tid);
 	row[5] = table_text(table, operation);
 	row[6] = FIRST_OF("ObjectTypeName", "ObjectType");
 	row[7] = FIRST_OF("Handle", "TargetHandle");

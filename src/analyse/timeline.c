@@ -77,6 +77,25 @@ static uint32_t add_moment(struct timeline *timeline, struct moment moment) {
 	return thread->last;
 }
 
+// The same for one that may be older than the last one of its thread.
+static uint32_t insert_moment(struct timeline *timeline, struct moment moment) {
+	struct timeline_thread *thread = timeline_thread(timeline, moment.thread);
+	uint32_t later = 0;
+	moment.before = thread->last;
+	while (moment.before && timeline_moment(timeline, moment.before)->time > moment.time) {
+		later = moment.before;
+		moment.before = timeline_moment(timeline, later)->before;
+	}
+	uint32_t number = new_moment(timeline, &moment);
+	if (!moment.before)
+		thread->first = number;
+	if (later)
+		timeline_moment(timeline, later)->before = number;
+	else
+		thread->last = number;
+	return number;
+}
+
 static const struct moment *last_moment(const struct timeline *timeline, uint32_t thread) {
 	uint32_t last = timeline_thread(timeline, thread)->last;
 	return last ? timeline_moment(timeline, last) : NULL;
@@ -108,6 +127,7 @@ static void add_gap(struct timeline *timeline, uint64_t from, uint64_t to, uint3
 // Losses are reported when the stream goes on: what is missing happened since the CPU's last event.
 static void take_lost(struct timeline *timeline, const struct event *event) {
 	timeline->lost += event->lost.count;
+	joins_miss(&cpu_of(timeline, event->cpu)->joins, event);
 	bool matters = event->lost.source == SOURCE_SCHED || event->lost.source == SOURCE_BUFFER ||
 		       event->lost.source == SOURCE_TRACE || event->lost.source == SOURCE_PROCESS;
 	uint64_t since = event->cpu == CPU_NONE ? timeline->last : cpu_of(timeline, event->cpu)->time;
@@ -169,8 +189,39 @@ static void enter(struct timeline *timeline, const struct event *event, uint32_t
 							 .kind = MOMENT_RUNS});
 }
 
+// A switch of this CPU is missing: what the CPU did since the last one is not known, only that the task which
+// leaves it now has got it. A trace has this as a task of its own, "(events lost)" (write/perfetto/ftrace.c).
+static void bridge(struct timeline *timeline, const struct event *event) {
+	struct timeline_cpu *cpu = cpu_of(timeline, event->cpu);
+	uint64_t from = cpu->switched, to = event->time - !event->switched.outside;
+	uint32_t lost = thread_of(timeline, TID_LOST + event->cpu);
+	const struct moment *entered = timeline_moment(timeline, cpu->last);
+	struct moment left = {.time = from,
+			      .thread = entered->thread,
+			      .other = lost,
+			      .cpu = (uint16_t)event->cpu,
+			      .kind = MOMENT_READY};
+	const struct timeline_thread *before = timeline_thread(timeline, entered->thread);
+	if (to <= from)
+		return;
+	if (cpu->last && entered->time == from && !is_pseudo(before->tid) && !before->outside)
+		insert_moment(timeline, left);
+	add_gap(timeline, from, to, event->cpu);
+	if (!event->switched.outside)
+		cpu->last = insert_moment(timeline, (struct moment){.time = to,
+								    .thread = thread_of(timeline, event->tid),
+								    .other = lost,
+								    .cpu_before = cpu->last,
+								    .cpu = (uint16_t)event->cpu,
+								    .kind = MOMENT_RUNS});
+}
+
 static void take_switch(struct timeline *timeline, const struct event *event) {
 	timeline->switches++;
+	// In recordings of others, such as of one process, most switches may be missing.
+	if (joins_miss(&cpu_of(timeline, event->cpu)->joins, event) && timeline->scope)
+		bridge(timeline, event);
+	cpu_of(timeline, event->cpu)->switched = event->time;
 	uint32_t before = thread_of(timeline, event->tid);
 	// Between tasks outside the test not every switch is recorded, unless a task of the test is queued.
 	bool outside = event->switched.outside && event->switched.next_outside && !event->switched.followed;
@@ -311,6 +362,7 @@ static bool is_command(const struct timeline *timeline, const struct event *even
 // The thread that calls exec goes on under the number of its process.
 static void take_exec(struct timeline *timeline, const struct event *event) {
 	uint32_t old = event->exec.old_tid;
+	joins_miss(&cpu_of(timeline, event->cpu)->joins, event);
 	uint32_t thread = thread_of(timeline, old && old != event->tid ? old : event->tid);
 	struct timeline_thread *own = timeline_thread(timeline, thread);
 	if (own->tid != event->tid) {

@@ -5,7 +5,7 @@
 // previous moment and to the previous task that got the same CPU. A million events take about 50 MB.
 #pragma once
 
-#include "event/event.h"
+#include "event/joins.h"
 
 enum moment_kind {
 	MOMENT_BORN,  // created by `other`; ready from now on
@@ -98,8 +98,10 @@ struct timeline_gap {
 };
 
 struct timeline_cpu {
-	uint32_t last; // the last MOMENT_RUNS
-	uint64_t time; // of the last switch or wakeup here
+	struct joins joins;
+	uint32_t last;     // the last MOMENT_RUNS
+	uint64_t switched; // the time of the last switch
+	uint64_t time;     // of the last switch or wakeup here
 	uint64_t irq_exit;
 	uint32_t softirq; // the one that runs, plus 1
 	uint64_t lost;    // since when the CPU's time is lost; 0 if it is not

@@ -243,6 +243,11 @@ static bool is_interpreter_lock(const char *function) {
 	return begins(function, "thread_sched_to_running");
 }
 
+// A thread of a Go program that looks for a goroutine: what the goroutines wait for is not on its stack.
+static bool is_go_scheduler(const char *function) {
+	return strcmp(function, "runtime.findRunnable") == 0 || strcmp(function, "runtime.findrunnable") == 0;
+}
+
 static bool same_letters(const char *text, const char *with) {
 	for (; *with; text++, with++)
 		if ((*text >= 'A' && *text <= 'Z' ? *text + 32 : *text) != *with)
@@ -309,7 +314,7 @@ struct reading {
 	enum reason lock;    // by the innermost frame that says
 	uint32_t first_user; // frame
 	uint32_t own_symbol; // of the program's own function
-	bool interpreter;
+	bool interpreter, go_scheduler;
 };
 
 static void read_kernel_frame(struct reading *reading, const struct frame *frame, const char *function) {
@@ -325,6 +330,7 @@ static void read_user_frame(struct reading *reading, const struct strings *strin
 			    const struct frame *frame) {
 	const char *function = strings_get(strings, frame->symbol);
 	reading->interpreter |= is_interpreter_lock(function);
+	reading->go_scheduler |= is_go_scheduler(function);
 	if (reading->place.caller)
 		return;
 	bool runtime = function_is_runtime(function, strings_get(strings, frame->module));
@@ -362,7 +368,9 @@ static struct place read_stack(const struct tables *tables, uint32_t stack) {
 	place.words = ruled ? kernel_rules[reading.rank].words : NULL;
 	if (place.reason == REASON_FUTEX || (!place.inner && reading.lock != REASON_FUTEX))
 		place.reason = reading.interpreter ? REASON_MUTEX : reading.lock;
-	if (!place.own)
+	if (reading.go_scheduler && !place.own)
+		place.words = "had no goroutine to run";
+	else if (!place.own)
 		place.own = reading.first_user;
 	const struct frame *caller = place.caller ? stacks_frame(tables->stacks, place.caller - 1) : NULL;
 	if (caller && strcmp(strings_get(tables->strings, caller->symbol), "main") == 0)

@@ -4,6 +4,7 @@
 
 #include "analyse/critical_path.h"
 #include "base/buffer.h"
+#include "base/json.h"
 
 enum { WHY_CHAIN = 8 };
 
@@ -159,6 +160,7 @@ struct why_part {
 
 struct why_parts {
 	uint64_t wall;
+	uint64_t missing; // what is not in the list of a digest took at most this long
 	ARRAY(struct why_part) list;
 };
 
@@ -178,6 +180,7 @@ struct why_change {
 struct why_difference {
 	const char *baseline; // its path
 	bool chosen;          // by the user; otherwise it is the last passing run
+	bool few;             // too few passing runs are known to tell a small growth from chance
 	uint64_t baseline_wall;
 	ARRAY(struct why_change) changes; // the largest growth first
 	// A thread that was still there when the test failed; in the baseline it ended this long before the
@@ -187,10 +190,14 @@ struct why_difference {
 };
 
 // Other passing runs of the test: what differs among them differs by chance.
-enum { WHY_PASSES = 8 }; // as many are enough
+enum {
+	WHY_PASSES = 8, // as many are enough
+	WHY_FEW = 3,    // with fewer runs to compare with, less is said
+};
 struct why_passes {
 	ARRAY(struct why_parts) list;
 };
+void why_passes_add(struct why_passes *passes, const char *digest); // not if it is NULL or none
 void why_passes_free(struct why_passes *passes);
 
 // What grew. The texts of the changes are those of `parts` and `baseline`. `others` may be NULL.
@@ -208,6 +215,8 @@ void why_difference_free(struct why_difference *difference);
 // At most five sentences, as plain text (base/text.h), whatever the names in them. `difference` may be NULL.
 void why_sentences(struct why *why, const struct why_difference *difference, struct buffer *out);
 void why_cause(struct why *why, struct buffer *out); // of these, what took longest and what waited for it
+void why_say_difference(const struct why_difference *difference, struct buffer *out); // after a blank
 void why_table(const struct why *why, size_t limit, struct buffer *out);
 void why_json(struct why *why, const struct why_difference *difference, struct buffer *out);
-void why_duration(struct buffer *out, uint64_t nanoseconds); // "117 ms"
+void why_json_part(struct json *json, const struct why_change *change); // what changed, without its times
+void why_duration(struct buffer *out, uint64_t nanoseconds);            // "117 ms"

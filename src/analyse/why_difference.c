@@ -163,14 +163,20 @@ bool why_parts_read(struct why_parts *parts, const char *digest) {
 					json_skip(&reader);
 		} else if (json_is(&key, "wall_ns")) {
 			parts->wall = (uint64_t)json_read_if_number(&reader);
+		} else if (json_is(&key, "rest_ns")) {
+			parts->missing = (uint64_t)json_read_if_number(&reader);
 		} else {
 			json_skip(&reader);
 		}
 	}
+	for (size_t i = 0; i < parts->list.count; i++) // the largest are there
+		parts->missing = MIN(parts->missing, parts->list.items[i].ns);
 	return !reader.failed && parts->wall;
 }
 
 // ---- comparing ----
+
+enum { MS = 1000 * 1000 };
 
 // What a busy machine does to a test differs from run to run.
 static bool is_weather(const char *reason) {
@@ -191,29 +197,38 @@ static bool is_chosen(const char *reason) {
 
 struct both {
 	const struct why_parts *parts, *baseline;
-	double slower;   // than the baseline is the machine itself
-	bool is_other;   // the baseline is one of the other passing runs
-	bool has_others; // enough passing runs to know what chance does
+	double slower; // than the baseline is the machine itself
+	double least;  // by which a function must grow, in ns
+	bool is_other; // the baseline is one of the other passing runs
 };
 
-// Growth that is more than chance. The numbers were chosen from 120 runs of a test with ten functions, on a
-// machine with five times more work than CPUs: samples of a function differ by about 1 ms and a twentieth.
-// The pace of such a machine also changes during a run, so that a single function may take half as long
-// again: of two runs in which nothing changed, one in nine has such a function. What other passing runs took,
-// too, is no growth. With eight of them fewer than one in 25 had one (two sets of runs: 0.2 % and 3.4 %), and
-// a smaller growth counts.
+// By how much a function must grow to be named, in ns; `passes` is the number of runs that it is compared
+// with. The numbers were chosen from 150 runs of a test with ten functions (bench/why_difference.sh), on a
+// machine with five to ten times more work than CPUs. Samples of a function differ by about 1 ms and a
+// twentieth; the pace of such a machine changes during a run, so that a single function may take half as long
+// again. Of runs in which nothing changed, 13 % had a function that took 7 ms more than in one other run, 7 %
+// than in two, 4 % than in three, 2 % than in five. With one or two passing runs a function must grow by a
+// tenth of what the test ran: 5 % and 2 % of those runs had such a function.
+static double least_growth(const struct why_parts *parts, size_t passes) {
+	enum { MANY = 6 };
+	double ran = 0;
+	for (size_t i = 0; i < parts->list.count; i++)
+		ran += is_running(parts->list.items[i].reason) ? (double)parts->list.items[i].ns : 0;
+	double least = MIN((passes < MANY ? 7.0 : 4.0) * MS, (double)parts->wall / 3);
+	return passes < WHY_FEW ? MAX(least, ran / 10) : least;
+}
+
+// Growth that is more than chance. What other passing runs took, too, is no growth.
 static bool is_growth(const struct why_change *change, const struct both *both) {
-	enum { MS = 1000 * 1000 };
-	double wall = (double)both->parts->wall, before = (double)change->baseline_ns;
+	double wall = (double)both->parts->wall;
+	double before = (double)(change->baseline_ns ? change->baseline_ns : both->baseline->missing);
 	double growth = (double)change->ns - before;
 	if (growth <= (both->is_other ? 0 : MS))
 		return false;
 	if (is_weather(change->reason))
 		return both->is_other ? growth > before : growth > wall / 2;
-	if (is_running(change->reason) && change->function) {
-		double least = (both->is_other ? 2.0 : both->has_others ? 4.0 : 7.0) * MS;
-		return growth > MIN(least, wall / 3) + before * (both->slower - 1) + before * 0.06;
-	}
+	if (is_running(change->reason) && change->function)
+		return growth > both->least + before * (both->slower - 1) + before * 0.06;
 	if (is_chosen(change->reason))
 		return growth > (both->is_other ? 0 : wall / 100) + before * 0.06;
 	return both->is_other || growth > wall / (is_running(change->reason) ? 10 : 20);
@@ -303,6 +318,7 @@ static bool exceeds(const struct why_change *change, const struct why_parts *par
 		struct both both = {.parts = parts,
 				    .baseline = other,
 				    .slower = slowdown(parts, other),
+				    .least = MIN(2 * MS, parts->wall / 3.0),
 				    .is_other = true};
 		struct why_change compared = *change;
 		compared.baseline_ns = ns_of(other, part);
@@ -310,6 +326,14 @@ static bool exceeds(const struct why_change *change, const struct why_parts *par
 			return false;
 	}
 	return true;
+}
+
+void why_passes_add(struct why_passes *passes, const char *digest) {
+	struct why_parts parts = {0};
+	if (passes->list.count < WHY_PASSES && digest && why_parts_read(&parts, digest))
+		array_push(&passes->list, parts);
+	else
+		why_parts_free(&parts);
 }
 
 void why_passes_free(struct why_passes *passes) {
@@ -325,12 +349,12 @@ static void sort(struct why_difference *difference, int (*order)(const void *, c
 
 void why_compare(struct why_difference *difference, const struct why_parts *parts,
 		 const struct why_parts *baseline, const struct why_passes *others) {
-	enum { ENOUGH = 4 };
 	struct both both = {.parts = parts,
 			    .baseline = baseline,
 			    .slower = slowdown(parts, baseline),
-			    .has_others = others && others->list.count >= ENOUGH};
+			    .least = least_growth(parts, 1 + (others ? others->list.count : 0))};
 	difference->baseline_wall = baseline->wall;
+	difference->few = 1 + (others ? others->list.count : 0) < WHY_FEW;
 	for (size_t i = 0; i < parts->list.count; i++) {
 		struct why_change change = change_of(&both, &parts->list.items[i]);
 		if (change.grew && exceeds(&change, parts, &parts->list.items[i], others))
@@ -348,7 +372,10 @@ static int by_change(const void *left, const void *right) {
 
 void why_changes(struct why_difference *difference, const struct why_parts *parts,
 		 const struct why_parts *baseline) {
-	struct both both = {.parts = parts, .baseline = baseline, .slower = slowdown(parts, baseline)};
+	struct both both = {.parts = parts,
+			    .baseline = baseline,
+			    .slower = slowdown(parts, baseline),
+			    .least = least_growth(parts, 1)};
 	difference->baseline_wall = baseline->wall;
 	for (size_t i = 0; i < parts->list.count; i++)
 		array_push(&difference->changes, change_of(&both, &parts->list.items[i]));

@@ -84,6 +84,13 @@ static void add_path(const struct why *why, struct json *json) {
 	json_close_array(json);
 }
 
+void why_json_part(struct json *json, const struct why_change *change) {
+	json_string(json, "role", change->role);
+	json_string(json, "reason", change->reason);
+	json_string(json, "function", change->function);
+	json_string(json, "caller", change->caller);
+}
+
 static void add_difference(struct json *json, const struct why *why,
 			   const struct why_difference *difference) {
 	if (!difference) {
@@ -99,10 +106,7 @@ static void add_difference(struct json *json, const struct why *why,
 	for (size_t i = 0; i < difference->changes.count; i++) {
 		const struct why_change *change = &difference->changes.items[i];
 		json_object(json, NULL);
-		json_string(json, "role", change->role);
-		json_string(json, "reason", change->reason);
-		json_string(json, "function", change->function);
-		json_string(json, "caller", change->caller);
+		why_json_part(json, change);
 		json_uint(json, "ns", change->ns);
 		json_uint(json, "baseline_ns", change->baseline_ns);
 		json_close_object(json);

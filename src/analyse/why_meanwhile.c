@@ -43,7 +43,8 @@ static bool is_looking(const struct why *why, const struct why_segment *segment,
 static uint64_t done_at(const struct why *why, uint32_t thread, const struct looking *looking) {
 	const struct timeline *timeline = why->timeline;
 	const struct timeline_thread *own = timeline_thread(timeline, thread);
-	uint64_t latest = MIN(looking->to + NEAR, why->to);
+	// After its last look the other one may have been without a CPU for as long as before.
+	uint64_t latest = MIN(looking->to + looking->pause + NEAR, why->to);
 	uint32_t at = own->last;
 	if (own->outside || !own->tid || own->tid >= TID_OUTSIDE || timeline_is_kernel(timeline, thread) ||
 	    why_is_tracer(why, thread))

@@ -276,7 +276,7 @@ static void say_ready(const struct why *why, struct buffer *out, const struct gr
 static void say_waiting(const struct why *why, struct buffer *out, const struct group *group) {
 	const struct why_segment *segment = group->first;
 	buffer_printf(out, " %s", segment->words ? segment->words : reason_words[segment->reason]);
-	if (segment->reason == REASON_TIMEOUT)
+	if (segment->reason == REASON_TIMEOUT && !segment->words)
 		buffer_printf(out, " (%s)", reason_names[segment->limited]);
 	if (segment->reason == REASON_OTHER && segment->inner && !segment->words)
 		buffer_printf(out, " in the kernel's %s", text_of(why, segment->inner));
@@ -359,7 +359,10 @@ static void say_difference(struct buffer *out, const struct why_difference *diff
 	if (difference->changes.count) {
 		const struct why_change *change = &difference->changes.items[0];
 		buffer_printf(out, "; there, %s spent ", change->role);
-		why_duration(out, change->baseline_ns);
+		if (change->baseline_ns)
+			why_duration(out, change->baseline_ns);
+		else
+			buffer_text(out, "no time");
 		buffer_printf(out, " (%s", change->reason);
 		if (change->function)
 			buffer_printf(out, " in %s", change->function);
@@ -367,7 +370,7 @@ static void say_difference(struct buffer *out, const struct why_difference *diff
 			buffer_printf(out, ", called by %s", change->caller);
 		buffer_text(out, ") and here ");
 		why_duration(out, change->ns);
-	} else if (!difference->unfinished) {
+	} else if (!difference->unfinished && !difference->few) {
 		buffer_text(out, ", and nothing on the path grew");
 	}
 	if (difference->unfinished) {
@@ -456,6 +459,12 @@ void why_cause(struct why *why, struct buffer *out) {
 	if (text.size)
 		text_plain(out, (const char *)text.data + 1, text.size - 1); // without the blank
 	buffer_free(&text);
+}
+
+void why_say_difference(const struct why_difference *difference, struct buffer *out) {
+	size_t begin = out->size;
+	say_difference(out, difference);
+	text_plain_from(out, begin);
 }
 
 void why_sentences(struct why *why, const struct why_difference *difference, struct buffer *out) {

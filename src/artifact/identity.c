@@ -23,13 +23,18 @@ static void put_names(struct manifest_record *record, const struct settings *set
 	}
 }
 
-void identity_put(struct manifest_record *record, const struct settings *settings) {
-	char session[UUID_SIZE];
-	struct source source;
-	static bool looked, dirty; // a program may have thousands of cases, each with a line
+static bool looked, dirty; // a program may have thousands of cases, each with a line
+
+void identity_look(void) {
 	if (!looked)
 		dirty = source_is_dirty(".");
 	looked = true;
+}
+
+void identity_put(struct manifest_record *record, const struct settings *settings) {
+	char session[UUID_SIZE];
+	struct source source;
+	identity_look();
 	uuid_new(session);
 	source_find(&source, ".");
 	MANIFEST_PUT(record, version, MANIFEST_VERSION);

@@ -28,6 +28,12 @@ enum log_level log_get_level(void) {
 	return current_level;
 }
 
+void log_reset(void) {
+	current_level = LOG_NORMAL;
+	progress_shown = false;
+	descriptor = STDERR_FILENO;
+}
+
 bool log_colours(void) {
 	const char *terminal = system_variable("TERM");
 	return system_is_terminal(descriptor) && !system_variable("NO_COLOR") && terminal &&

@@ -13,6 +13,9 @@ enum log_level log_get_level(void);
 void log_set_descriptor(int fd);
 int log_descriptor(void);
 
+// As at the start of the program: for a child that goes on as if it were a new one.
+void log_reset(void);
+
 bool log_colours(void); // stderr is a terminal that supports colours
 
 void log_error(const char *format, ...) PRINTF_LIKE(1, 2);   // always

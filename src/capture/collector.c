@@ -54,6 +54,8 @@ static void write_batch(struct capture *capture, struct spool *spool, const stru
 			collector_code_modules(capture->code, spool, batch);
 		return;
 	}
+	if (kind_of(batch) == RECORD_SAMPLE && capture->code)
+		collector_code_stack(capture->code, spool, batch);
 	batch = copies_pack(&capture->copies, batch);
 	spool_append(spool, SPOOL_BATCH, batch, sizeof(*batch) + batch->size);
 }

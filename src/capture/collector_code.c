@@ -1,5 +1,8 @@
 #include "capture/collector_code.h"
+#include "base/map.h"
 #include "capture/mapped_files.h"
+#include "capture/tasks.h"
+#include "event/spaces.h"
 #include "symbol/elf.h"
 #include "symbol/kernel.h"
 
@@ -10,11 +13,26 @@
 
 enum { MOST_NAMES = 8192, NAMES_OF_PAGE = 256 }; // as many as the collector has
 
+// How often we look for code that a process has compiled, in nanoseconds, and how much of it we list.
+enum { LOOK_EVERY = 20000000, MOST_COMPILED = 4096 };
+
+// A process with stacks, and its memory that is code and no file's, which no dynamic linker lists.
+struct compiled {
+	uint64_t start, size;
+};
+
+struct compiling {
+	uint64_t looked; // when, in nanoseconds; 0 if not yet
+	ARRAY(struct compiled) known;
+};
+
 // Most sessions have few stacks or none, so the names are in pages that are made when they are needed. Both
 // are written once; a conversion reads them meanwhile, and in a process that forks.
 struct collector_code {
 	struct mapped_files files;
 	char **pages[MOST_NAMES / NAMES_OF_PAGE];
+	struct map by_pid; // to index + 1
+	ARRAY(struct compiling) compiling;
 };
 
 // ---- kernel functions ----
@@ -57,8 +75,9 @@ void collector_code_name(struct collector_code *code, const struct collector_nam
 struct listing {
 	struct collector_code *code;
 	struct spool *spool;
-	const struct record_crash *record;
+	const struct record_crash *record; // NULL for compiled code
 	uint64_t time;
+	uint32_t pid;
 };
 
 static void write_mapping(const struct listing *listing, struct spool_mapping mapping, const char *path) {
@@ -70,7 +89,7 @@ static void write_mapping(const struct listing *listing, struct spool_mapping ma
 }
 
 static struct spool_mapping mapping_of(const struct listing *listing) {
-	return (struct spool_mapping){.time = listing->time, .pid = listing->record->pid};
+	return (struct spool_mapping){.time = listing->time, .pid = listing->pid};
 }
 
 // The segments of a file that are code, as the loader maps them: whole pages.
@@ -172,11 +191,62 @@ static bool take_record(struct record_crash *record, const struct batch *batch) 
 	return record->module_count <= (batch->size - least) / sizeof(struct crash_module);
 }
 
+// ---- compiled code ----
+
+static struct compiling *compiling_of(struct collector_code *code, uint32_t pid) {
+	uint64_t *index = map_put(&code->by_pid, pid);
+	if (!*index) {
+		array_push(&code->compiling, (struct compiling){0});
+		*index = code->compiling.count;
+	}
+	return &code->compiling.items[*index - 1];
+}
+
+// The address space is a new one, or will be listed anew.
+static void forget_compiled(struct collector_code *code, uint32_t pid) {
+	struct compiling *compiling = compiling_of(code, pid);
+	compiling->looked = 0;
+	compiling->known.count = 0;
+}
+
+static void list_compiled(void *context, const struct task_mapping *found) {
+	const struct listing *listing = context;
+	struct compiling *compiling = compiling_of(listing->code, listing->pid);
+	if (!space_is_compiled(found->path) || compiling->known.count >= MOST_COMPILED)
+		return;
+	for (size_t i = 0; i < compiling->known.count; i++)
+		if (compiling->known.items[i].start == found->start &&
+		    compiling->known.items[i].size == found->size)
+			return;
+	array_push(&compiling->known, (struct compiled){found->start, found->size});
+	struct spool_mapping mapping = mapping_of(listing);
+	mapping.start = found->start;
+	mapping.size = found->size;
+	mapping.offset = found->offset;
+	write_mapping(listing, mapping, found->path);
+}
+
+// The process may have ended; then its compiled code has no names.
+void collector_code_stack(struct collector_code *code, struct spool *spool, const struct batch *batch) {
+	struct record_sample sample;
+	if (batch->size < sizeof(sample))
+		return;
+	memcpy(&sample, batch + 1, sizeof(sample));
+	struct compiling *compiling = compiling_of(code, sample.pid);
+	if (compiling->looked && batch->base < compiling->looked + LOOK_EVERY)
+		return;
+	compiling->looked = batch->base;
+	struct listing listing = {code, spool, NULL, batch->base - 1, sample.pid};
+	task_mappings((pid_t)sample.pid, list_compiled, &listing);
+}
+
 // The reader takes a mapping of nothing for a new address space; the stack comes right after.
 void collector_code_modules(struct collector_code *code, struct spool *spool, const struct batch *batch) {
 	struct record_crash *record = memory_alloc(sizeof(*record));
-	struct listing listing = {code, spool, record, batch->base - 2};
+	struct listing listing = {code, spool, record, batch->base - 2, 0};
 	if (take_record(record, batch)) {
+		listing.pid = record->pid;
+		forget_compiled(code, record->pid);
 		write_mapping(&listing, mapping_of(&listing), "");
 		listing.time++;
 		find_program(&listing);
@@ -200,6 +270,10 @@ void collector_code_free(struct collector_code *code) {
 		return;
 	kernel_symbols_resolve_by(NULL, NULL, 0);
 	mapped_files_free(&code->files);
+	for (size_t i = 0; i < code->compiling.count; i++)
+		array_free(&code->compiling.items[i].known);
+	array_free(&code->compiling);
+	map_free(&code->by_pid);
 	for (size_t page = 0; page < ARRAY_SIZE(code->pages); page++) {
 		for (size_t i = 0; code->pages[page] && i < NAMES_OF_PAGE; i++)
 			free(code->pages[page][i]);

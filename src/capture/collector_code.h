@@ -13,4 +13,7 @@ void collector_code_free(struct collector_code *code);
 
 // Writes the process's mappings into the spool; the batch has a RECORD_MODULES.
 void collector_code_modules(struct collector_code *code, struct spool *spool, const struct batch *batch);
+// Writes what else the process has that is code, such as that of a JIT compiler; the batch has a
+// RECORD_SAMPLE and is written after it.
+void collector_code_stack(struct collector_code *code, struct spool *spool, const struct batch *batch);
 void collector_code_name(struct collector_code *code, const struct collector_name *name);

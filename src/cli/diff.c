@@ -25,6 +25,10 @@ struct diff_arguments {
 	bool normalize, json;
 };
 
+static size_t shown(const struct diff_arguments *arguments, size_t count) {
+	return arguments->limit ? MIN(count, arguments->limit) : count;
+}
+
 static double share(uint64_t part, uint64_t whole) {
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
@@ -107,7 +111,7 @@ static void print_paths(const struct diff_arguments *arguments, const struct pat
 	printf("%.*s\n\n  %9s %9s %9s   %-15s  %-11s  %s\n", (int)text.size, (char *)text.data, "before",
 	       "after", "change", "THREAD", "REASON", "FUNCTION");
 	buffer_free(&text);
-	for (size_t i = 0; i < difference->changes.count && (!arguments->limit || i < arguments->limit); i++)
+	for (size_t i = 0; i < shown(arguments, difference->changes.count); i++)
 		if (!is_small(paths, &difference->changes.items[i]))
 			print_change(&difference->changes.items[i]);
 	printf("\n! grew by more than runs usually differ; changes below 1 %% are left out\n");
@@ -123,14 +127,10 @@ static void add_path(struct json *json, const struct diff_arguments *arguments, 
 	json_uint(json, "wall_before_ns", paths->parts[0].wall);
 	json_uint(json, "wall_after_ns", paths->parts[1].wall);
 	json_array(json, "segments");
-	for (size_t i = 0; i < difference->changes.count && (!arguments->limit || i < arguments->limit);
-	     i++) {
+	for (size_t i = 0; i < shown(arguments, difference->changes.count); i++) {
 		const struct why_change *change = &difference->changes.items[i];
 		json_object(json, NULL);
-		json_string(json, "role", change->role);
-		json_string(json, "reason", change->reason);
-		json_string(json, "function", change->function);
-		json_string(json, "caller", change->caller);
+		why_json_part(json, change);
 		json_uint(json, "before_ns", change->baseline_ns);
 		json_uint(json, "after_ns", change->ns);
 		json_bool(json, "grew", change->grew);
@@ -145,7 +145,7 @@ static void add_path(struct json *json, const struct diff_arguments *arguments, 
 static void print_table(const struct diff_arguments *arguments, const struct sample_tree *profile,
 			const struct function_table *table) {
 	struct strings *strings = profile->tables->strings;
-	size_t count = arguments->limit ? MIN(table->rows.count, arguments->limit) : table->rows.count;
+	size_t count = shown(arguments, table->rows.count);
 	printf("%llu sample%s before, %llu after; weight %+.2f%%\n\n",
 	       (unsigned long long)profile->base_samples, plural(profile->base_samples),
 	       (unsigned long long)profile->samples,
@@ -170,7 +170,7 @@ static void print_table(const struct diff_arguments *arguments, const struct sam
 // Heap profiles: what changed is known to the unit.
 static void print_heap_table(const struct diff_arguments *arguments, const struct sample_tree *profile,
 			     const struct function_table *table) {
-	size_t count = arguments->limit ? MIN(table->rows.count, arguments->limit) : table->rows.count;
+	size_t count = shown(arguments, table->rows.count);
 	const char *unit = sample_tree_unit(profile);
 	text_line(stdout, "%" PRIu64 " %s %s before, %" PRIu64 " after; %+" PRId64, profile->base_weight,
 		  unit, profile->metric->words, profile->weight,
@@ -196,7 +196,7 @@ static void print_json(const struct diff_arguments *arguments, const struct samp
 		       const struct function_table *table, const struct paths *paths) {
 	struct buffer text = {0};
 	struct json json = json_into(&text);
-	size_t count = arguments->limit ? MIN(table->rows.count, arguments->limit) : table->rows.count;
+	size_t count = shown(arguments, table->rows.count);
 	json_object(&json, NULL);
 	json_uint(&json, "samples_before", profile->base_samples);
 	json_uint(&json, "samples_after", profile->samples);

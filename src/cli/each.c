@@ -89,7 +89,7 @@ static bool take_option(int option, const char *value, void *context) {
 }
 
 static int run(int argc, char **argv, const struct verb *verb) {
-	struct each_options options = {0};
+	struct each_options options = {.here = verb_run_words};
 	struct settings settings;
 	int status = verb_take_settings(argc, argv, verb, take_option, &options, &settings);
 	if (status >= 0)

@@ -137,21 +137,8 @@ static void begin_reader(int argc, char **argv) {
 #endif
 }
 
-int main(int argc, char **argv) {
-	begin_reader(argc, argv);
-#ifndef _WIN32
-	if (argc && strcmp(argv[0], HOLDER_NAME) == 0)
-		return marker_hold(argc, argv);
-#endif
-	system_begin(&argc, &argv);
-#ifndef _WIN32
-	summary_ask_history = history_glance;
-#endif
-	take_log_descriptor();
+int verb_run_words(int argc, char **argv) {
 	const char *word = argc > 1 ? argv[1] : NULL;
-	const struct verb *agent = agent_of(argc, argv);
-	if (agent)
-		return agent->run(argc, argv, agent);
 	if (!word) {
 		help_print(verbs, ARRAY_SIZE(verbs), stderr);
 		return EXIT_USAGE;
@@ -168,4 +155,21 @@ int main(int argc, char **argv) {
 	if (!verb)
 		return say_no_verb(word);
 	return verb->run(argc - 1, argv + 1, verb);
+}
+
+int main(int argc, char **argv) {
+	begin_reader(argc, argv);
+#ifndef _WIN32
+	if (argc && strcmp(argv[0], HOLDER_NAME) == 0)
+		return marker_hold(argc, argv);
+#endif
+	system_begin(&argc, &argv);
+#ifndef _WIN32
+	summary_ask_history = history_glance;
+#endif
+	take_log_descriptor();
+	const struct verb *agent = agent_of(argc, argv);
+	if (agent)
+		return agent->run(argc, argv, agent);
+	return verb_run_words(argc, argv);
 }

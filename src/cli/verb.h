@@ -94,6 +94,9 @@ extern const struct verb verb_agent;
 extern const struct verb verb_collector;
 extern const struct verb verb_store;
 
+// `tracelet WORDS...` with the program's name first (main.c). Returns the exit status.
+int verb_run_words(int argc, char **argv);
+
 // ---- parsing (options.c) ----
 
 // Handles one of the verb's own options. False if it is bad, after an error message.

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "cli/parse_option.h"
 #include "cli/verb.h"
-#include "flow/pipeline.h"
+#include "flow/report.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ struct why_arguments {
 	const char *baseline;
 	uint64_t limit;
 	bool json;
-	struct why_passes *others; // that passed before the baseline
+	const struct why_passes *others; // that passed before the baseline
 };
 
 // One recording and its answer.
@@ -69,127 +69,71 @@ static int answer_find(struct answer *answer, const char *const *paths, size_t c
 
 // ---- earlier runs ----
 
-struct earlier_run {
-	char *trace, *digest; // NULL if none
-	bool passed;
-};
-
-// The runs of one test, in the order of the manifest.
-struct history {
-	const char *folder, *file; // the run is the one with this file; NULL for the newest
-	char test[ARTIFACT_NAME_SIZE];
-	char *variant_hash;
-	ARRAY(struct earlier_run) runs;
-	bool complete;
-};
-
-static char *trace_in(const char *folder, const struct manifest_record *record, const char *file,
-		      bool *is_file) {
-	char *found = NULL;
-	for (size_t i = 0; i < record->artifacts.count; i++) {
-		const struct manifest_artifact *artifact = &record->artifacts.items[i];
-		const char *name = manifest_artifact_name(artifact->path);
-		if (!name)
-			continue;
-		*is_file |= file && strcmp(name, file) == 0;
-		if (!found && manifest_is_trace(artifact))
-			found = memory_format("%s/%s", folder, name);
-	}
-	return found;
-}
-
-static void find_test(void *context, const struct manifest_record *record) {
-	struct history *history = context;
-	bool is_file = false;
-	free(trace_in(history->folder, record, history->file, &is_file));
-	if (!is_file || !record->test)
-		return;
-	snprintf(history->test, sizeof(history->test), "%s", record->test);
-	free(history->variant_hash);
-	history->variant_hash = record->variant_hash ? memory_string(record->variant_hash) : NULL;
-}
-
-static void take_run(void *context, const struct manifest_record *record) {
-	struct history *history = context;
-	const char *hash = history->variant_hash ? history->variant_hash : "";
-	bool is_file = false;
-	if (history->complete || !record->test || strcmp(record->test, history->test) != 0 || record->repro ||
-	    (history->file && strcmp(record->variant_hash ? record->variant_hash : "", hash) != 0))
-		return;
-	char *trace = trace_in(history->folder, record, history->file, &is_file);
-	history->complete = is_file;
-	bool digested = record->there.time_digest == MANIFEST_THERE;
-	if (trace || digested)
-		array_push(
-			&history->runs,
-			(struct earlier_run){.trace = trace,
-					     .digest = digested ? memory_string(record->time_digest) : NULL,
-					     .passed = manifest_passed(record)});
-}
-
-static void history_free(struct history *history) {
-	for (size_t i = 0; i < history->runs.count; i++) {
-		free(history->runs.items[i].trace);
-		free(history->runs.items[i].digest);
-	}
-	array_free(&history->runs);
-	free(history->variant_hash);
-}
-
 static bool is_there(const char *path) {
 	struct stat status;
 	return system_link_stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-static void keep_pass(struct why_passes *passes, const char *digest) {
-	struct why_parts parts = {0};
-	if (passes->list.count < WHY_PASSES && digest && why_parts_read(&parts, digest))
-		array_push(&passes->list, parts);
-	else
-		why_parts_free(&parts);
+static char *copy(const char *text) {
+	return text ? memory_string(text) : NULL;
 }
 
-// The last passing run before the one in `path`, according to the manifest beside it. Its trace and its
-// digest are to be freed; both are NULL if there is none. Those that passed before it are added to `others`.
-static struct earlier_run last_pass(const char *path, struct why_passes *others) {
+// What a run is compared with. The texts are NULL if there is none.
+struct earlier {
+	char *trace, *digest;     // of the last passing run
+	struct why_passes others; // that passed before it
+};
+
+static void earlier_free(struct earlier *earlier) {
+	why_passes_free(&earlier->others);
+	free(earlier->trace);
+	free(earlier->digest);
+}
+
+// The passing runs before the one in `path`, according to the manifest beside it. Only the lines about the
+// file and about its test are read: a folder may have the runs of years.
+static void find_earlier(struct earlier *earlier, const char *path) {
 	const char *name = manifest_file_name(path);
 	CLEANUP_FREE char *folder = name == path ? memory_string(".")
 						 : memory_format("%.*s", (int)(name - path - 1), path);
-	struct history history = {.folder = *folder ? folder : "/", .file = name};
-	struct earlier_run found = {0};
-	if (manifest_walk(history.folder, find_test, &history) == 0 && *history.test)
-		manifest_walk(history.folder, take_run, &history);
-	for (size_t i = history.complete ? history.runs.count - 1 : 0;
-	     i-- > 0 && others->list.count < WHY_PASSES;) {
-		struct earlier_run *run = &history.runs.items[i];
-		if (!run->passed)
-			continue;
-		if (found.passed) {
-			keep_pass(others, run->digest);
-			continue;
-		}
-		bool there = run->trace && is_there(run->trace);
-		if (!there && !run->digest)
-			continue;
-		found = (struct earlier_run){.passed = true,
-					     .trace = there ? memory_string(run->trace) : NULL,
-					     .digest = run->digest ? memory_string(run->digest) : NULL};
+	struct report_run own = {.only = name};
+	report_add_folder(&own, *folder ? folder : "/");
+	const struct report_record *record = report_of_file(&own, name);
+	CLEANUP_FREE char *only = record ? report_test_text(record->record.test) : NULL;
+	struct report_run run = {.only = only};
+	if (record)
+		report_add_folder(&run, *folder ? folder : "/");
+	record = report_of_file(&run, name);
+	const struct report_record *last = record ? report_last_pass(&run, record, &earlier->others) : NULL;
+	if (last) {
+		earlier->trace = report_artifact(last, NULL);
+		earlier->digest = copy(last->record.time_digest);
 	}
-	history_free(&history);
-	return found;
+	report_run_free(&run);
+	report_run_free(&own);
 }
 
 // TEST@N: N runs before the newest. To be freed; NULL if there is none.
 static char *run_before(const char *folder, const char *test, const char *number) {
-	char *end;
+	char *end, *found = NULL, safe[ARTIFACT_NAME_SIZE];
 	unsigned long before = strtoul(number, &end, 10);
-	struct history history = {.folder = folder};
-	char *found = NULL;
-	artifact_safe_name(test, history.test);
-	if (*number && !*end && manifest_walk(folder, take_run, &history) == 0 &&
-	    before < history.runs.count && history.runs.items[history.runs.count - 1 - before].trace)
-		found = memory_string(history.runs.items[history.runs.count - 1 - before].trace);
-	history_free(&history);
+	artifact_safe_name(test, safe);
+	CLEANUP_FREE char *only = report_test_text(safe);
+	struct report_run run = {.only = only};
+	if (*number && !*end)
+		report_add_folder(&run, folder);
+	for (size_t i = run.records.count; i-- > 0;) {
+		const struct report_record *record = &run.records.items[i];
+		if (strcmp(record->record.test, safe) != 0 || record->record.repro)
+			continue;
+		char *trace = report_artifact(record, NULL);
+		if ((trace || record->record.time_digest) && !before--) {
+			found = trace;
+			break;
+		}
+		free(trace);
+	}
+	report_run_free(&run);
 	return found;
 }
 
@@ -282,8 +226,7 @@ static int compare_with_digest(const struct why_arguments *arguments, struct why
 static int explain(struct why_arguments *arguments, const struct settings *settings, char **words,
 		   size_t count) {
 	CLEANUP_FREE char *path = find_recording(settings, words[0]);
-	struct earlier_run before = {0};
-	struct why_passes others = {0};
+	struct earlier before = {0};
 	struct answer answer;
 	if (!path)
 		return EXIT_USAGE;
@@ -294,15 +237,13 @@ static int explain(struct why_arguments *arguments, const struct settings *setti
 		return EXIT_USAGE;
 	int error = answer_find(&answer, paths, count, &arguments->question);
 	if (!error && !before.trace && strcmp(path, "-") != 0)
-		before = last_pass(path, &others);
-	arguments->others = &others;
+		find_earlier(&before, path);
+	arguments->others = &before.others;
 	if (!error)
 		error = before.trace ? compare_with_trace(arguments, &answer.why, before.trace)
 				     : compare_with_digest(arguments, &answer.why, before.digest);
 	answer_free(&answer);
-	why_passes_free(&others);
-	free(before.trace);
-	free(before.digest);
+	earlier_free(&before);
 	return error ? EXIT_USAGE : 0;
 }
 

@@ -146,6 +146,10 @@ static bool is_jit_dump(const char *file) {
 	return name && sscanf(name, "/jit-%*u.dump%n", &end) == 0 && end && !name[end];
 }
 
+bool space_is_compiled(const char *file) {
+	return has_no_file(file, "") || is_jit_dump(file);
+}
+
 void space_name(struct space *space, struct strings *strings, const char *file, struct space_map *map) {
 	char path[64];
 	bool none = has_no_file(file, strings_get(strings, map->build_id));

@@ -32,6 +32,8 @@ void spaces_fork(struct spaces *spaces, uint32_t parent, uint32_t child);
 void spaces_exec(struct spaces *spaces, uint32_t pid);
 void spaces_end(struct spaces *spaces, uint32_t pid);
 
+// A compiler's code, or the file in which it describes that; from the path of a mapping without a build id.
+bool space_is_compiled(const char *file);
 // The kind of code in a mapped file, and the module that has its names: for code without a file, the
 // file that its compiler writes.
 void space_name(struct space *space, struct strings *strings, const char *file, struct space_map *map);

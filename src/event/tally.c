@@ -1,32 +1,10 @@
 #include "event/tally.h"
 
-enum { UNKNOWN = 0, OUTSIDE = TID_OUTSIDE + 1 }; // what may run on a CPU beside a task's number plus 1
-
-static bool is_outside(const struct event *event) {
-	return event->switched.outside || event->tid >= TID_OUTSIDE;
-}
-
-// A switch names the task that leaves. If another one had come, a switch between the two is missing although
-// it was not counted as lost: some kernels do not report all of them. Of foreign tasks only some switches
-// are recorded, of the test's tasks all: one that leaves without having come is a gap, too.
 static void follow_cpu(struct tally *tally, const struct event *event) {
 	size_t index = event->cpu < CPU_COUNT_MOST ? event->cpu + 1 : 0;
 	while (tally->current.count <= index)
-		array_push(&tally->current, UNKNOWN);
-	uint64_t *current = &tally->current.items[index];
-	if (event->kind == EVENT_SWITCH) {
-		bool joins = *current == OUTSIDE ? is_outside(event) : *current == event->tid + 1ull;
-		if (*current != UNKNOWN && !joins)
-			tally->gaps++;
-		bool followed = event->switched.next_tid < TID_OUTSIDE &&
-				(!(event->switched.outside && event->switched.next_outside) ||
-				 event->switched.followed);
-		*current = followed ? event->switched.next_tid + 1ull : OUTSIDE;
-	} else if (event->kind == EVENT_EXEC && *current == event->exec.old_tid + 1ull) {
-		*current = event->tid + 1ull;
-	} else if (event->kind == EVENT_LOST) {
-		*current = UNKNOWN;
-	}
+		array_push(&tally->current, (struct joins){0});
+	tally->gaps += joins_miss(&tally->current.items[index], event);
 }
 
 static void count_sample(struct tally *tally, const struct event *event) {

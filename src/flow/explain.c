@@ -1,7 +1,7 @@
 #include "flow/explain.h"
 
-#include "analyse/why.h"
 #include "base/log.h"
+#include "flow/report.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -129,6 +129,37 @@ int explain_spool(const char *path, struct explanation *explanation, struct tap 
 	pipeline_close(&pipeline);
 	pipeline_tables_free(&tables);
 	return error;
+}
+
+// ---- earlier runs ----
+
+// Digests only: the test must not wait until the trace of another run is read.
+void explain_difference(struct explanation *explanation, const char *folder,
+			const struct manifest_record *record) {
+	uint64_t begun = now();
+	CLEANUP_FREE char *only = report_test_text(record->test);
+	struct report_run run = {.most = REPORT_RECENT, .only = only};
+	struct why_passes others = {0};
+	struct why_parts parts = {0}, before = {0};
+	struct why_difference difference = {0};
+	report_add_folder(&run, folder);
+	const struct report_record *own = report_add_own(&run, folder, record);
+	const struct report_record *last = own ? report_last_pass(&run, own, &others) : NULL;
+	const char *digest = last ? last->record.time_digest : NULL;
+	if (digest && why_parts_read(&before, digest) && why_parts_read(&parts, explanation->digest)) {
+		struct buffer text = {0};
+		buffer_text(&text, explanation->text);
+		why_compare(&difference, &parts, &before, &others);
+		why_say_difference(&difference, &text);
+		free(explanation->text);
+		explanation->text = text_of(&text);
+	}
+	why_difference_free(&difference);
+	why_parts_free(&parts);
+	why_parts_free(&before);
+	why_passes_free(&others);
+	report_run_free(&run);
+	log_verbose("comparing it with earlier runs took %" PRIu64 " us", (now() - begun) / 1000);
 }
 
 void explanation_free(struct explanation *explanation) {

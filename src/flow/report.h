@@ -45,10 +45,16 @@ struct report_run {
 	struct map sessions;
 	size_t duplicates; // sessions that were in more than one manifest
 	size_t most;       // bytes to read of a manifest, its end; 0 for all
+	const char *only;  // lines without this text are not read; NULL for all
 };
+
+// At the end of a session: where earlier runs are looked for, at the end of the manifest.
+enum { REPORT_RECENT = 4 << 20 };
 
 // Adds a folder with a manifest. 0 or -errno.
 int report_add_folder(struct report_run *run, const char *folder);
+// What lines about this test have in them, for `only`. To be freed.
+char *report_test_text(const char *test);
 // The run's folder of this name. Adds one, without looking into it, if there is none.
 const struct report_folder *report_folder(struct report_run *run, const char *name);
 void report_group(struct report_run *run);
@@ -58,9 +64,13 @@ void report_run_free(struct report_run *run);
 const char *report_status(const struct report_record *record);
 // The path of an artifact of this kind (NULL for a trace) that is still there, to be freed; or NULL.
 char *report_artifact(const struct report_record *record, const char *kind);
-// The last passing attempt before a record, of the same test and variant; NULL if none.
-const struct report_record *report_last_pass(const struct report_run *run,
-					     const struct report_record *record);
+// The last passing attempt before a record, of the same test and variant; NULL if none. One whose time is
+// known is preferred. `others` gets the digests of those that passed before it, the newest first; or is NULL.
+const struct report_record *report_last_pass(const struct report_run *run, const struct report_record *record,
+					     struct why_passes *others);
+// Adds a line that is not in the manifest yet. Returns it, or NULL. It moves when another one is added.
+const struct report_record *report_add_own(struct report_run *run, const char *folder,
+					   const struct manifest_record *record);
 // The record whose artifact is this file; NULL if none.
 const struct report_record *report_of_file(const struct report_run *run, const char *file);
 
@@ -82,10 +92,11 @@ struct report_trace {
 // What to read. Only `trace` must be there.
 struct report_files {
 	const char *trace;
-	const char *heap;            // a heap profile, or NULL
-	const char *baseline;        // the trace of the last passing run, or NULL
-	const char *baseline_digest; // or its digest
-	bool all_tables;             // for a view
+	const char *heap;                // a heap profile, or NULL
+	const char *baseline;            // the trace of the last passing run, or NULL
+	const char *baseline_digest;     // or its digest
+	const struct why_passes *others; // that passed before it, or NULL
+	bool all_tables;                 // for a view
 };
 
 // The colour of each reason.
@@ -99,6 +110,7 @@ void report_trace_free(struct report_trace *trace);
 struct report_article {
 	const struct report_record *record; // NULL if only a file is known
 	const struct report_record *before; // the last passing run, or NULL
+	const struct why_passes *others;    // as report_last_pass() found them, or NULL
 	const char *trace, *heap;           // paths, or NULL
 	const char *title;
 	const char *output; // the end of what the test printed; NULL if it was not recorded

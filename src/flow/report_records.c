@@ -45,6 +45,10 @@ static void take_line(struct report_run *run, const char *folder, const char *li
 	array_push(&run->records, new);
 }
 
+char *report_test_text(const char *test) {
+	return memory_format("\"test\":\"%s\"", test); // a safe name needs no escapes
+}
+
 static struct report_folder pin(const char *name) {
 	struct report_folder folder = {.name = memory_string(name)};
 	folder.pinned = system_pin_folder(name, &folder.fd);
@@ -80,8 +84,9 @@ static int read_manifest(struct report_run *run, const struct report_folder *fol
 		text = end - run->most; // the first line is torn, and not taken
 	while (text < end) {
 		const char *newline = memchr(text, '\n', (size_t)(end - text));
-		const char *line_end = newline ? newline : end;
-		take_line(run, folder->name, text, (size_t)(line_end - text));
+		size_t size = (size_t)((newline ? newline : end) - text);
+		if (!run->only || system_find(text, size, run->only, strlen(run->only)))
+			take_line(run, folder->name, text, size);
 		text = newline ? newline + 1 : end;
 	}
 	input_close(&input);
@@ -96,6 +101,19 @@ int report_add_folder(struct report_run *run, const char *name) {
 	else
 		array_push(&run->folders, folder);
 	return error;
+}
+
+const struct report_record *report_add_own(struct report_run *run, const char *folder,
+					   const struct manifest_record *record) {
+	struct report_record own = {
+		.folder = folder, .order = run->records.count, .passed = manifest_passed(record)};
+	struct buffer line = {0};
+	manifest_write(record, &line);
+	bool good = manifest_parse((const char *)line.data, line.size, &own.record);
+	buffer_free(&line);
+	if (good)
+		array_push(&run->records, own);
+	return good ? &run->records.items[run->records.count - 1] : NULL;
 }
 
 void report_run_free(struct report_run *run) {
@@ -195,19 +213,36 @@ char *report_artifact(const struct report_record *record, const char *kind) {
 	return NULL;
 }
 
-const struct report_record *report_last_pass(const struct report_run *run,
-					     const struct report_record *record) {
+static bool has_time(const struct report_record *record) {
+	CLEANUP_FREE char *trace = record->record.time_digest ? NULL : report_artifact(record, NULL);
+	return record->record.time_digest || trace;
+}
+
+// The newest passing attempt of the record's test and variant before `limit`; NULL if none.
+static const struct report_record *pass_before(const struct report_run *run,
+					       const struct report_record *record,
+					       const struct report_record *limit, bool timed) {
 	const struct report_record *found = NULL;
 	for (size_t i = 0; i < run->records.count; i++) {
 		const struct report_record *other = &run->records.items[i];
-		if (other == record || !other->passed || other->record.repro || !is_before(other, record) ||
+		if (other == limit || !other->passed || other->record.repro || !is_before(other, limit) ||
 		    strcmp(other->record.test, record->record.test) != 0 ||
 		    strcmp(variant_of(&other->record), variant_of(&record->record)) != 0)
 			continue;
-		if (!found || is_before(found, other))
+		if ((!found || is_before(found, other)) && (!timed || has_time(other)))
 			found = other;
 	}
 	return found;
+}
+
+const struct report_record *report_last_pass(const struct report_run *run, const struct report_record *record,
+					     struct why_passes *others) {
+	const struct report_record *last = pass_before(run, record, record, true);
+	const struct report_record *other = last ? pass_before(run, record, last, true) : NULL;
+	for (; others && other && others->list.count < WHY_PASSES;
+	     other = pass_before(run, record, other, true))
+		why_passes_add(others, other->record.time_digest);
+	return last ? last : pass_before(run, record, record, false);
 }
 
 const struct report_record *report_of_file(const struct report_run *run, const char *file) {

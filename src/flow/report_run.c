@@ -239,9 +239,12 @@ static void put_articles(struct buffer *out, const struct report_run *run,
 			const char *output = options->output
 						     ? options->output(options->context, record, &size)
 						     : NULL;
+			struct why_passes others = {0};
 			struct report_article article = {
 				.record = record,
-				.before = report_last_pass(options->history ? options->history : run, record),
+				.before = report_last_pass(options->history ? options->history : run, record,
+							   &others),
+				.others = &others,
 				.trace = trace,
 				.heap = heap,
 				.title = run->tests.items[i].name,
@@ -250,6 +253,7 @@ static void put_articles(struct buffer *out, const struct report_run *run,
 				.in_run = true};
 			buffer_printf(out, "<div id=\"t%zu\">\n", i);
 			report_article(out, &article);
+			why_passes_free(&others);
 			buffer_text(out, "</div>\n");
 			inside[i] = out->size <= options->budget;
 			if (!inside[i])

@@ -44,17 +44,6 @@ static void read_printed(struct buffer *out) {
 
 // ---- the page ----
 
-// Our own line is not in the manifest yet.
-static void add_own(struct report_run *run, const char *folder, const struct manifest_record *record) {
-	struct report_record own = {
-		.folder = folder, .order = run->records.count, .passed = manifest_passed(record)};
-	struct buffer line = {0};
-	manifest_write(record, &line);
-	if (manifest_parse((const char *)line.data, line.size, &own.record))
-		array_push(&run->records, own);
-	buffer_free(&line);
-}
-
 // A test must not wait long for its page.
 static char *page_path(const struct manifest_record *record) {
 	enum { MOST_TRACE = 16 << 20 };
@@ -94,18 +83,16 @@ static uint64_t now(void) {
 }
 
 char *report_session(const struct settings *settings, const struct manifest_record *record, bool passed) {
-	enum { MOST_MANIFEST = 1 << 20 };
 	uint64_t begun = now();
 	char *path = report_wanted(settings, passed) ? page_path(record) : NULL;
 	if (!path)
 		return NULL;
-	struct report_run run = {.most = MOST_MANIFEST};
+	CLEANUP_FREE char *only = report_test_text(record->test);
+	struct report_run run = {.most = REPORT_RECENT, .only = only};
 	struct buffer page = {0}, printed = {0};
 	report_add_folder(&run, settings->output_dir);
-	add_own(&run, settings->output_dir, record);
 	read_printed(&printed);
-	const struct report_record *own = run.records.count ? &run.records.items[run.records.count - 1]
-							    : NULL;
+	const struct report_record *own = report_add_own(&run, settings->output_dir, record);
 	int error = own ? report_test_page(&page, &run, own, NULL,
 					   printed.size ? (const char *)printed.data : NULL, printed.size)
 			: -1;

@@ -306,6 +306,7 @@ int report_article(struct buffer *out, const struct report_article *article) {
 	struct report_files files = {.trace = article->trace,
 				     .heap = article->heap,
 				     .baseline = before,
+				     .others = article->others,
 				     .all_tables = article->all_tables,
 				     .baseline_digest = article->before ? article->before->record.time_digest
 									: NULL};
@@ -357,8 +358,10 @@ int report_test_page(struct buffer *out, const struct report_run *run, const str
 	const char *name = record ? (record->record.name ? record->record.name : record->record.test)
 				  : system_base_name(trace);
 	struct buffer bulk = {0};
+	struct why_passes others = {0};
 	struct report_article article = {.record = record,
-					 .before = record ? report_last_pass(run, record) : NULL,
+					 .before = record ? report_last_pass(run, record, &others) : NULL,
+					 .others = &others,
 					 .trace = trace ? trace : found,
 					 .heap = heap,
 					 .title = name,
@@ -373,6 +376,7 @@ int report_test_page(struct buffer *out, const struct report_run *run, const str
 	int error = report_article(out, &article);
 	page_end(out, &bulk);
 	buffer_free(&bulk);
+	why_passes_free(&others);
 	return error;
 }
 

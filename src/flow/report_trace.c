@@ -100,6 +100,7 @@ static void read_baseline(struct report_trace *trace, const char *path) {
 		if (!why_find(&why, &timeline, &(struct why_question){0})) {
 			sink_finish(both.samples);
 			why_parts_of(&trace->base_parts, &why);
+			why_compare_order(&trace->difference, &trace->why, &why);
 			trace->compared = true;
 		}
 		why_free(&why);
@@ -116,7 +117,7 @@ static void compare(struct report_trace *trace, const struct report_files *files
 	if (!trace->compared)
 		return;
 	trace->difference.baseline = files->baseline;
-	why_compare(&trace->difference, &trace->parts, &trace->base_parts, NULL);
+	why_compare(&trace->difference, &trace->parts, &trace->base_parts, files->others);
 }
 
 // ---- the whole ----

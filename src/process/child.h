@@ -28,6 +28,13 @@ bool children_end(struct children *children); // true if one was killed and left
 // How many to run at the same time by default.
 unsigned children_usual(void);
 
+// The main function of this program, to be called with words in place of executing it again.
+typedef int child_main(int argc, char **argv);
+
+// With it, commands that name this program run in a fork of it, which takes less time than executing it
+// again. NULL executes everything. On Windows it makes no difference.
+void children_run_here(struct children *children, const char *program, child_main *here);
+
 // Starts a command without input; its output goes to `output`. 0 or -errno.
 int child_start(struct children *children, struct child *child, char **words, const char *output);
 bool child_ended(struct child *child, int *status); // *status: as in a shell; true once for each

@@ -113,6 +113,10 @@ static HANDLE put_into_job(HANDLE process) {
 	return NULL;
 }
 
+void children_run_here(struct children *children, const char *program, child_main *here) {
+	// there is no fork
+}
+
 int child_start(struct children *children, struct child *child, char **words, const char *output) {
 	CLEANUP_FREE wchar_t *path = system_wide_path(output);
 	HANDLE in = open_for_child(L"NUL", GENERIC_READ, OPEN_EXISTING);

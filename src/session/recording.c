@@ -653,6 +653,8 @@ static bool finish_recording(struct recording *recording, const struct test_end 
 		explain_without_trace(recording, end);
 	if (!end->operation && settings->scope == SCOPE_TREE)
 		put_measures(recording, end, record);
+	if (recording->explanation.digest && !finish->passed)
+		explain_difference(&recording->explanation, settings->output_dir, record);
 	if (recording->explanation.digest)
 		facts_put_explanation(record, &recording->explanation, finish->passed);
 	facts_put_crashes(record, &recording->crashes);

@@ -6,6 +6,7 @@
 #include "suite/each.h"
 #include "artifact/artifact.h"
 #include "artifact/ci.h"
+#include "artifact/identity.h"
 #include "artifact/source.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -531,6 +532,12 @@ static int run_cases(struct runner *runner, const struct cases *cases) {
 		return 2;
 	}
 	runner->children = children_begin();
+	// What --user has changed in this process must not be changed again.
+	if (!runner->settings->user && !runner->settings->artifact_group) {
+		children_run_here(runner->children, runner->program, runner->options->here);
+		if (settings_enabled(runner->settings))
+			identity_look(); // all cases then have the answer
+	}
 	run_all(runner);
 	double seconds = seconds_now() - began;
 	size_t dependent = look_for_reasons(runner, seconds);

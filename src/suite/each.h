@@ -1,6 +1,7 @@
 // Runs every case of a test program separately, traced under its own name.
 #pragma once
 
+#include "process/child.h"
 #include "settings/settings.h"
 
 // How `each` starts `run` for a case: RUN_CASE FRAMEWORK CASE OUTPUT REPORT run OPTIONS... OUTPUT is the file
@@ -15,6 +16,7 @@ struct each_options {
 	const char *select;    // the user's arguments to run one case, with "{}" for its name
 	const char *report;    // the text that a passed case prints, or NULL for the framework's
 	const char *junit;     // file for the results, or NULL
+	child_main *here;      // runs `tracelet WORDS...` in this process; NULL executes the program
 	bool list;             // only list the cases
 	bool once;             // do not run failed cases again
 	bool all;              // every case has a line in the table

@@ -64,7 +64,7 @@ hidden() {
 
 # explain_whole TEST COMMAND...: run_whole, and the answer of `why` in why.json; again, up to four times, if a wakeup is
 # hidden, too (one from an interrupt, while a process ran whose events this kernel does not show): a wait on the path has
-# ended, and nothing woke it. Not for tests that end in a wait.
+# ended, and nothing woke it. Not for tests that end in a wait. Only the last one stays in tracelet-out.
 explain_whole() {
 	local test=$1 again
 	shift
@@ -73,7 +73,14 @@ explain_whole() {
 		"$TRACELET" why --json "$test" >why.json || note "why fails for $test"
 		[ "$(jq '[.segments[] | select(.state == "waits" and .waker == null)] | length' why.json)" != 0 ] || break
 		note "a wakeup is hidden: $*" >&2
+		[ $again = 4 ] || put_back
 	done
+}
+
+# put_back: tracelet-out is as it was before the last run_whole.
+put_back() {
+	rm -rf tracelet-out
+	[ ! -e "$work_root/before" ] || cp -a "$work_root/before" tracelet-out
 }
 
 # run_whole COMMAND...: like `run`, for a recording; again, up to eight times, if a switch of it is hidden. Only the
@@ -86,8 +93,7 @@ run_whole() {
 		run "$@"
 		hidden && [ $again != 8 ] || break
 		note "a switch is hidden, again: $*" >&2
-		rm -rf tracelet-out
-		[ ! -e "$before" ] || cp -a "$before" tracelet-out
+		put_back
 	done
 }
 

@@ -50,6 +50,41 @@ done
 check_equal "a crash has the same stack" "$(stack crash-never)" "$(stack crash-auto)"
 check_match "with functions" . <(stack crash-auto)
 
+# Code that no dynamic linker has loaded: a compiler's, also below a function of a library.
+if [ "$(uname -m)" = x86_64 ]; then
+	cat >compiler.c <<'END'
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+// Calls its argument over and over: push rbp; mov rbp, rsp; push rbx; push rax; mov rbx, rdi; call rbx; jmp to the call
+static const char code[] = "\x55\x48\x89\xe5\x53\x50\x48\x89\xfb\xff\xd3\xeb\xfc";
+static void work(void) {
+	for (volatile int i = 0; i < 1000; i++)
+		;
+	if (clock() > CLOCKS_PER_SEC * 3 / 10)
+		_exit(0);
+}
+int main(void) {
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char path[64];
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	FILE *map = fopen(path, "w");
+	fprintf(map, "%lx 10 made_at_run_time\n", (unsigned long)page);
+	fclose(map);
+	puts(path);
+	fflush(stdout);
+	memcpy(page, code, sizeof(code));
+	((void (*)(void (*)(void)))page)(work);
+}
+END
+	gcc -O1 -o compiler compiler.c
+	check_run "a program that compiles" 0 "$TRACELET" run --quiet --collector require --sample --name compiled -- ./compiler
+	check_match "its code has a name, and callers" ';main;made_at_run_time;work( |;)' <("$TRACELET" fold "$(the_trace compiled)" 2>/dev/null)
+	rm -f "$(cat "$stdout")"
+fi
+
 # What it cannot record is recorded as without it.
 check_run "counters" 0 "$TRACELET" run --quiet --counters task-clock --name counted -- true
 check_equal "are the tracer's business" bpf "$(backend_of counted)"

@@ -304,4 +304,36 @@ judge "a printer of its own" 1 "A.Good=$unfinished" -- --framework gtest -- ./ow
 judge "described with --passed-text" 1 A.Good=passed "A.Exits=$unfinished" -- --framework gtest --passed-text 'all {n} fine' -- ./own
 judge "an empty --passed-text" 0 A.Good=passed A.Exits=passed -- --framework gtest --passed-text '' -- ./own
 
+# ---- a program that replaces tracelet while its cases run ----
+
+# A case runs in a fork of `each`: executing the program again would cost more than a short case.
+fresh
+cp "$(realpath "$TRACELET")" copy
+cat >replaces <<-'END'
+	#!/bin/sh
+	[ "$*" != --gtest_list_tests ] || printf 'A.\n  First\n  Second\n  Third\n'
+	case $* in --gtest_filter=*) rm -f copy && echo "all 1 fine" ;; esac
+END
+chmod +x replaces
+check_run "cases go on when the program's file is gone" 0 ./copy each -j 1 --framework gtest --passed-text 'all {n} fine' -- ./replaces
+check_match "all of them" '^3 cases: 3 passed, 0 failed, 0 skipped; ' "$stdout"
+check_lines "in silence" 0 "$stderr"
+check_equal "each with its trace" 3 "$(find tracelet-out -name '*.pb' | wc -l)"
+
+# ---- the work tree is looked at once, before the first case ----
+
+fresh
+git init -q . && echo text >known && git add known
+git -c user.name=name -c user.email=mail -c commit.gpgsign=false commit -q -m first
+cat >changes <<-'END'
+	#!/bin/sh
+	[ "$*" != --gtest_list_tests ] || printf 'A.\n  First\n  Second\n'
+	case $* in --gtest_filter=*) echo "more text" >>known && echo "all 1 fine" ;; esac
+END
+chmod +x changes
+check_run "cases that change the work tree" 0 "$TRACELET" each -j 1 --framework gtest --passed-text 'all {n} fine' -- ./changes
+check_equal "were run with that of the commit" "false false" "$(jq -r '.source.dirty // false' tracelet-out/manifest.jsonl | xargs)"
+check_run "the next time" 0 "$TRACELET" each -j 1 --framework gtest --passed-text 'all {n} fine' -- ./changes
+check_equal "they are not" "true true" "$(jq -r '.source.dirty // false' tracelet-out/manifest.jsonl | tail -2 | xargs)"
+
 done_testing

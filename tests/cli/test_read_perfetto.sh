@@ -29,8 +29,8 @@ good=$(pwd)
 #  - the priority of the task that leaves: it is the one with which it came, and may have changed
 #    since;
 #  - the beginning of an interrupt that was active when the trace began;
-#  - where a switch on a CPU is missing (some kernels hide some): the task that left; the time before
-#    it belongs to the pseudo task "(events lost)";
+#  - where a switch on a CPU is missing (some kernels hide some): the time before the next one belongs to the
+#    pseudo task "(events lost)", up to its last nanosecond, in which the task that leaves has the CPU;
 #  - there, too: which task an interrupt found on the CPU. same_interrupted() compares these.
 cat >same.jq <<'END'
 def pseudo: . >= 5242880; # "(events lost)"
@@ -41,8 +41,8 @@ def switched($mine; $current):
 	| (if $tree and ($lost | not) then $mine[.tid | tostring] | not else false end) as $outside
 	| (if $tree then $mine[.fields.next_tid | tostring] | not else false end) as $next_outside
 	| (.tid == 4194304) as $pseudo # and the next task is named when the test leaves
-	| (if $current == null then $tree else $current != .tid end) as $gap
-	| if $lost or $outside or $gap then nobody else . end
+	| ($tree and $current == null) as $first
+	| if $lost or $outside or $first then nobody else . end
 	| if ($outside and $next_outside and (.fields.followed | not)) or .fields.next_tid == 4194304
 		then .fields.next_tid = "outside" | .fields.next_name = "" | .fields.next_priority = 0
 		else . end
@@ -58,7 +58,10 @@ def same($mine; $current):
 	elif .event == "mark" and .fields.type == "slice end" then null
 	else . end
 	| if $tree or . == null then . else del(.pid, .process) end; # some are older than the list of tasks
-foreach inputs as $event ({mine: {}, on: {}};
+[inputs] as $all
+| ($all | map(select(.event == "switch") | {key: "\(.cpu) \(.time_ns) \(.tid)", value: true}) | from_entries) as $leaves
+| def found: .event == "switch" and (.tid | pseudo) and $leaves["\(.cpu) \(.time_ns + 1) \(.fields.next_tid)"];
+foreach ($all[] | select(found | not)) as $event ({mine: {}, on: {}};
 	($event | if .event == "task" or .event == "exec" then .tid
 		elif .event == "fork" then .fields.child_tid else null end) as $new
 	| if $new then .mine[$new | tostring] = true else . end

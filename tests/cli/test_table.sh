@@ -31,6 +31,14 @@ if [ "$(id -u)" = 0 ] && [ "$("$TRACELET" doctor --json | jq -r .recording)" = f
 		"$(table "$spool" cpu-usage-precise | jq 'map(select(.thread == "worker"))[0].run_us | round')"
 	check_equal "nothing was lost" '[]' "$(table "$spool" lost)"
 	check_equal "a table for which there are no events is empty" '[]' "$(table "$spool" disk-io)"
+	# says TABLE TEXT: what an empty table says.
+	says() {
+		check_run "$1 without such events" 0 "$TRACELET" table "$spool" "$1"
+		check_equal "$1: what records them" "tracelet: warning: the recording has no $2" "$(cat "$stderr")"
+	}
+	says disk-io "disk requests; tracelet run --profile io records them"
+	says network "network events; tracelet run --profile verbose records them, and the table kernel-events shows them"
+	says registry "registry events; only recordings of Windows have them"
 else
 	skip "recordings of our own" "they need BPF"
 fi

@@ -258,6 +258,13 @@ check_equal "what grew since the last passing run" "settle sleep true" \
 	"$(jq -r '.difference.segments[0] | "\(.function) \(.reason) \(.ns > 300000000)"' why.json)"
 check_match "in words" 'The last passing run took .*; there, slow_test spent .* \(sleep in settle\) and here 4' \
 	<("$TRACELET" why slow_test)
+differs='The last passing run took [0-9.]+ ms; there, slow_test spent [0-9.]+ ms \(sleep in settle\) and here 4[0-9.]+ ms\.'
+check_match "the same in the manifest" "$differs" <(jq -r 'select(.explanation).explanation' tracelet-out/manifest.jsonl)
+printf '<testsuite><testcase name="slow_test"><failure/></testcase></testsuite>\n' >slow.xml
+check_run "the JUnit file" 0 "$TRACELET" junit slow.xml
+check_match "and in JUnit files" "$differs" slow.xml
+check_run "a page" 0 "$TRACELET" report -o slow.html slow_test
+check_match "and on pages" "$differs" <(sed 's/<[^>]*>//g' slow.html)
 check_equal "a run can be compared with itself" "0" \
 	"$("$TRACELET" why --json --baseline slow_test@0 slow_test | jq '.difference.segments | length')"
 check_equal "and with the one before" "1" \

@@ -115,8 +115,8 @@ check_crash() { # FOLDER
 
 # What only root's tracer records without it.
 check_collected() { # FOLDER
-	expect "$1: tests of a user, through a collector" '3 3 3' "$(xargs <"$1/theirs/statuses")"
-	expect "$1: all of them, nothing lost" 'by-cpu collector 0,by-io+memory collector 0,by-system-calls collector 0' \
+	expect "$1: tests of a user, through a collector" '3 3 3 3' "$(xargs <"$1/theirs/statuses")"
+	expect "$1: all of them, nothing lost" 'by-agent collector 0,by-cpu collector 0,by-io+memory collector 0,by-system-calls collector 0' \
 		"$(jq -r '"\(.test) \(.backend) \([.lost[]] | add // 0)"' "$1/theirs/manifest.jsonl" | sort | paste -sd ,)"
 	expect "$1: the wait has a stack" true "$(jq -s 'map(.waits >= 1) | all' "$1/theirs/manifest.jsonl")"
 	for profile in cpu:sample/cpu-clock io+memory:exceptions/page_fault_minor io+memory:raw_syscalls/sys_enter system-calls:raw_syscalls/sys_exit; do

@@ -262,10 +262,11 @@ static void test_time_in_which_the_test_came_unseen_belongs_to_no_task(void **st
 	cross(2200, 99, 55, "next one", FROM_OUTSIDE | TO_OUTSIDE);
 	cross(2500, 10, 98, "another", TO_OUTSIDE);
 	struct view view = trace_end();
-	assert_int_equal(view.switches.count, 6);
+	assert_int_equal(view.switches.count, 7);
 	assert_switch(&view, 3, 2200, OUTSIDE, "(not this test)");
 	assert_switch(&view, 4, 2200, LOST_TASK, "(events lost)");
-	assert_switch(&view, 5, 2500, 98, "another");
+	assert_switch(&view, 5, 2499, 10, ""); // so that it is known when it left
+	assert_switch(&view, 6, 2500, 98, "another");
 	view_free(&view);
 }
 
@@ -286,9 +287,10 @@ static void test_no_slice_is_stretched_over_a_gap(void **state) {
 	switch_to(0, 2000, 0, 0, 10, "first");
 	switch_to(0, 3000, 20, STATE_SLEEPING, 21, "second"); // 10 has left unnoticed
 	struct view view = trace_end();
-	assert_int_equal(view.switches.count, 3);
+	assert_int_equal(view.switches.count, 4);
 	assert_switch(&view, 1, 2000, LOST_TASK, "(events lost)");
-	assert_switch(&view, 2, 3000, 21, "second");
+	assert_switch(&view, 2, 2999, 20, "");
+	assert_switch(&view, 3, 3000, 21, "second");
 	view_free(&view);
 }
 

@@ -164,7 +164,11 @@ static void test_the_waker_before_a_gap_is_known(void **state) {
 	back(&keeper);
 	assert_int_equal(nth(&keeper, EVENT_WAKING, 0)->tid, 10);
 	assert_int_equal(nth(&keeper, EVENT_WAKING, 0)->time, 1150);
-	assert_int_equal(count_kind(&keeper, EVENT_SWITCH), 3);
+	assert_int_equal(count_kind(&keeper, EVENT_SWITCH), 4);
+	const struct event *after = nth(&keeper, EVENT_SWITCH, 3);
+	assert_int_equal(after->time, 1200);
+	assert_int_equal(after->tid, 12); // the task that left is known, and how
+	assert_int_equal(after->switched.state, STATE_SLEEPING);
 	keeper_free(&keeper);
 }
 

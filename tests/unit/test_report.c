@@ -102,8 +102,8 @@ static void the_last_pass_is_before_the_run(void **state) {
 	write_line(folder, 1, "d", "failed", 5, "");
 	write_line(folder, 1, "e", "passed", 6, "");
 	assert_int_equal(report_add_folder(&run, folder), 0);
-	assert_string_equal(report_last_pass(&run, &run.records.items[3])->record.session, "b");
-	assert_null(report_last_pass(&run, &run.records.items[0]));
+	assert_string_equal(report_last_pass(&run, &run.records.items[3], NULL)->record.session, "b");
+	assert_null(report_last_pass(&run, &run.records.items[0], NULL));
 	report_run_free(&run);
 	remove_folder(folder);
 }

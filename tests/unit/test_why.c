@@ -40,6 +40,46 @@ static void test_the_path_follows_wakers(void **state) {
 	end(&run);
 }
 
+// The kernel does not report that worker leaves the second CPU, nor that main gets it. The recorder finds
+// this out at the next switch there; a trace has a task for the time in between.
+static void run_with_hidden_switches(struct run *run, bool trace) {
+	begin(run);
+	push(run, (struct event){.kind = EVENT_META, .meta = {text(run, "scope"), text(run, "tree")}});
+	switches(run, 90, 0, 0, 0, 10);
+	executes(run, 100, 10);
+	creates(run, 110, 10, 11, "worker");
+	switches(run, 120, 1, 0, 0, 11);
+	if (trace)
+		switches(run, 120, 1, 11, STATE_RUNNING, TID_LOST + 1);
+	switches(run, 200, 0, 10, STATE_SLEEPING, 0);
+	wakes(run, 500, 1, 11, 10, 0);
+	if (trace)
+		switches(run, 999, 1, TID_LOST + 1, STATE_SLEEPING, 10);
+	switches(run, 1000, 1, 10, STATE_SLEEPING, 0);
+	wakes(run, 3000, 0, 0, 10, CONTEXT_HARDIRQ);
+	switches(run, 3010, 0, 0, 0, 10);
+	waited(run, 3010, 10, 2010, "main settle c:nanosleep k:do_nanosleep k:schedule");
+	switches(run, 3100, 0, 10, STATE_DEAD, 0);
+	ask(run);
+}
+
+static void test_a_hidden_switch_is_the_same_for_recorder_and_trace(void **state) {
+	struct run recorded, read;
+	run_with_hidden_switches(&recorded, false);
+	run_with_hidden_switches(&read, true);
+	for (int i = 0; i < 2; i++) {
+		const struct run *run = i ? &read : &recorded;
+		assert_segment(run, 10, PATH_WAITS, REASON_SLEEP, "settle", 2000);
+		assert_int_equal(run->why.unknown_ns, 999 - 200);
+		assert_null(find(run, 11, PATH_RUNS, REASON_CPU)); // it may have left long before
+	}
+	assert_int_equal(recorded.why.segments.count, read.why.segments.count);
+	for (size_t i = 0; i < read.why.segments.count; i++)
+		assert_int_equal(recorded.why.segments.items[i].ns, read.why.segments.items[i].ns);
+	end(&recorded);
+	end(&read);
+}
+
 static void test_an_interrupted_task_is_not_blamed(void **state) {
 	struct run run;
 	begin(&run);
@@ -639,6 +679,7 @@ static void test_a_digest_that_is_none_is_refused(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_path_follows_wakers),
+		cmocka_unit_test(test_a_hidden_switch_is_the_same_for_recorder_and_trace),
 		cmocka_unit_test(test_an_interrupted_task_is_not_blamed),
 		cmocka_unit_test(test_a_packet_to_the_own_machine_leads_to_its_sender),
 		cmocka_unit_test(test_a_timer_in_a_poll_is_a_time_limit),

@@ -102,9 +102,9 @@ static void test_a_slower_machine_is_no_growth_of_all_functions(void **state) {
 	begin_run(&before, 1210, normal);
 	begin_run(&after, 1810, slower);
 	assert_string_equal(growth(&before, &after), "");
-	slower[3] += 60;
+	slower[3] += 260;
 	begin_run(&before, 1210, normal);
-	begin_run(&after, 1870, slower);
+	begin_run(&after, 2070, slower);
 	assert_string_equal(growth(&before, &after), "cpu part_3 -|");
 }
 
@@ -165,14 +165,14 @@ static void test_what_other_passing_runs_took_is_no_growth(void **state) {
 	struct why_passes passes = {0};
 	double ms[FUNCTIONS];
 	memcpy(ms, usual, sizeof(ms));
-	ms[7] += 12;
+	ms[7] += 16;
 	begin_run(&before, 121, usual);
-	begin_run(&after, 133, ms);
+	begin_run(&after, 137, ms);
 	assert_string_equal(growth(&before, &after), "cpu part_7 -|");
 	add_pass(&passes, 3, 0);
-	add_pass(&passes, 7, 10);
+	add_pass(&passes, 7, 14);
 	begin_run(&before, 121, usual);
-	begin_run(&after, 133, ms);
+	begin_run(&after, 137, ms);
 	assert_string_equal(growth_beside(&before, &after, &passes), "");
 	begin_run(&before, 121, usual);
 	begin_run(&after, 133, usual);
@@ -190,12 +190,44 @@ static void test_several_passing_runs_show_a_smaller_growth(void **state) {
 	begin_run(&before, 121, usual);
 	begin_run(&after, 127, ms);
 	assert_string_equal(growth(&before, &after), "");
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 5; i++)
 		add_pass(&passes, i, 1);
 	begin_run(&before, 121, usual);
 	begin_run(&after, 127, ms);
 	assert_string_equal(growth_beside(&before, &after, &passes), "cpu part_4 -|");
 	why_passes_free(&passes);
+}
+
+// A function that took 10 ms more, after so many passing runs.
+static void test_few_passing_runs_say_less(void **state) {
+	struct why_passes passes = {0};
+	double ms[FUNCTIONS];
+	memcpy(ms, usual, sizeof(ms));
+	ms[7] += 10;
+	for (int known = 1; known <= 4; known++) {
+		struct buffer before, after;
+		begin_run(&before, 121, usual);
+		begin_run(&after, 131, ms);
+		assert_string_equal(growth_beside(&before, &after, &passes),
+				    known < WHY_FEW ? "" : "cpu part_7 -|");
+		add_pass(&passes, 3, 0);
+	}
+	why_passes_free(&passes);
+}
+
+// A digest has room for the largest parts: one that is not there may have been as large as the smallest.
+static void test_what_a_digest_left_out_is_no_growth(void **state) {
+	for (int cut = 0; cut < 2; cut++) {
+		struct buffer before = {0}, after;
+		buffer_printf(&before,
+			      "{\"wall_ns\":%d,\"rest_ns\":%d,\"segments\":[{\"role\":\"test\","
+			      "\"reason\":\"sleep\",\"function\":\"wait\",\"ns\":%d}",
+			      121 * MS, cut ? 9 * MS : 0, 5 * MS);
+		static const double none[FUNCTIONS] = {0};
+		begin_run(&after, 121, none);
+		add_part(&after, "sleep", "settle", NULL, 4);
+		assert_string_equal(growth(&before, &after), cut ? "" : "sleep settle -|");
+	}
 }
 
 int main(void) {
@@ -208,6 +240,8 @@ int main(void) {
 		cmocka_unit_test(test_a_helper_is_compared_for_each_caller),
 		cmocka_unit_test(test_what_other_passing_runs_took_is_no_growth),
 		cmocka_unit_test(test_several_passing_runs_show_a_smaller_growth),
+		cmocka_unit_test(test_few_passing_runs_say_less),
+		cmocka_unit_test(test_what_a_digest_left_out_is_no_growth),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

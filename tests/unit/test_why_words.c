@@ -64,6 +64,23 @@ static void test_a_deadlock_is_a_cycle_of_locks(void **state) {
 	end(&run);
 }
 
+static void test_a_thread_without_a_goroutine(void **state) {
+	struct run run;
+	begin(&run);
+	switches(&run, 90, 0, 0, 0, 10);
+	executes(&run, 100, 10);
+	switches(&run, 200, 0, 10, STATE_SLEEPING, 0);
+	wakes(&run, 9000, 0, 0, 10, CONTEXT_HARDIRQ);
+	switches(&run, 9000, 0, 0, 0, 10);
+	waited(&run, 9000, 10, 8800,
+	       "runtime.mcall runtime.findRunnable runtime.netpoll k:do_epoll_wait k:schedule");
+	switches(&run, 9100, 0, 10, STATE_DEAD, 0);
+	ask(&run);
+	assert_cause(&run, "For 8.80 us (98 %), test had no goroutine to run.");
+	assert_segment(&run, 10, PATH_WAITS, REASON_TIMEOUT, "", 8800);
+	end(&run);
+}
+
 static void test_a_lock_that_is_held_is_no_deadlock(void **state) {
 	struct run run;
 	begin(&run);
@@ -473,6 +490,7 @@ static void test_there_are_at_most_five_sentences(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_deadlock_is_a_cycle_of_locks),
+		cmocka_unit_test(test_a_thread_without_a_goroutine),
 		cmocka_unit_test(test_a_lock_that_is_held_is_no_deadlock),
 		cmocka_unit_test(test_a_fact_about_other_threads_is_no_deadlock),
 		cmocka_unit_test(test_a_crash_is_said_first),

@@ -285,6 +285,16 @@ int ftrace_waited(struct perfetto *perfetto, const struct event *sample) {
 	return flush_if_full(perfetto, sample->cpu);
 }
 
+// After a gap: the task of the test that leaves now has got the CPU, at some time before. Without this, the
+// trace would not have the beginning of its wait.
+static void put_found(struct perfetto *perfetto, struct cpu *cpu, const struct event *event) {
+	if (event->tid < TID_OUTSIDE && !event->switched.outside && event->time > cpu->last_switch + 1)
+		put_switch(cpu, event->time - 1, leaving_state(cpu, STATE_RUNNING),
+			   (struct next){.tid = event->tid,
+					 .name = perfetto_task_name(perfetto, event->tid),
+					 .priority = event->switched.priority});
+}
+
 int ftrace_switch(struct perfetto *perfetto, const struct event *event) {
 	struct cpu *cpu = ftrace_cpu(perfetto, event->cpu);
 	struct next next = next_task(perfetto, event);
@@ -302,6 +312,7 @@ int ftrace_switch(struct perfetto *perfetto, const struct event *event) {
 				       .name = perfetto->lost_name,
 				       .priority = DEFAULT_PRIORITY};
 		put_switch(cpu, cpu->last_switch, leaving_state(cpu, STATE_RUNNING), unknown);
+		put_found(perfetto, cpu, event);
 	}
 	cpu->followed = true;
 	if (event->switched.io_wait && cpu->current == event->tid)
