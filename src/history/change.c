@@ -11,7 +11,9 @@
 enum { WINDOW = 50, STEP = 25, SIDE = 30, FAR_SIDE = 120, LEAST_SIDE = 2 };
 
 static const double propose_limit = 1e-3, keep_limit = 1e-4, alert_limit = 1e-5, rank_limit = 1e-3;
-static const double least_change = 0.03, least_evidence = 3.5; // the latter times ln of the values
+static const double least_change = 0.03, far_price = 3;
+// The evidence for a step, times ln of the values; few values say little about how a series wanders.
+static const double least_evidence = 3.5, evidence_of_few = 15;
 
 typedef ARRAY(size_t) positions;
 
@@ -170,21 +172,34 @@ static double missing_evidence(const struct series *series, const struct sides *
 	size_t count = left + MIN(sides->next - sides->at, (size_t)FAR_SIDE);
 	const double *values = series->clipped + sides->at - left;
 	double evidence = least_misfit(values, left, count, false) - least_misfit(values, left, count, true);
-	return least_evidence * log((double)count) - evidence;
+	return (least_evidence + evidence_of_few / (double)count) * log((double)count) - evidence;
 }
 
 // ---- all conditions ----
 
-// How far it is from being kept: 0 or less if all conditions hold, in powers of ten.
+// The probabilities that the values on both sides differ by chance, with at most `most` values on each side.
+struct chance {
+	double t, rank;
+};
+
+static struct chance chance_of(const struct series *series, const struct sides *sides, size_t most) {
+	size_t at = sides->at, left = MIN(at - sides->previous, most), right = MIN(sides->next - at, most);
+	return (struct chance){
+		statistics_t_test(series->clipped + at - left, left, series->clipped + at, right, true),
+		statistics_rank_test(series->values + at - left, left, series->values + at, right)};
+}
+
+// How far it is from being kept: 0 or less if all conditions hold, in powers of ten. Many values tell a small
+// step from much noise, few ones suit a series that wanders. So both are tried; as two attempts may be wrong
+// twice, the second one has to be more certain.
 static double doubt(const struct series *series, const struct sides *sides, double *probability) {
-	size_t left = sides->at - sides->from, right = sides->to - sides->at;
-	*probability = statistics_t_test(series->clipped + sides->from, left, series->clipped + sides->at,
-					 right, true);
-	double rank = statistics_rank_test(series->values + sides->from, left, series->values + sides->at,
-					   right);
+	struct chance near = chance_of(series, sides, SIDE), far = chance_of(series, sides, FAR_SIDE);
+	double rank = MIN(near.rank, far_price * far.rank);
+	*probability = MIN(near.t, far_price * far.t);
 	double worst = log10(*probability + 1e-300) - log10(keep_limit);
 	worst = MAX(worst, log10(rank + 1e-300) - log10(rank_limit));
-	if (fabs(expm1(size_of(series, sides))) < least_change || left < LEAST_SIDE || right < LEAST_SIDE)
+	if (fabs(expm1(size_of(series, sides))) < least_change || sides->at - sides->from < LEAST_SIDE ||
+	    sides->to - sides->at < LEAST_SIDE)
 		worst = MAX(worst, 0) + 1;
 	if (worst <= 0) // it takes a while, so only where it decides; 2 ln 10 of it are a power of ten
 		worst = MAX(worst, missing_evidence(series, sides) / (2 * log(10)));
@@ -248,7 +263,7 @@ static void find_range(const struct series *series, const struct sides *sides, s
 }
 
 static struct change describe(const struct series *series, const struct sides *sides) {
-	struct change change = {.at = sides->at};
+	struct change change = {.at = sides->at, .from = sides->from, .to = sides->to};
 	doubt(series, sides, &change.probability);
 	change.before = exp(statistics_median(series->values + sides->from, sides->at - sides->from));
 	change.after = exp(statistics_median(series->values + sides->at, sides->to - sides->at));
@@ -305,6 +320,8 @@ size_t change_find_exact(const double *series, size_t count, struct change *chan
 		    difference <= 3 * range_of(series + from, at - from))
 			continue;
 		changes[found++] = (struct change){.at = at,
+						   .from = from,
+						   .to = at + AFTER,
 						   .first = at,
 						   .last = at,
 						   .before = before,

@@ -7,8 +7,9 @@
 
 struct change {
 	size_t at;            // the first point after the change
+	size_t from, to;      // the points that were compared: from <= x < at with at <= x < to
 	size_t first, last;   // the change is at one of these points, with 99 %: first <= at <= last
-	double before, after; // medians of up to 30 points on each side, in the unit of the series
+	double before, after; // their medians, in the unit of the series: up to 30 points each
 	double ratio;         // after / before
 	double probability;   // that it is chance
 	bool alert;           // certain enough to report (p <= 1e-5) and at least 2 points after it

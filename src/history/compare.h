@@ -17,6 +17,7 @@ struct compared_time {
 	const char *metric, *machine_class;
 	double usual, value, ratio, probability;
 	bool large; // enough to be reported
+	bool load;  // the machine was busier or quieter; see load.h
 };
 
 struct comparison {

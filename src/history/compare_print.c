@@ -93,9 +93,12 @@ static void print_outcomes(const struct comparison *comparison, const history_te
 }
 
 static void print_times(const struct comparison *comparison, const history_tests *tests, bool slower) {
-	static const char *const headers[] = {"  test", "metric", "usual>", "now>", "change>"};
-	struct show_table table = {headers, ARRAY_SIZE(headers), {0}};
+	static const char *const headers[] = {"  test", "metric", "usual>", "now>", "change>", ""};
+	struct show_table table = {headers, ARRAY_SIZE(headers) - 1, {0}};
 	size_t count = 0;
+	for (size_t i = 0; i < comparison->times.count; i++)
+		if (comparison->times.items[i].load && (comparison->times.items[i].ratio > 1) == slower)
+			table.columns = ARRAY_SIZE(headers);
 	for (size_t i = 0; i < comparison->times.count; i++) {
 		const struct compared_time *time = &comparison->times.items[i];
 		char usual[SHOW_SIZE], now[SHOW_SIZE], percent[SHOW_SIZE];
@@ -107,6 +110,8 @@ static void print_times(const struct comparison *comparison, const history_tests
 		show_cell(&table, "%s", show_value(time->metric, time->usual, usual));
 		show_cell(&table, "%s", show_value(time->metric, time->value, now));
 		show_cell(&table, "%s", show_percent(time->ratio, percent));
+		if (table.columns == ARRAY_SIZE(headers))
+			show_cell(&table, "%s", time->load ? "machine load" : "");
 		count++;
 	}
 	if (!count)
@@ -118,18 +123,22 @@ static void print_times(const struct comparison *comparison, const history_tests
 // "### Tests: 1 new failure, 2 slower": what a reader of a pull request looks for first.
 static void print_headline(const struct comparison *comparison) {
 	struct buffer *out = comparison->question->out;
-	size_t counts[COMPARED_SAME] = {0}, slower = 0, said = 0;
+	size_t counts[COMPARED_SAME] = {0}, slower = 0, load = 0, said = 0;
 	for (size_t i = 0; i < comparison->outcomes.count; i++)
 		counts[comparison->outcomes.items[i].kind]++;
 	for (size_t i = 0; i < comparison->times.count; i++)
-		slower += comparison->times.items[i].ratio > 1;
+		if (comparison->times.items[i].load)
+			load++;
+		else
+			slower += comparison->times.items[i].ratio > 1;
 	const struct {
 		const char *one, *more;
 		size_t count;
 	} parts[] = {{"new failure", "new failures", counts[COMPARED_FAILS]},
 		     {"slower", "slower", slower},
 		     {"fixed", "fixed", counts[COMPARED_FIXED]},
-		     {"faster", "faster", comparison->times.count - slower},
+		     {"faster", "faster", comparison->times.count - slower - load},
+		     {"changed by machine load", "changed by machine load", load},
 		     {"new", "new", counts[COMPARED_NEW]},
 		     {"gone", "gone", counts[COMPARED_GONE]}};
 	buffer_text(out, "### Tests: ");
@@ -214,6 +223,8 @@ static void print_json(const struct comparison *comparison, const history_tests 
 		json_double(&json, "now", time->value);
 		json_double(&json, "ratio", time->ratio);
 		json_double(&json, "probability", time->probability);
+		if (time->load)
+			json_bool(&json, "load", true);
 		json_close_object(&json);
 	}
 	json_close_array(&json);

@@ -10,7 +10,8 @@
 #define HISTORY_NONE INT64_MIN // a metric that the session does not have
 
 enum {
-	HISTORY_ID = 16,            // bytes of the id of a session
+	HISTORY_ID = 16, // bytes of the id of a session
+	HISTORY_DAY_MS = 86400000,
 	HISTORY_LONGEST_NAME = 500, // of a test, a suite and so on, in bytes; longer ones are cut
 	HISTORY_LONGEST_METRIC = 64,
 	HISTORY_MOST_OWN = 32,       // metrics of the user's own

@@ -2,11 +2,9 @@
 #include "base/cursor.h"
 #include "history/index_where.h"
 
-enum { DAY_MS = 86400000 };
-
 // Rounds down, also before 1970.
 static int64_t day_of(int64_t time) {
-	return time / DAY_MS - (time % DAY_MS < 0);
+	return time / HISTORY_DAY_MS - (time % HISTORY_DAY_MS < 0);
 }
 
 static char *day_query(struct index *index, const struct history_filter *filter, const char *columns,
@@ -17,6 +15,8 @@ static char *day_query(struct index *index, const struct history_filter *filter,
 		buffer_printf(&where.sql, " AND day >= %lld", (long long)day_of(filter->since));
 	if (filter->until)
 		buffer_printf(&where.sql, " AND day <= %lld", (long long)day_of(filter->until - 1));
+	if (filter->failed)
+		buffer_text(&where.sql, " AND failed > 0");
 	where_text(&where, index, "branch", filter->branch);
 	where_text(&where, index, "class", filter->machine_class);
 	if (filter->project || filter->name) {

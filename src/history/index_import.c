@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PIECE = 1 << 20, LONGEST_LINE = 16 << 20, DAY_MS = 86400000 };
+enum { PIECE = 1 << 20, LONGEST_LINE = 16 << 20 };
 
 // What changed in one import, by test and by run: written once at its end.
 struct test_change {
@@ -216,7 +216,7 @@ static void add_session(struct import *import, const struct history_fact *fact) 
 	if (import->fresh)
 		return;
 	sqlite3_bind_int64(import->touch, 1, (int64_t)fact->test);
-	sqlite3_bind_int64(import->touch, 2, fact->started / DAY_MS);
+	sqlite3_bind_int64(import->touch, 2, fact->started / HISTORY_DAY_MS);
 	if (sqlite3_step(import->touch) != SQLITE_DONE)
 		import->error = index_failed(import->index, "noting a day");
 	sqlite3_reset(import->touch);

@@ -7,8 +7,6 @@
 
 #include <errno.h>
 
-enum { DAY_MS = 86400000 };
-
 enum column {
 	TEST,
 	CLASS,

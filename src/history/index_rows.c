@@ -375,18 +375,21 @@ static int tests(struct history_store *store, const struct history_filter *filte
 		    "SELECT key, project, suite, name, first, last, sessions FROM test WHERE 1");
 	where_text(&condition, index, "project", filter->project);
 	where_text(&condition, index, "name", filter->name);
+	where_tests(&condition, filter, "key");
 	CLEANUP_FREE char *sql = where_finish(&condition);
 	sqlite3_stmt *rows = condition.impossible ? NULL : index_prepare(index, sql);
 	while (rows && (code = sqlite3_step(rows)) == SQLITE_ROW) {
-		struct history_test test = {.key = (uint64_t)sqlite3_column_int64(rows, 0),
+		uint64_t key = (uint64_t)sqlite3_column_int64(rows, 0);
+		if (!where_wants_test(filter, key))
+			continue;
+		struct history_test test = {.key = key,
 					    .project = index_text(index, sqlite3_column_int64(rows, 1)),
 					    .suite = index_text(index, sqlite3_column_int64(rows, 2)),
 					    .name = index_text(index, sqlite3_column_int64(rows, 3)),
 					    .first = sqlite3_column_int64(rows, 4),
 					    .last = sqlite3_column_int64(rows, 5),
 					    .sessions = (uint64_t)sqlite3_column_int64(rows, 6)};
-		if (where_wants_test(filter, test.key))
-			array_push(&all, test);
+		array_push(&all, test);
 	}
 	int error = code == SQLITE_DONE ? 0 : index_failed(index, "reading tests");
 	sqlite3_finalize(rows);

@@ -28,6 +28,17 @@ void where_statuses(struct where *condition, uint32_t statuses) {
 	buffer_text(&condition->sql, ")");
 }
 
+// A few tests as a list; many are looked up row by row.
+void where_tests(struct where *condition, const struct history_filter *filter, const char *column) {
+	enum { FEW = 256 };
+	if (!filter->tests || filter->test_count > FEW)
+		return;
+	buffer_printf(&condition->sql, " AND %s IN (", column);
+	for (size_t i = 0; i < filter->test_count; i++)
+		buffer_printf(&condition->sql, "%s%lld", i ? "," : "", (long long)filter->tests[i]);
+	buffer_text(&condition->sql, ")");
+}
+
 char *where_finish(struct where *condition) {
 	buffer_append(&condition->sql, "", 1);
 	return (char *)condition->sql.data;

@@ -12,7 +12,9 @@ struct where {
 void where_text(struct where *condition, struct index *index, const char *column, const char *text);
 void where_times(struct where *condition, const struct history_filter *filter, const char *column);
 void where_statuses(struct where *condition, uint32_t statuses);
+void where_tests(struct where *condition, const struct history_filter *filter, const char *column);
 char *where_finish(struct where *condition); // to be freed
+// Where there are more tests than where_tests() lists.
 bool where_wants_test(const struct history_filter *filter, uint64_t key);
 
 // Operations that are in a file of their own (index_days.c).

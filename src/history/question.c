@@ -28,8 +28,29 @@ static int by_key(const void *a, const void *b) {
 	return (left->key > right->key) - (left->key < right->key);
 }
 
-int question_read_tests(struct history_question *question, history_tests *tests) {
+static int by_number(const void *a, const void *b) {
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+	return (left > right) - (left < right);
+}
+
+void question_sort_keys(history_keys *keys) {
+	size_t kept = 0;
+	if (keys->count)
+		qsort(keys->items, keys->count, sizeof(*keys->items), by_number);
+	for (size_t i = 0; i < keys->count; i++)
+		if (!kept || keys->items[i] != keys->items[kept - 1])
+			keys->items[kept++] = keys->items[i];
+	keys->count = kept;
+}
+
+int question_read_tests(struct history_question *question, const history_keys *keys, history_tests *tests) {
 	struct history_filter filter = {.project = question->project, .names = true};
+	if (keys && !keys->count)
+		return 0;
+	if (keys) {
+		filter.tests = keys->items;
+		filter.test_count = keys->count;
+	}
 	int error = question->store->operations->tests(question->store, &filter, push_test, tests);
 	if (tests->count)
 		qsort(tests->items, tests->count, sizeof(*tests->items), by_key);
@@ -39,11 +60,6 @@ int question_read_tests(struct history_question *question, history_tests *tests)
 const struct history_test *question_find_test(const history_tests *tests, uint64_t key) {
 	struct history_test wanted = {.key = key};
 	return tests->count ? bsearch(&wanted, tests->items, tests->count, sizeof(wanted), by_key) : NULL;
-}
-
-static int by_number(const void *a, const void *b) {
-	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-	return (left > right) - (left < right);
 }
 
 static void push_key(void *context, const struct history_test *row) {
@@ -56,7 +72,7 @@ static int find_by_path(struct history_question *question, const char *name, his
 	history_tests tests = {0};
 	struct near_name near = {.wanted = name};
 	char words[128];
-	int error = question_read_tests(question, &tests);
+	int error = question_read_tests(question, NULL, &tests);
 	for (size_t i = 0; i < tests.count; i++) {
 		CLEANUP_FREE char *path = show_test(&tests.items[i]);
 		if (strcmp(path, name) == 0)
@@ -78,8 +94,7 @@ int question_named(struct history_question *question, const char *name, history_
 	int error = question->store->operations->tests(question->store, &filter, push_key, keys);
 	if (!error && !keys->count)
 		error = find_by_path(question, name, keys);
-	if (keys->count)
-		qsort(keys->items, keys->count, sizeof(*keys->items), by_number);
+	question_sort_keys(keys);
 	return error;
 }
 

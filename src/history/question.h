@@ -5,6 +5,7 @@
 
 #include "history/rows.h"
 
+enum { HISTORY_MOST_METRICS = 8 }; // of one question
 enum history_form { HISTORY_TEXT, HISTORY_JSON, HISTORY_MARKDOWN };
 
 struct history_question {
@@ -12,7 +13,7 @@ struct history_question {
 	const char *project, *branch, *machine_class; // NULL for any
 	int64_t since, until;                         // ms; 0 for no limit
 	int64_t now;
-	const char *metrics[8];
+	const char *metrics[HISTORY_MOST_METRICS];
 	size_t metric_count; // at least 1
 	enum history_form form;
 	struct buffer *out;
@@ -44,14 +45,16 @@ int question_tests(struct history_question *question);
 
 struct history_filter question_filter(const struct history_question *question);
 
-// The tests of the store, to name them.
+typedef ARRAY(uint64_t) history_keys;        // of tests
+void question_sort_keys(history_keys *keys); // ascending, each once
+
+// The tests of the store, to name them: those with these keys, or all of them if `keys` is NULL.
 typedef ARRAY(struct history_test) history_tests; // in the order of their keys
-int question_read_tests(struct history_question *question, history_tests *tests);
+int question_read_tests(struct history_question *question, const history_keys *keys, history_tests *tests);
 const struct history_test *question_find_test(const history_tests *tests, uint64_t key);
 
 // Finds a test by its name, or "SUITE/NAME": its keys, ascending. An unknown one is reported with the names
 // that are near: -ENOENT.
-typedef ARRAY(uint64_t) history_keys;
 int question_named(struct history_question *question, const char *name, history_keys *keys);
 
 // Finds a run: a prefix of its id (4 characters or more), a commit or the beginning of one, branch@{n},

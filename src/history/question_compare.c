@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "history/change.h"
 #include "history/compare.h"
+#include "history/load.h"
 #include "history/series.h"
 #include "history/statistics.h"
 
@@ -18,11 +19,14 @@ struct entry {
 	const char *machine_class, *branch, *commit, *run;
 	enum manifest_status status;
 	bool trusted;
-	int64_t values[ARRAY_SIZE(((struct history_question *)0)->metrics)];
+	int64_t values[HISTORY_MOST_METRICS];
 };
 
 struct collecting {
 	struct comparison *comparison;
+	const struct history_wish *wish;
+	const char *const *runs; // both runs and those of the baseline
+	size_t run_count;
 	uint64_t test;
 	ARRAY(struct entry) entries;
 };
@@ -67,6 +71,10 @@ static size_t since_change(double *values, size_t count) {
 	size_t from = found ? changes[found - 1].at : 0;
 	memmove(values, values + from, (count - from) * sizeof(*values));
 	return count - from;
+}
+
+static bool is_wall(const struct compared_time *time) {
+	return strcmp(time->metric, "wall_ns") == 0;
 }
 
 static void judge(struct collecting *collecting, const char *class, size_t metric, const double *now,
@@ -214,10 +222,7 @@ static void finish_test(struct collecting *collecting) {
 	collecting->entries.count = 0;
 }
 
-static void take_session(void *data, const struct history_session *row) {
-	struct collecting *collecting = data;
-	if (collecting->test != row->test)
-		finish_test(collecting);
+static void push_entry(struct collecting *collecting, const struct history_session *row) {
 	collecting->test = row->test;
 	struct entry entry = {.machine_class = row->machine_class,
 			      .branch = row->branch,
@@ -225,9 +230,15 @@ static void take_session(void *data, const struct history_session *row) {
 			      .run = row->run,
 			      .status = row->status,
 			      .trusted = row->trusted};
-	memcpy(entry.values, row->values,
-	       collecting->comparison->question->metric_count * sizeof(*row->values));
+	memcpy(entry.values, row->values, collecting->wish->metric_count * sizeof(*row->values));
 	array_push(&collecting->entries, entry);
+}
+
+static void take_session(void *data, const struct history_session *row) {
+	struct collecting *collecting = data;
+	if (collecting->test != row->test)
+		finish_test(collecting);
+	push_entry(collecting, row);
 }
 
 // ---- which runs ----
@@ -307,6 +318,78 @@ static void discover(struct comparison *comparison) {
 	comparison->times.count = kept;
 }
 
+// ---- the machine, or the test? ----
+
+// The median of a metric in the sessions of the new run, or of the baseline. Those without it count as 0.
+static double level(const struct collecting *collecting, const char *class, size_t metric, bool new_run) {
+	const struct comparison *comparison = collecting->comparison;
+	double *values = memory_alloc((collecting->entries.count + 1) * sizeof(*values));
+	size_t count = 0;
+	for (size_t i = 0; i < collecting->entries.count; i++) {
+		const struct entry *entry = &collecting->entries.items[i];
+		if ((entry->run == comparison->new_run.run) == new_run && entry->machine_class == class &&
+		    (new_run || (entry->trusted && entry->branch == comparison->old_run.branch)) &&
+		    HISTORY_PASSED >> entry->status & 1)
+			values[count++] = (double)MAX(entry->values[metric], 0);
+	}
+	double median = statistics_median(values, count);
+	free(values);
+	return median;
+}
+
+static void finish_load(struct collecting *collecting) {
+	struct comparison *comparison = collecting->comparison;
+	for (size_t i = 0; i < comparison->times.count && collecting->entries.count; i++) {
+		struct compared_time *time = &comparison->times.items[i];
+		if (time->test != collecting->test || !is_wall(time))
+			continue;
+		struct load_times times[2] = {{.wall = time->usual}, {.wall = time->value}};
+		for (int side = 0; side < 2; side++) {
+			times[side].cpu = level(collecting, time->machine_class, LOAD_CPU, side);
+			times[side].ready = level(collecting, time->machine_class, LOAD_READY, side);
+		}
+		time->load = load_explains(&times[0], &times[1]);
+	}
+	collecting->entries.count = 0;
+}
+
+static void take_load(void *data, const struct history_session *row) {
+	struct collecting *collecting = data;
+	if (collecting->test != row->test)
+		finish_load(collecting);
+	for (size_t i = 0; i < collecting->run_count; i++)
+		if (collecting->runs[i] == row->run) {
+			push_entry(collecting, row);
+			return;
+		}
+}
+
+static int find_load(struct comparison *comparison, const char *const *runs, size_t run_count) {
+	struct history_store *store = comparison->question->store;
+	struct collecting collecting = {
+		.comparison = comparison, .wish = &load_wish, .runs = runs, .run_count = run_count};
+	history_keys tests = {0};
+	for (size_t i = 0; i < comparison->times.count; i++)
+		if (is_wall(&comparison->times.items[i]))
+			array_push(&tests, comparison->times.items[i].test);
+	question_sort_keys(&tests);
+	struct history_filter filter = {
+		.project = comparison->question->project, .tests = tests.items, .test_count = tests.count};
+	int error = tests.count
+			    ? store->operations->sessions(store, &filter, &load_wish, take_load, &collecting)
+			    : 0;
+	finish_load(&collecting);
+	array_free(&collecting.entries);
+	array_free(&tests);
+	return error;
+}
+
+// ---- what --fail-on and --confirm are about ----
+
+static bool is_regression(const struct compared_time *time) {
+	return time->ratio > 1 && !time->load;
+}
+
 static void note_suspects(struct history_question *question, const struct comparison *comparison) {
 	question->suspects.count = 0;
 	question->regression = false;
@@ -314,27 +397,41 @@ static void note_suspects(struct history_question *question, const struct compar
 		if (comparison->outcomes.items[i].kind == COMPARED_FAILS)
 			array_push(&question->suspects, comparison->outcomes.items[i].test);
 	for (size_t i = 0; i < comparison->times.count; i++)
-		if (comparison->times.items[i].ratio > 1)
+		if (is_regression(&comparison->times.items[i]))
 			array_push(&question->suspects, comparison->times.items[i].test);
 	question->regression = question->suspects.count > 0;
 }
 
+// Of the tests that are listed.
+static int read_names(const struct comparison *comparison, history_tests *tests) {
+	history_keys keys = {0};
+	for (size_t i = 0; i < comparison->outcomes.count; i++)
+		array_push(&keys, comparison->outcomes.items[i].test);
+	for (size_t i = 0; i < comparison->times.count; i++)
+		array_push(&keys, comparison->times.items[i].test);
+	question_sort_keys(&keys);
+	int error = question_read_tests(comparison->question, &keys, tests);
+	array_free(&keys);
+	return error;
+}
+
 int question_compare(struct history_question *question) {
 	struct comparison comparison = {.question = question};
-	struct collecting collecting = {.comparison = &comparison};
 	struct history_wish wish = {.metrics = question->metrics, .metric_count = question->metric_count};
 	const char *names[BASELINE + 2];
+	struct collecting collecting = {.comparison = &comparison, .wish = &wish};
 	history_tests tests = {0};
 	size_t count = 0;
 	int error = choose_runs(question, &comparison);
 	error = error ? error : choose_baseline(question, &comparison, names, &count);
-	error = error ? error : question_read_tests(question, &tests);
 	struct history_filter filter = {.project = question->project, .runs = names, .run_count = count};
 	if (!error)
 		error = question->store->operations->sessions(question->store, &filter, &wish, take_session,
 							      &collecting);
 	finish_test(&collecting);
 	discover(&comparison);
+	error = error ? error : find_load(&comparison, names, count);
+	error = error ? error : read_names(&comparison, &tests);
 	note_suspects(question, &comparison);
 	if (!error)
 		compare_print(&comparison, &tests);

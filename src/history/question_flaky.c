@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { WEEK_MS = 7 * 86400000, FEW_VERDICTS = 100, MOST_SPLITS = 64 };
+enum { WEEK_MS = 7 * HISTORY_DAY_MS, FEW_VERDICTS = 100, MOST_SPLITS = 64 };
 
 struct flaky_test {
 	uint64_t test;
@@ -207,10 +207,11 @@ int question_flaky(struct history_question *question) {
 	struct history_filter filter = question_filter(question);
 	int64_t until = question->until ? question->until : question->now;
 	filter.since = question->since ? question->since : until - 2 * (int64_t)WEEK_MS;
-	int error = question_read_tests(question, &tests);
-	error = error ? error : operations->days(question->store, &filter, take_day, &context);
+	filter.failed = true;
+	int error = operations->days(question->store, &filter, take_day, &context);
 	end_candidate(&context);
 	filter.since = 0; // when it began may be long ago
+	filter.failed = false;
 	filter.tests = context.candidates.items;
 	filter.test_count = context.candidates.count;
 	filter.statuses = HISTORY_PASSED | HISTORY_FAILED;
@@ -220,6 +221,7 @@ int question_flaky(struct history_question *question) {
 	if (context.found.count)
 		qsort(context.found.items, context.found.count, sizeof(*context.found.items), by_rank);
 	question->flaky = context.found.count > 0;
+	error = error ? error : question_read_tests(question, &context.candidates, &tests);
 	if (!error && question->form == HISTORY_JSON)
 		print_json(&context, &tests);
 	else if (!error)

@@ -133,7 +133,7 @@ static void print(const struct context *context, const history_tests *tests) {
 		show_line(question,
 			  "no test was sampled both from %s on and before; 'tracelet run --sample' takes "
 			  "samples, --recent and --since set other times",
-			  show_day(context->border * 86400000, text));
+			  show_day(context->border * HISTORY_DAY_MS, text));
 		return;
 	}
 	for (size_t i = 0; i < context->functions.count; i++) {
@@ -157,7 +157,7 @@ static void print(const struct context *context, const history_tests *tests) {
 		  "the "
 		  "share of each function, by samples.",
 		  (unsigned long long)context->tests, show_value("wall_ns", context->weight * 1e9, text),
-		  show_day(context->border * 86400000, (char[SHOW_SIZE]){0}));
+		  show_day(context->border * HISTORY_DAY_MS, (char[SHOW_SIZE]){0}));
 	show_table_print(&table, question->form, question->out);
 }
 
@@ -194,9 +194,10 @@ static void print_json(const struct context *context, const history_tests *tests
 int question_functions(struct history_question *question) {
 	history_tests tests = {0};
 	int64_t until = question->until ? question->until : question->now;
-	struct context context = {.question = question, .border = (until - question->recent) / 86400000};
+	struct context context = {.question = question,
+				  .border = (until - question->recent) / HISTORY_DAY_MS};
 	struct history_filter filter = question_filter(question);
-	int error = question_read_tests(question, &tests);
+	int error = question_read_tests(question, NULL, &tests);
 	error = error ? error
 		      : question->store->operations->functions(question->store, &filter, take_day, &context);
 	finish_test(&context);

@@ -143,7 +143,7 @@ int question_slow(struct history_question *question) {
 	history_tests tests = {0};
 	struct context context = {.question = question};
 	struct history_filter filter = question_filter(question);
-	int error = question_read_tests(question, &tests);
+	int error = question_read_tests(question, NULL, &tests);
 	error = error ? error
 		      : question->store->operations->days(question->store, &filter, take_day, &context);
 	rank(&context);

@@ -179,7 +179,7 @@ int question_test(struct history_question *question) {
 	struct history_wish wish = {.metrics = question->metrics, .metric_count = question->metric_count};
 	struct history_filter filter = question_filter(question);
 	int error = question_named(question, question->test, &keys);
-	error = error ? error : question_read_tests(question, &tests);
+	error = error ? error : question_read_tests(question, &keys, &tests);
 	if (error)
 		return error;
 	filter.tests = keys.items;

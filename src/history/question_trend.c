@@ -1,7 +1,9 @@
 // `history trend`: where tests changed their level, the newest first. Tests that change at the same commit
 // are one entry.
 #include "history/change.h"
+#include "history/load.h"
 #include "history/show.h"
+#include "history/statistics.h"
 #include "base/text.h"
 
 #include <math.h>
@@ -14,7 +16,10 @@ struct finding {
 	const char *from, *to, *commit; // the change is after `from`, up to `to`; `commit` is the likeliest
 	int64_t when;                   // of that commit's first session
 	double before, after, ratio;
-	bool alert;
+	size_t left, at, right; // the points that were compared, among those that have the metric
+	bool alert;             // certain enough for --fail-on
+	bool load;              // the machine was busier or quieter; see load.h
+	bool lasting;           // no later change took it back
 };
 
 struct context {
@@ -23,6 +28,10 @@ struct context {
 	size_t series;
 };
 
+static bool is_wall(const struct finding *finding) {
+	return strcmp(finding->metric, "wall_ns") == 0;
+}
+
 static void take_metric(struct context *context, const struct series *series, size_t metric) {
 	const char *name = context->question->metrics[metric];
 	struct change changes[MOST_CHANGES];
@@ -30,6 +39,7 @@ static void take_metric(struct context *context, const struct series *series, si
 	double *values = series_values(series, metric, places, &count);
 	size_t found = history_metric_is_exact(name) ? change_find_exact(values, count, changes, MOST_CHANGES)
 						     : change_find(values, count, changes, MOST_CHANGES);
+	double least = history_metric_is_exact(name) ? 1.01 : 1.03;
 	context->series += count > 0;
 	context->question->seen |= (uint32_t)(count > 0) << metric;
 	for (size_t i = 0; i < found; i++) {
@@ -46,7 +56,11 @@ static void take_metric(struct context *context, const struct series *series, si
 					  .before = change->before,
 					  .after = change->after,
 					  .ratio = change->ratio,
-					  .alert = change->alert};
+					  .alert = change->alert,
+					  .left = change->from,
+					  .at = change->at,
+					  .right = change->to,
+					  .lasting = changes[found - 1].after > change->before * least};
 		array_push(&context->findings, finding);
 	}
 	free(values);
@@ -58,6 +72,60 @@ static void take_series(void *data, const struct series *series) {
 	for (size_t m = 0; m < context->question->metric_count; m++)
 		take_metric(context, series, m);
 }
+
+// ---- the machine, or the test? ----
+
+// The median of a metric over some points. Those without it count as 0.
+static double level(const struct series *series, size_t metric, const size_t *places, size_t count) {
+	double *values = memory_alloc((count + 1) * sizeof(*values));
+	for (size_t i = 0; i < count; i++) {
+		double value = series->points[places[i]].values[metric];
+		values[i] = isnan(value) ? 0 : value;
+	}
+	double median = statistics_median(values, count);
+	free(values);
+	return median;
+}
+
+static void take_load(void *data, const struct series *series) {
+	struct context *context = data;
+	size_t count, *places = memory_alloc((series->count + 1) * sizeof(*places));
+	free(series_values(series, LOAD_WALL, places, &count));
+	for (size_t i = 0; i < context->findings.count; i++) {
+		struct finding *finding = &context->findings.items[i];
+		if (finding->test != series->test || finding->branch != series->branch ||
+		    finding->machine_class != series->machine_class || !is_wall(finding) ||
+		    finding->right > count)
+			continue;
+		struct load_times times[2] = {{.wall = finding->before}, {.wall = finding->after}};
+		const size_t ends[] = {finding->left, finding->at, finding->right};
+		for (size_t side = 0; side < 2; side++) {
+			size_t from = ends[side], points = ends[side + 1] - from;
+			times[side].cpu = level(series, LOAD_CPU, places + from, points);
+			times[side].ready = level(series, LOAD_READY, places + from, points);
+		}
+		finding->load = load_explains(&times[0], &times[1]);
+	}
+	free(places);
+}
+
+// `filter` is that of the findings.
+static int find_load(struct context *context, struct history_filter *filter) {
+	history_keys tests = {0};
+	for (size_t i = 0; i < context->findings.count; i++)
+		if (is_wall(&context->findings.items[i]))
+			array_push(&tests, context->findings.items[i].test);
+	question_sort_keys(&tests);
+	filter->tests = tests.items;
+	filter->test_count = tests.count;
+	int error = tests.count
+			    ? series_read(context->question->store, filter, &load_wish, take_load, context)
+			    : 0;
+	array_free(&tests);
+	return error;
+}
+
+// ---- order ----
 
 // The newest first; those of one commit together; then by size. Nothing is left to the order of reading.
 static int by_time(const void *a, const void *b) {
@@ -142,7 +210,10 @@ static void print_findings(struct context *context, const history_tests *tests) 
 			show_cell(&table, "%s", show_value(finding->metric, finding->before, before));
 			show_cell(&table, "%s", show_value(finding->metric, finding->after, after));
 			show_cell(&table, "%s", show_percent(finding->ratio, percent));
-			show_cell(&table, "%s", finding->alert ? "" : "uncertain");
+			show_cell(&table, "%s",
+				  finding->load    ? "machine load"
+				  : finding->alert ? ""
+						   : "uncertain");
 			show_cell(&table, "%s", finding->machine_class);
 		}
 		print_head(question, first, to - from);
@@ -177,11 +248,27 @@ static void json_findings(struct context *context, const history_tests *tests) {
 		json_double(&json, "after", finding->after);
 		json_double(&json, "ratio", finding->ratio);
 		json_bool(&json, "alert", finding->alert);
+		if (finding->load)
+			json_bool(&json, "load", true);
 		json_close_object(&json);
 	}
 	json_close_array(&json);
 	json_close_object(&json);
 	buffer_text(context->question->out, "\n");
+}
+
+static int read_names(const struct context *context, history_tests *tests) {
+	history_keys keys = {0};
+	for (size_t i = 0; i < context->findings.count; i++)
+		array_push(&keys, context->findings.items[i].test);
+	question_sort_keys(&keys);
+	int error = question_read_tests(context->question, &keys, tests);
+	array_free(&keys);
+	return error;
+}
+
+static bool is_regression(const struct finding *finding) {
+	return finding->alert && !finding->load && finding->lasting && finding->ratio > 1;
 }
 
 int question_trend(struct history_question *question) {
@@ -191,14 +278,14 @@ int question_trend(struct history_question *question) {
 	struct history_filter filter = question_filter(question);
 	filter.statuses = HISTORY_PASSED;
 	filter.trusted = true;
-	int error = question_read_tests(question, &tests);
-	error = error ? error : series_read(question->store, &filter, &wish, take_series, &context);
+	int error = series_read(question->store, &filter, &wish, take_series, &context);
+	error = error ? error : find_load(&context, &filter);
+	error = error ? error : read_names(&context, &tests);
 	if (context.findings.count)
 		qsort(context.findings.items, context.findings.count, sizeof(*context.findings.items),
 		      by_time);
 	for (size_t i = 0; i < context.findings.count; i++)
-		question->regression |= context.findings.items[i].alert &&
-					context.findings.items[i].ratio > 1;
+		question->regression |= is_regression(&context.findings.items[i]);
 	if (!error && question->form == HISTORY_JSON)
 		json_findings(&context, &tests);
 	else if (!error)

@@ -241,7 +241,7 @@ int question_why_flaky(struct history_question *question) {
 		.question = question, .tests = &tests, .wish = &wish, .json = json_into(question->out)};
 	struct history_filter filter = question_filter(question);
 	int error = question_named(question, question->test, &keys);
-	error = error ? error : question_read_tests(question, &tests);
+	error = error ? error : question_read_tests(question, &keys, &tests);
 	filter.tests = keys.items;
 	filter.test_count = keys.count;
 	filter.statuses = HISTORY_PASSED | HISTORY_FAILED;

@@ -23,6 +23,7 @@ struct history_filter {
 		until; // ms: since <= started < until; 0 for no limit. Days: the whole days that these touch
 	uint32_t statuses; // 1 << enum manifest_status; 0 for any. Sessions only
 	bool trusted;      // only sessions that are
+	bool failed;       // days: only those on which a session failed
 	bool names;        // tests: only keys and names are needed; the numbers may be 0
 };
 

@@ -140,8 +140,9 @@ static const char *cell_of(const struct show_table *table, size_t row, size_t co
 }
 
 static void add_blanks(struct buffer *out, size_t count) {
-	for (size_t i = 0; i < count; i++)
-		buffer_text(out, " ");
+	if (count)
+		memset(buffer_room(out, count), ' ', count);
+	out->size += count;
 }
 
 static void print_text(const struct show_table *table, size_t rows, struct buffer *out) {

@@ -88,9 +88,8 @@ static void date_of(const struct batch_item *item, struct tm *date) {
 
 // Days that ClickHouse has. Times of other centuries keep their `started`.
 static void find_day(struct batch_item *item, int64_t started) {
-	enum { LAST_DAY = 47846 }; // 2100-12-31
 	struct tm date;
-	item->day = MAX((int64_t)0, MIN(started / 86400000, (int64_t)LAST_DAY));
+	item->day = MAX((int64_t)0, MIN(started / HISTORY_DAY_MS, (int64_t)SCHEMA_LAST_DAY));
 	date_of(item, &date);
 	item->month = (unsigned)((date.tm_year + 1900) * 100 + date.tm_mon + 1);
 }

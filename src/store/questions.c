@@ -3,6 +3,7 @@
 #include "base/map.h"
 #include "event/strings.h"
 #include "store/clickhouse.h"
+#include "store/schema.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,8 +13,6 @@ struct fleet {
 	struct clickhouse server;
 	struct strings *texts; // interned
 };
-
-#define DAY_MS 86400000
 
 static struct fleet *fleet_of(struct history_store *store) {
 	return CONTAINER_OF(store, struct fleet, store);
@@ -68,15 +67,15 @@ static void add_runs(struct buffer *sql, const struct history_filter *filter) {
 
 // As a condition on the day, too: then ClickHouse reads only the months that matter. 0 for no limit.
 static void add_times(struct buffer *sql, int64_t since, int64_t until) {
-	enum { LAST_DAY = 47846 }; // as in batch.c
 	if (since)
 		buffer_printf(sql, " AND started >= %" PRId64, since);
 	if (since > 0)
-		buffer_printf(sql, " AND day >= toDate(%" PRId64 ")", MIN(since / DAY_MS, (int64_t)LAST_DAY));
+		buffer_printf(sql, " AND day >= toDate(%" PRId64 ")",
+			      MIN(since / HISTORY_DAY_MS, (int64_t)SCHEMA_LAST_DAY));
 	if (until)
 		buffer_printf(sql, " AND started < %" PRId64, until);
-	if (until > 0 && until / DAY_MS < LAST_DAY)
-		buffer_printf(sql, " AND day <= toDate(%" PRId64 ")", until / DAY_MS);
+	if (until > 0 && until / HISTORY_DAY_MS < SCHEMA_LAST_DAY)
+		buffer_printf(sql, " AND day <= toDate(%" PRId64 ")", until / HISTORY_DAY_MS);
 }
 
 static void add_statuses(struct buffer *sql, uint32_t statuses) {
@@ -293,9 +292,9 @@ static void add_days(struct buffer *sql, const struct history_filter *filter) {
 	add_equal(sql, "branch", filter->branch);
 	add_equal(sql, "machine_class", filter->machine_class);
 	if (since > 0)
-		since = MAX(since / DAY_MS * DAY_MS, (int64_t)1);
-	if (until > 0 && until < INT64_MAX - DAY_MS)
-		until = (until + DAY_MS - 1) / DAY_MS * DAY_MS;
+		since = MAX(since / HISTORY_DAY_MS * HISTORY_DAY_MS, (int64_t)1);
+	if (until > 0 && until < INT64_MAX - HISTORY_DAY_MS)
+		until = (until + HISTORY_DAY_MS - 1) / HISTORY_DAY_MS * HISTORY_DAY_MS;
 	add_times(sql, since, until);
 	buffer_text(sql, " AND trusted");
 }
@@ -338,7 +337,9 @@ static int fleet_days(struct history_store *store, const struct history_filter *
 				  PASSED_SUM("cpu_ns") PASSED_SUM("ready_ns") PASSED_SUM("blocked_ns")
 					  PASSED_SUM("io_ns") PASSED_SUM("lock_ns") " FROM sessions FINAL");
 	add_days(&sql, filter);
-	buffer_text(&sql, " GROUP BY test, machine_class, branch, d ORDER BY test, machine_class, branch, d");
+	buffer_printf(&sql,
+		      " GROUP BY test, machine_class, branch, d%s ORDER BY test, machine_class, branch, d",
+		      filter->failed ? " HAVING " COUNT_FAILED " > 0" : "");
 	return ask(reader.fleet, &sql, 14, take_day, &reader);
 }
 

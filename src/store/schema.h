@@ -23,6 +23,8 @@ struct schema_table {
 	const char *shard; // an expression: which server a row belongs to
 };
 
+enum { SCHEMA_LAST_DAY = 47846 }; // 2100-12-31: ClickHouse's dates go no further
+
 enum schema_id {
 	SCHEMA_SESSIONS,
 	SCHEMA_PROFILES,  // the functions of sampled sessions

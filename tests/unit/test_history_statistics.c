@@ -133,6 +133,35 @@ static void wander(double *series, size_t count, double rho, size_t seed) {
 	}
 }
 
+// Noise of 5 % needs more than 30 points before the step, to know the level.
+static void test_a_step_in_much_noise_is_found_with_a_long_history(void **state) {
+	double series[128];
+	struct change changes[8];
+	size_t found = 0, alarms = 0;
+	for (size_t i = 0; i < 200; i++) {
+		wander(series, 128, 0, 5000 + i);
+		for (size_t k = 0; k < 128; k++)
+			series[k] = 1e7 * pow(series[k] / 1e7, 5.0 / 3);
+		alarms += change_find(series, 120, changes, 8) > 0;
+		for (size_t k = 120; k < 128; k++)
+			series[k] *= 1.1;
+		found += change_find(series, 128, changes, 8) > 0;
+	}
+	assert_in_range(alarms, 0, 2);
+	assert_in_range(found, 130, 200);
+}
+
+static void test_a_short_series_that_wanders_does_not_change(void **state) {
+	double series[40];
+	struct change changes[8];
+	size_t alarms = 0;
+	for (size_t i = 0; i < 1000; i++) {
+		wander(series, 40, 0.5, 9000 + i);
+		alarms += change_find(series, 40, changes, 8) > 0;
+	}
+	assert_in_range(alarms, 0, 20);
+}
+
 static void test_a_series_that_wanders_does_not_change(void **state) {
 	static const double correlations[] = {0, 0.5, 0.9};
 	double series[200];
@@ -204,6 +233,8 @@ int main(void) {
 		cmocka_unit_test(test_a_rate_that_changes_is_split_where_it_changes),
 		cmocka_unit_test(test_a_step_is_found_with_its_commits),
 		cmocka_unit_test(test_up_and_down_again_are_two_changes),
+		cmocka_unit_test(test_a_step_in_much_noise_is_found_with_a_long_history),
+		cmocka_unit_test(test_a_short_series_that_wanders_does_not_change),
 		cmocka_unit_test(test_a_series_that_wanders_does_not_change),
 		cmocka_unit_test(test_an_exact_metric_needs_no_noise),
 		cmocka_unit_test(test_a_long_tail_is_part_of_the_baseline),
