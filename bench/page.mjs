@@ -8,7 +8,7 @@ import { pathToFileURL } from "node:url";
 const { chromium } = await import(process.env.PLAYWRIGHT);
 const [, , file, rounds, what] = process.argv;
 const median = list => list.sort((a, b) => a - b)[Math.floor(list.length / 2)];
-const all = { usable: [], first: [], whole: [], memory: [], mapped: [], frame: [], select: [], sort: [] };
+const all = { usable: [], first: [], whole: [], memory: [], own: [], frame: [], select: [], sort: [] };
 
 // In the page: selects a range, and returns how long that took.
 function select() {
@@ -17,8 +17,8 @@ function select() {
 	return performance.now() - begun;
 }
 
-// The MB that the largest renderer below this browser has for itself, and those it has mapped from files: the browser's own
-// code, which all of its processes share.
+// The resident MB of the largest renderer below this browser, and those of them that it has for itself: the rest is the
+// browser's own code, which all of its processes share.
 function renderer(pid) {
 	const rows = execFileSync("ps", ["-eo", "pid,ppid,rss,args"], { encoding: "utf8", maxBuffer: 1 << 26 }).split("\n").map(line => line.trim().split(/\s+/));
 	const below = new Set([String(pid)]);
@@ -30,7 +30,7 @@ function renderer(pid) {
 	}
 	const [largest] = rows.filter(row => below.has(row[0]) && row.includes("--type=renderer")).sort((a, b) => b[2] - a[2]);
 	const status = readFileSync(`/proc/${largest[0]}/status`, "utf8"), megabytes = name => +new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(status)[1] / 1000;
-	return { own: megabytes("RssAnon") + megabytes("RssShmem"), mapped: megabytes("RssFile") };
+	return { all: megabytes("VmRSS"), own: megabytes("RssAnon") + megabytes("RssShmem") };
 }
 
 for (let i = 0; i < rounds; i++) {
@@ -67,9 +67,9 @@ for (let i = 0; i < rounds; i++) {
 		}));
 		all.select.push(await page.evaluate(select));
 	}
-	const { own, mapped } = renderer(server.process().pid);
-	all.memory.push(own);
-	all.mapped.push(mapped);
+	const memory = renderer(server.process().pid);
+	all.memory.push(memory.all);
+	all.own.push(memory.own);
 	await browser.close();
 	await server.close();
 }

@@ -40,7 +40,7 @@ for thousand in ${SIZES:-100 1000 10000}; do
 	10000)
 		floor "MB of 10 M events" "$(megabytes 10000.html)" "<=" 45
 		floor "usable, ms, 10 M events" "$(value 10000.txt usable)" "<=" 1000
-		floor "MB of its own memory, 10 M events" "$(value 10000.txt memory)" "<=" 300
+		floor "MB of memory, 10 M events" "$(value 10000.txt memory)" "<=" 300
 		;;
 	esac
 done
