@@ -88,18 +88,18 @@ plain "the manifest" jsonl tracelet-out/manifest.jsonl
 
 tried each --junit results.xml
 plain "JUnit with why" xml results.xml
-check_match "... which has the answer" 'slept' results.xml
+check_match "... which has the answer" 'For [0-9.]+ ms' results.xml
 thread='::error::pwned' process='##vso[x]pwned'
 
 GITHUB_STEP_SUMMARY=$work/summary.md GITHUB_ACTIONS=true tried run --name github
 plain "GitHub's summary" text summary.md
-check_match "... has the answer" 'slept' summary.md
+check_match "... has the answer" 'For [0-9.]+ ms' summary.md
 check_not "... and no element but our own" grep -qP '(?<!\\)<(?!!-- tracelet -->|br>)' summary.md
 plain "GitHub's log" text "$stderr"
 
 TF_BUILD=True tried run --name azure
 plain "Azure's summary" text tracelet-out/tracelet-summary.md
-check_match "... has the answer" 'slept' tracelet-out/tracelet-summary.md
+check_match "... has the answer" 'For [0-9.]+ ms' tracelet-out/tracelet-summary.md
 check_not "... and no element but our own" grep -qP '(?<!\\)<(?!!-- tracelet -->|br>)' tracelet-out/tracelet-summary.md
 grep -avE "^##vso\[(artifact.upload containerfolder=tracelet;artifactname=tracelet|task.uploadsummary)\]$work/tracelet-out/[a-z0-9_.-]+$" "$stderr" >left
 plain "Azure gets no orders but our own" text left
@@ -107,5 +107,5 @@ plain "Azure gets no orders but our own" text left
 GITLAB_CI=true tried run --name gitlab
 sed -E 's/\x1b\[0Ksection_(start|end):[0-9]+:tracelet_[a-z0-9_]+(\[collapsed=true\])?\r\x1b\[0K//' "$stderr" >left
 plain "GitLab gets no section but our own" text left
-check_match "... with the answer" 'slept' left
+check_match "... with the answer" 'For [0-9.]+ ms' left
 done_testing

@@ -37,7 +37,7 @@ check_equal "and its sum is known" "$(sha256sum <"$page" | cut -d' ' -f1)" \
 check_equal "the test's output is untouched" "$(printf '\033[31mbad\033[0m src/a<b.c:12: wrong')" "$(cat printed.txt)"
 page=$(echo out/slow_*.html)
 check "the verdict" grep -qF '>failed: exit status 3</span>' "$page"
-check "why" grep -q '<p class="why"><span>slow failed: exit status 3.*<strong>.*slept' "$page"
+check "why" grep -q '<p class="why"><span>slow failed: exit status 3.*<strong>.*For [0-9.]* m\?s' "$page"
 check "where the time went, as a bar" grep -q '<div class="shares"><svg width="100%".*<rect x=' "$page"
 check "the end of its output, where that is in a file" grep -qF 'bad src/a&lt;<mark>b.c:12</mark>: wrong' "$page"
 check "what the last passing run did" grep -qF 'Against the last passing run' "$page"
