@@ -5,7 +5,12 @@
 
 static const struct manifest_artifact artifacts[] = {{.path = "/t/a.pb", .size = 1},
 						     {.path = "/t/b<&\xc3\xbc.pb", .size = 1}};
-static const struct junit_record records[] = {{"A.one", artifacts, 1}, {"two", artifacts, 2}};
+static const struct junit_record records[] = {{.test = "A.one", .artifacts = artifacts, .artifact_count = 1},
+					      {.test = "two",
+					       .name = "t wo",
+					       .artifacts = artifacts,
+					       .artifact_count = 2,
+					       .why = "For 3 ms, a<b slept."}};
 
 static int attach(const void *text, size_t size, struct buffer *out) {
 	struct junit_attached attached;
@@ -34,8 +39,8 @@ void fuzz_seeds(void) {
 		"<testcase name='two'><failure "
 		"message='m'><![CDATA[x]]></failure><system-out/></testcase></testsuite></testsuites>",
 		"<testcase name='two'><system-out>a&amp;b</system-out><system-err>c</system-err></testcase>",
-		"<?xml version='1.0' encoding='ISO-8859-1'?><s><testcase name='two'>\xe4<!-- c "
-		"--></testcase></s>",
+		("<?xml version='1.0' encoding='ISO-8859-1'?><s><testcase name='two'>\xe4<!-- c "
+		 "--></testcase></s>"),
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		char name[2] = {(char)('0' + i), 0};

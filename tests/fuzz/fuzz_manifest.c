@@ -58,8 +58,8 @@ void fuzz_seeds(void) {
 		"\"thread\":\"a\",\"code\":-6,\"address\":\"0x0\",\"instruction\":\"0x1\",\"stack\":["
 		"\"main\"]}],"
 		"\"cases\":[{\"name\":\"c\",\"result\":\"failed\",\"wall_seconds\":1,\"trace\":\"c.pb\"}]}\n",
-		"{\"deleted\":[{\"test\":\"t\",\"kind\":\"etl\",\"path\":\"C:\\\\a\",\"size\":1}],"
-		"\"why\":\"max-age\",\"when\":\"2026-01-02T03:04:05Z\"}\n",
+		("{\"deleted\":[{\"test\":\"t\",\"kind\":\"etl\",\"path\":\"C:\\\\a\",\"size\":1}],"
+		 "\"why\":\"max-age\",\"when\":\"2026-01-02T03:04:05Z\"}\n"),
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		char name[2] = {(char)('0' + i), 0};

@@ -125,7 +125,8 @@ static void write_runs(struct writing *writing) {
 // The durations that do not follow from the turns: a run that has one, and the state before it, have none.
 static void write_durations(struct writing *writing) {
 	const struct page_trace *trace = writing->trace;
-	const uint32_t *turn = writing->runs.turns.items;
+	const uint32_t *turns = writing->runs.turns.items;
+	size_t run = 0;
 	columns_begin(writing->columns, "duration", COLUMN_UINT);
 	for (size_t i = 0; i < trace->threads.count; i++) {
 		const struct page_thread *thread = &trace->threads.items[i];
@@ -133,10 +134,10 @@ static void write_durations(struct writing *writing) {
 			const struct page_state *state = &thread->states.items[j];
 			bool runs = page_state_runs(state),
 			     before = !runs && j + 1 < thread->states.count && page_state_runs(state + 1);
-			if (!(runs || before) || !*turn)
+			if (!(runs || before) || !turns[run])
 				columns_uint(writing->columns,
 					     page_state_end(trace, thread, j) - state->start);
-			turn += runs;
+			run += runs;
 		}
 	}
 	columns_end(writing->columns);
