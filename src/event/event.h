@@ -328,6 +328,27 @@ struct event {
 	};
 };
 
+// Whether the event says what a task is called now: which one, and its name.
+static inline bool event_names_task(const struct event *event, uint32_t *tid, uint32_t *name) {
+	*tid = event->kind == EVENT_FORK ? event->fork.child_tid : event->tid;
+	switch (event->kind) {
+	case EVENT_TASK:
+		*name = event->task.name;
+		return true;
+	case EVENT_FORK:
+		*name = event->fork.name;
+		return true;
+	case EVENT_EXEC:
+		*name = event->exec.name;
+		return true;
+	case EVENT_RENAME:
+		*name = event->rename.name;
+		return true;
+	default:
+		return false;
+	}
+}
+
 // A copy of the fields of a generic event, which are valid only during the push: one allocation with
 // texts and names, to be freed. NULL if there are none.
 const struct event_field *event_fields_copy(const struct event_field *fields, size_t count);

@@ -152,6 +152,7 @@ static void take_run(struct off_wake *off_wake, uint32_t tid, uint64_t time) {
 
 static int push(struct sink *sink, const struct event *event) {
 	struct off_wake *off_wake = CONTAINER_OF(sink, struct off_wake, sink);
+	uint32_t tid, name;
 	switch (event->kind) {
 	case EVENT_WAKING:
 		take_wakeup(off_wake, event);
@@ -160,18 +161,6 @@ static int push(struct sink *sink, const struct event *event) {
 		take_run(off_wake, event->tid, event->time); // the kernel may have hidden when it got the CPU
 		take_run(off_wake, event->switched.next_tid, event->time);
 		break;
-	case EVENT_TASK:
-		*map_put(&off_wake->names, event->tid) = event->task.name;
-		break;
-	case EVENT_RENAME:
-		*map_put(&off_wake->names, event->tid) = event->rename.name;
-		break;
-	case EVENT_EXEC:
-		*map_put(&off_wake->names, event->tid) = event->exec.name;
-		break;
-	case EVENT_FORK:
-		*map_put(&off_wake->names, event->fork.child_tid) = event->fork.name;
-		break;
 	case EVENT_SAMPLE:
 		if (event->sample.name == off_wake->waking)
 			take_stack(off_wake, event);
@@ -179,6 +168,8 @@ static int push(struct sink *sink, const struct event *event) {
 			return push_wait(off_wake, event);
 		break;
 	default:
+		if (event_names_task(event, &tid, &name))
+			*map_put(&off_wake->names, tid) = name;
 		break;
 	}
 	return sink_push(off_wake->next, event);

@@ -323,6 +323,7 @@ static void take_fact(struct sample_tree *profile, const struct event *event) {
 
 static int push(struct sink *sink, const struct event *event) {
 	struct sample_tree *profile = CONTAINER_OF(sink, struct sample_tree, sink);
+	uint32_t tid, name;
 	switch (event->kind) { // as sample_tree_takes() has them
 	case EVENT_SAMPLE:
 		take_sample(profile, event);
@@ -330,19 +331,9 @@ static int push(struct sink *sink, const struct event *event) {
 	case EVENT_META:
 		take_fact(profile, event);
 		break;
-	case EVENT_TASK:
-		*map_put(&profile->task_names, event->tid) = event->task.name;
-		break;
-	case EVENT_RENAME:
-		*map_put(&profile->task_names, event->tid) = event->rename.name;
-		break;
-	case EVENT_EXEC:
-		*map_put(&profile->task_names, event->tid) = event->exec.name;
-		break;
-	case EVENT_FORK:
-		*map_put(&profile->task_names, event->fork.child_tid) = event->fork.name;
-		break;
 	default:
+		if (event_names_task(event, &tid, &name))
+			*map_put(&profile->task_names, tid) = name;
 		break;
 	}
 	return 0;

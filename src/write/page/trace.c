@@ -181,15 +181,13 @@ static void take_base_sample(struct page_trace *trace, const struct event *event
 }
 
 static void learn_base_name(struct page_trace *trace, const struct event *event) {
-	uint32_t tid = event->kind == EVENT_FORK     ? event->fork.child_tid
-		       : event->kind == EVENT_SWITCH ? event->switched.next_tid
-						     : event->tid;
-	uint32_t name = event->kind == EVENT_FORK     ? event->fork.name
-			: event->kind == EVENT_SWITCH ? event->switched.next_name
-			: event->kind == EVENT_TASK   ? event->task.name
-			: event->kind == EVENT_EXEC   ? event->exec.name
-			: event->kind == EVENT_RENAME ? event->rename.name
-						      : 0;
+	uint32_t tid, name = 0;
+	if (event->kind == EVENT_SWITCH) {
+		tid = event->switched.next_tid;
+		name = event->switched.next_name;
+	} else {
+		event_names_task(event, &tid, &name);
+	}
 	if (name)
 		*map_put(&trace->base_names, tid) = name;
 }

@@ -1,5 +1,7 @@
 // Small programs that take 300 ms for one known reason each; test_why_locks.sh and test_why_causes.sh know
 // the answers. The functions that are to be named call the C library themselves.
+#include "known_cause.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/io_uring.h>
@@ -32,8 +34,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FUNCTION static __attribute__((noinline, noclone))
-
 static const struct timespec a_while = {.tv_nsec = 300 * 1000 * 1000};
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
@@ -42,35 +42,6 @@ static pthread_barrier_t started;
 static sem_t semaphore;
 static bool done;
 static int ends[2];
-
-static void must(bool true_if_good) {
-	if (!true_if_good) {
-		perror("causes");
-		exit(99);
-	}
-}
-
-static void named(const char *name) {
-	pthread_setname_np(pthread_self(), name);
-}
-
-// Works until it has used this much CPU time, in nanoseconds, without calling a function of the program.
-#define WORK(duration)                                                                                       \
-	do {                                                                                                 \
-		struct timespec work_begun, work_now;                                                        \
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &work_begun);                                         \
-		do                                                                                           \
-			clock_gettime(CLOCK_THREAD_CPUTIME_ID, &work_now);                                   \
-		while ((work_now.tv_sec - work_begun.tv_sec) * 1000000000ll + work_now.tv_nsec -             \
-			       work_begun.tv_nsec <                                                          \
-		       (duration));                                                                          \
-	} while (0)
-
-static pthread_t start(void *(*work)(void *)) {
-	pthread_t thread;
-	must(!pthread_create(&thread, NULL, work, NULL));
-	return thread;
-}
 
 // ---- locks ----
 

@@ -1,6 +1,8 @@
 // Small programs that are slow because of something one step away from where they wait: a notification that
 // came too early, a peer that reads slowly, a grandchild that keeps a pipe open. test_why_indirect.sh knows
 // the answers.
+#include "known_cause.h"
+
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -19,8 +21,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FUNCTION static __attribute__((noinline, noclone))
-
 enum { MS = 1000 * 1000, ASK_AGAIN = 100 * 1000 /* us */, MUTATORS = 3, BLOCKS = 24 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -28,34 +28,6 @@ static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static sem_t stopped, resumed;
 static atomic_bool done;
 static pthread_t mutators[MUTATORS];
-
-static void must(bool true_if_good) {
-	if (!true_if_good) {
-		perror("indirect");
-		exit(99);
-	}
-}
-
-static void named(const char *name) {
-	prctl(PR_SET_NAME, name);
-}
-
-static pthread_t start(void *(*work)(void *)) {
-	pthread_t thread;
-	must(!pthread_create(&thread, NULL, work, NULL));
-	return thread;
-}
-
-// Uses this much CPU time, in nanoseconds.
-#define WORK(duration)                                                                                       \
-	do {                                                                                                 \
-		struct timespec begun, now;                                                                  \
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begun);                                              \
-		do                                                                                           \
-			clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);                                        \
-		while ((now.tv_sec - begun.tv_sec) * 1000000000ll + now.tv_nsec - begun.tv_nsec <            \
-		       (duration));                                                                          \
-	} while (0)
 
 // ---- the notification comes before the thread waits for it ----
 

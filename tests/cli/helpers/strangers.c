@@ -1,5 +1,7 @@
 // Programs as people write them, each with one known cause, which the analysis was not made for:
 // test_why_strangers.sh knows the answers.
+#include "known_cause.h"
+
 #include <fcntl.h>
 #include <mqueue.h>
 #include <pthread.h>
@@ -18,31 +20,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FUNCTION static __attribute__((noinline, noclone))
-
 enum { MS = 1000 * 1000, WAITERS = 4, ROUNDS = 20 };
 
 static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t ready;
 static bool open_for_all;
-
-static void must(bool true_if_good) {
-	if (!true_if_good) {
-		perror("strangers");
-		exit(99);
-	}
-}
-
-static void named(const char *name) {
-	prctl(PR_SET_NAME, name);
-}
-
-static pthread_t start(void *(*work)(void *)) {
-	pthread_t thread;
-	must(!pthread_create(&thread, NULL, work, NULL));
-	return thread;
-}
 
 static void nap(long ms) {
 	nanosleep(&(struct timespec){.tv_nsec = ms * MS}, NULL);
