@@ -49,15 +49,20 @@ static bool is_tracer(const char *function) {
 	return false;
 }
 
+// A program that is no longer loaded has no name when a spool is converted later, but what called it has.
 static uint32_t without_program(const struct blocked *blocked, uint32_t stack) {
 	const struct stacks *stacks = blocked->tables->stacks;
+	uint32_t caller = stack;
 	for (;;) {
 		const struct stack *at = stacks_get(stacks, stack);
 		const struct frame *frame = at ? stacks_frame(stacks, at->frame) : NULL;
-		if (!frame || frame->kind != FRAME_KERNEL ||
-		    !is_tracer(strings_get(blocked->tables->strings, frame->symbol)))
-			return stack;
+		if (!frame || frame->kind != FRAME_KERNEL)
+			return caller;
 		stack = at->caller;
+		if (is_tracer(strings_get(blocked->tables->strings, frame->symbol)))
+			caller = stack;
+		else if (frame->symbol)
+			return caller;
 	}
 }
 
