@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "process/typing.h"
 #include "process/user_limits.h"
 
 #include <dirent.h>
@@ -250,8 +251,13 @@ void user_keep_core_limit(void) {
 }
 
 int user_become_test(void) {
-	if (chosen.other)
-		user_limits_apply(&chosen.limits, chosen.kept_limit);
+	if (!chosen.other)
+		return 0;
+	if (typing_forbid())
+		log_warning("--user: the test can type on this terminal; give it another one, or redirect "
+			    "all of its "
+			    "input and output and start it with setsid");
+	user_limits_apply(&chosen.limits, chosen.kept_limit);
 	return user_become();
 }
 

@@ -26,7 +26,7 @@ void user_owner(uid_t *user, gid_t *group);
 int user_become(void);
 
 // The same for the test itself, and for what else belongs to it: also with the limits of that user's sessions
-// (process/user_limits.h), not ours.
+// (process/user_limits.h), not ours, and unable to type on our terminal (process/typing.h).
 int user_become_test(void);
 
 // The test keeps our limit for the size of core dumps: --core has set it.

@@ -6,22 +6,28 @@ struct span {
 	uint64_t from, to;
 };
 
-struct spans {
-	ARRAY(struct span) list;
-};
+typedef ARRAY(struct spans { ARRAY(struct span) list; }) all_spans;
 
-typedef ARRAY(struct spans) all_spans;
+// A file may claim any CPU: there is an entry for each that ran something, not for each number below it.
+static uint32_t place_of(struct page_runs *runs, all_spans *all, uint16_t cpu) {
+	uint64_t *place = map_put(&runs->by_cpu, cpu);
+	if (!*place) {
+		array_push(all, (struct spans){0});
+		array_push(&runs->cpus, (struct page_turns){.cpu = cpu});
+		*place = runs->cpus.count;
+	}
+	return (uint32_t)*place - 1;
+}
 
-static void collect(all_spans *all, const struct page_trace *trace) {
+static void collect(struct page_runs *runs, all_spans *all, const struct page_trace *trace) {
 	for (size_t i = 0; i < trace->threads.count; i++) {
 		const struct page_thread *thread = &trace->threads.items[i];
 		for (size_t j = 0; j < thread->states.count; j++) {
 			const struct page_state *state = &thread->states.items[j];
 			if (!page_state_runs(state))
 				continue;
-			while (all->count <= state->cpu)
-				array_push(all, (struct spans){0});
-			array_push(&all->items[state->cpu].list,
+			uint32_t place = place_of(runs, all, state->cpu); // may move the items
+			array_push(&all->items[place].list,
 				   (struct span){state->start, page_state_end(trace, thread, j)});
 		}
 	}
@@ -66,7 +72,7 @@ static size_t find(const struct page_turns *turns, uint64_t time) {
 static uint32_t turn_of(const struct page_runs *runs, const struct page_trace *trace,
 			const struct page_thread *thread, size_t number) {
 	const struct page_state *state = &thread->states.items[number];
-	const struct page_turns *turns = &runs->cpus.items[state->cpu];
+	const struct page_turns *turns = &runs->cpus.items[*map_get(&runs->by_cpu, state->cpu) - 1];
 	size_t at = find(turns, state->start);
 	bool ready = number && !page_state_runs(state - 1);
 	if (at + 1 >= turns->times.count || turns->times.items[at] != state->start ||
@@ -78,9 +84,8 @@ static uint32_t turn_of(const struct page_runs *runs, const struct page_trace *t
 void page_runs_init(struct page_runs *runs, const struct page_trace *trace) {
 	all_spans all = {0};
 	*runs = (struct page_runs){0};
-	collect(&all, trace);
+	collect(runs, &all, trace);
 	for (size_t i = 0; i < all.count; i++) {
-		array_push(&runs->cpus, (struct page_turns){0});
 		join(&runs->cpus.items[i], &all.items[i]);
 		array_free(&all.items[i].list);
 	}
@@ -97,5 +102,6 @@ void page_runs_free(struct page_runs *runs) {
 	for (size_t i = 0; i < runs->cpus.count; i++)
 		array_free(&runs->cpus.items[i].times);
 	array_free(&runs->cpus);
+	map_free(&runs->by_cpu);
 	array_free(&runs->turns);
 }

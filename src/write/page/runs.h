@@ -7,9 +7,12 @@
 #include "write/page/trace.h"
 
 struct page_runs {
-	ARRAY(struct page_turns { ARRAY(uint64_t)
-				  times; })
-	cpus;                  // when a run began or ended, in order, by CPU
+	ARRAY(struct page_turns {
+		uint16_t cpu;
+		ARRAY(uint64_t) times; // when a run began or ended, in order
+	})
+	cpus;                  // those that ran something, in the order of the threads
+	struct map by_cpu;     // place in `cpus` + 1
 	ARRAY(uint32_t) turns; // of the running states of all threads, in their order; see page_runs_init()
 };
 

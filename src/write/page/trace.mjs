@@ -14,17 +14,18 @@ class Turns {
 	constructor(columns) {
 		const times = columns.get("turns", "time");
 		let at = 0;
-		this.cpus = Array.from(columns.get("cpus", "turns"), count => ({ times: times.subarray(at, at += count), at: 0 }));
+		const numbers = columns.get("cpus", "number");
+		this.cpus = new Map(Array.from(columns.get("cpus", "turns"), (count, i) => [numbers[i], { times: times.subarray(at, at += count), at: 0 }]));
 		this.turn = columns.reader("runs", "turn");
 		this.known = false;
 	}
 	rewind() {
-		for (const cpu of this.cpus)
+		for (const cpu of this.cpus.values())
 			cpu.at = 0;
 	}
 	// Sets `cpu`, and `begin` and `end` if they are known. What was ready since `time` is never before what was asked last.
 	next(cpu, time) {
-		const turn = this.turn.next(), own = this.cpus[cpu], { times } = own;
+		const turn = this.turn.next(), own = this.cpus.get(cpu), { times } = own;
 		this.cpu = cpu;
 		this.known = turn > 0;
 		if (!turn)

@@ -108,6 +108,7 @@ static void write_runs(struct writing *writing) {
 	page_runs_init(runs, writing->trace);
 	uint64_t count = 0;
 	columns_set(columns, "cpus", runs->cpus.count);
+	COLUMN(columns, "number", COLUMN_UINT, runs->cpus, row, columns_uint(columns, row->cpu));
 	COLUMN(columns, "turns", COLUMN_UINT, runs->cpus, row, {
 		columns_uint(columns, row->times.count);
 		count += row->times.count;
