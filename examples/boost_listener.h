@@ -1,5 +1,5 @@
-// A listener for Boost.Test: every test case becomes a case in the trace, every suite a slice. Include it in
-// the file that defines BOOST_TEST_MODULE, after Boost's header.
+// A listener for Boost.Test: every test case becomes a case in the trace, every suite a slice. Include it in the file that
+// defines BOOST_TEST_MODULE, after Boost's header.
 #pragma once
 
 #include <boost/test/framework.hpp>
@@ -14,7 +14,7 @@
 namespace tracelet {
 
 class Listener : public boost::unit_test::test_observer {
-      public:
+public:
 	Listener() {
 		boost::unit_test::framework::register_observer(*this);
 	}

@@ -1,5 +1,5 @@
-// A listener for Catch2 2.x and 3.x: every test case becomes a case in the trace, every section a slice,
-// every failed assertion a mark. Include it in one file of the program, after Catch2's own header.
+// A listener for Catch2 2.x and 3.x: every test case becomes a case in the trace, every section a slice, every failed
+// assertion a mark. Include it in one file of the program, after Catch2's own header.
 #pragma once
 
 #ifdef CATCH_VERSION_MAJOR
@@ -27,7 +27,7 @@ using CatchListener = Catch::EventListenerBase;
 class Listener : public CatchListener {
 	int depth = 0;
 
-      public:
+public:
 	using CatchListener::CatchListener;
 
 	void testCaseStarting(const Catch::TestCaseInfo &info) override {
@@ -60,7 +60,7 @@ class Listener : public CatchListener {
 		tl_test_end(stats.totals.assertions.allOk() ? TL_PASSED : TL_FAILED);
 	}
 
-      private:
+private:
 	static void mark_failure(const Catch::AssertionStats &stats) {
 		if (!stats.assertionResult.isOk())
 			tl_mark(std::string(stats.assertionResult.getExpressionInMacro()).c_str());

@@ -271,9 +271,9 @@ struct event {
 			uint64_t weight; // period, or nanoseconds
 			uint64_t ready;  // of SAMPLE_WAITED: nanoseconds for which it then was ready
 			uint32_t stack;
-			uint32_t name;   // of the sampled event
-			uint32_t comm;   // the task's name at that time; 0 for the known name, or none
-			uint32_t flags;  // SAMPLE_ bits
+			uint32_t name;  // of the sampled event
+			uint32_t comm;  // the task's name at that time; 0 for the known name, or none
+			uint32_t flags; // SAMPLE_ bits
 			uint32_t script; // of a raw sample: the stack of an interpreter (script.h); 0 if none
 			const struct sample_copy *copy; // of a raw sample, or NULL
 		} sample;

@@ -7,8 +7,8 @@
 
 void summary_print(const struct finish *finish);
 
-// What the history of the test says, if the folder has one: one line, to be freed, or NULL. The program sets
-// it (history/glance.h); programs without a history leave it NULL.
+// What the history of the test says, if the folder has one: one line, to be freed, or NULL. The program sets it
+// (history/glance.h); programs without a history leave it NULL.
 extern char *(*summary_ask_history)(const char *folder, const struct manifest_record *record);
 
 // Adds what the summary says about the crashes of a failed test: a line for each, and the top of

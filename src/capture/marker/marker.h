@@ -17,8 +17,7 @@ void marker_name(int fd, pid_t holder, char name[MARKER_NAME_SIZE]);
 // Takes over the descriptor. Returns 0 or -errno.
 int marker_open(struct marker **marker, int fd);
 void marker_start(struct marker *marker);
-// Starts the thread that notices when there is much to drain. A test that ends within milliseconds needs
-// none.
+// Starts the thread that notices when there is much to drain. A test that ends within milliseconds needs none.
 void marker_watch(struct marker *marker);
 int marker_wait_fd(const struct marker *marker); // readable when there is much to drain
 void marker_drain(struct marker *marker, struct spool *spool);

@@ -93,8 +93,8 @@ static __attribute__((unused)) void store(struct buffer *out, const uint8_t *byt
 
 #if defined(HAVE_ZLIB) && !defined(PAGE_STORED)
 // A window of 32 kB and its tables take 400 kB, which most pages never fill: with 4 kB a window of 4 kB and
-// a tenth of the memory are enough. Level 9 makes a page of a million events half a percent smaller than
-// level 6, and takes eight times as long.
+// a tenth of the memory are enough. Level 9 makes a page of a million events half a percent smaller than level 6,
+// and takes eight times as long.
 static int deflate_begin(z_stream *stream, size_t size) {
 	enum { SMALL = 4096, MEDIUM = 128 << 10, LARGE = 8 << 20 };
 	int level = size > LARGE ? 4 : size > MEDIUM ? 6 : 9;
