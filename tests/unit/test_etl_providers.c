@@ -10,11 +10,12 @@
 #include <stdio.h>
 #include <time.h>
 
-#define KERNEL_PROCESS "22fb2cd6-0e7b-422b-a0c7-2fad1fd0e716"
-#define KERNEL_NETWORK "7dd42a49-5329-4832-8dfd-43d979153a88"
-#define HTTP_SERVICE   "dd5ef90a-6398-47a4-ad34-4dcecdef795f"
-#define LICENSING      "a0af438f-4431-41cb-a675-a265050ee947"
-#define DOT_NET        "e13c0d23-ccbc-4e12-931b-d9cc2eee27e4"
+#define KERNEL_PROCESS  "22fb2cd6-0e7b-422b-a0c7-2fad1fd0e716"
+#define KERNEL_NETWORK  "7dd42a49-5329-4832-8dfd-43d979153a88"
+#define HTTP_SERVICE    "dd5ef90a-6398-47a4-ad34-4dcecdef795f"
+#define LICENSING       "a0af438f-4431-41cb-a675-a265050ee947"
+#define DOT_NET         "e13c0d23-ccbc-4e12-931b-d9cc2eee27e4"
+#define DOT_NET_PRIVATE "763fd754-7086-4dfe-95eb-c01a46faf4ca"
 
 enum { EVENT_PROCESS_START = 1, EVENT_RECEIVED = 11, EVENT_RECEIVED_IP6 = 27, EVENT_PARSE = 2 };
 
@@ -176,6 +177,19 @@ static void test_only_the_last_text_may_lack_its_end(void **state) {
 	buffer_free(&p);
 }
 
+// The manifest says two.
+static void test_a_stack_of_dot_net_has_as_many_frames_as_it_says(void **state) {
+	enum { EVENT_STACK = 151, FRAMES = 3 };
+	struct buffer p = {0};
+	put32(&p, 9);
+	put32(&p, FRAMES);
+	for (uint64_t i = 0; i < FRAMES; i++)
+		put64(&p, 1000 + i);
+	assert_decoded(DOT_NET_PRIVATE, EVENT_STACK, 0, 8, &p,
+		       "CLRStackPrivate/CLRStackWalk ClrInstanceID=9 Reserved1=0 Reserved2=0 FrameCount=3 "
+		       "Stack=0x3e8, 0x3e9, 0x3ea");
+}
+
 static void test_lists_of_structs(void **state) {
 	struct buffer p = {0};
 	put32(&p, 1);
@@ -283,6 +297,7 @@ int main(void) {
 		cmocka_unit_test(test_pointers_are_as_wide_as_in_the_record),
 		cmocka_unit_test(test_a_layout_of_another_build_is_tried_too),
 		cmocka_unit_test(test_only_the_last_text_may_lack_its_end),
+		cmocka_unit_test(test_a_stack_of_dot_net_has_as_many_frames_as_it_says),
 		cmocka_unit_test(test_lists_of_structs),
 		cmocka_unit_test(test_a_layout_that_is_not_described_completely_is_left_out),
 		cmocka_unit_test(test_a_manifest_of_the_user_comes_first),

@@ -180,6 +180,7 @@ static struct etl_schema *schema_of(const struct etl_guid *guid, int provider, u
 		schema->opcode_name = memory_string(opcodes[event->opcode_kind]);
 	if (event->layout)
 		add_fields(schema, event->layout - 1);
+	etl_schema_count_frames(schema);
 	return schema;
 }
 

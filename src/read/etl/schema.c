@@ -124,7 +124,20 @@ static const struct etl_schema *find_event(const struct etl_schemas *schemas, co
 	return NULL;
 }
 
+void etl_schema_count_frames(struct etl_schema *schema) {
+	size_t count = schema->fields.count;
+	if (count < 2)
+		return;
+	struct etl_field *stack = &schema->fields.items[count - 1];
+	if (stack->count == 2 && stack->name && strcmp(stack->name, "Stack") == 0 && stack[-1].name &&
+	    strcmp(stack[-1].name, "FrameCount") == 0) {
+		stack->count = 0;
+		stack->count_field = (int16_t)(count - 2);
+	}
+}
+
 bool etl_schemas_add(struct etl_schemas *schemas, struct etl_schema *schema) {
+	etl_schema_count_frames(schema);
 	unsigned version = schema->any_version ? ANY_VERSION : schema->version;
 	const struct etl_schema *known = find_event(schemas, &schema->provider, schema->id, version);
 	if (known && known->tier <= schema->tier) {

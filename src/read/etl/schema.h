@@ -143,6 +143,9 @@ struct etl_schema {
 
 struct etl_field *etl_schema_add(struct etl_schema *schema, const char *name, unsigned in, unsigned out);
 void etl_schema_free(struct etl_schema *schema);
+// The manifests of .NET give each stack two frames; the field before it has the true number. To be called
+// when all fields are there.
+void etl_schema_count_frames(struct etl_schema *schema);
 
 // ---- types ----
 
