@@ -52,7 +52,7 @@ bool timeline_is_kernel(const struct timeline *timeline, uint32_t thread) {
 	if (own->parent_pid == 2 && own->tid == own->pid)
 		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
-		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+		if (*name == *prefixes[i] && strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
 			return true;
 	return false;
 }

@@ -144,6 +144,20 @@ static struct group group_of(const struct why *why, const struct why_segment *fi
 	return group;
 }
 
+// If one of them has most of the time, the sentence is about that one. For ready ones the sum counts:
+// together they say how busy the machine was.
+static struct group without_small_ones(struct group group) {
+	const struct why_segment *first = group.first;
+	if (!first || first->state == PATH_READY || first->ns * 4 < group.ns * 3)
+		return group;
+	return (struct group){.first = first,
+			      .ns = first->ns,
+			      .longest = first->longest,
+			      .pieces = first->pieces,
+			      .count = 1,
+			      .same_name = true};
+}
+
 // The largest group; with `cause` of those that are neither ready nor unknown. `first` is NULL if none.
 static struct group largest_group(const struct why *why, bool cause) {
 	struct group largest = {0};
@@ -158,7 +172,7 @@ static struct group largest_group(const struct why *why, bool cause) {
 		if (group.ns > largest.ns)
 			largest = group;
 	}
-	return largest;
+	return without_small_ones(largest);
 }
 
 // ---- what had the CPU ----

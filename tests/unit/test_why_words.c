@@ -211,27 +211,42 @@ static void creates_process(struct run *run, uint64_t time, uint32_t pid, const 
 					  .name = text(run, name)}});
 }
 
-static void test_processes_that_do_the_same_are_counted(void **state) {
-	enum { COUNT = 5, NAP = 100000 };
-	struct run run;
+enum { NAPPING = 5, SHORT_NAP = 100000 };
+
+// Five processes sleep one after the other, the first for `first`.
+static void ask_about_naps(struct run *run, uint64_t first) {
 	uint64_t time = 1000;
-	begin(&run);
-	switches(&run, 90, 0, 0, 0, 10);
-	executes(&run, 100, 10);
-	for (uint32_t i = 0; i < COUNT; i++, time += NAP + 1000) {
+	begin(run);
+	switches(run, 90, 0, 0, 0, 10);
+	executes(run, 100, 10);
+	for (uint32_t i = 0; i < NAPPING; i++) {
+		uint64_t nap = i ? SHORT_NAP : first;
 		uint32_t tid = 20 + i;
-		creates_process(&run, time, tid, "sleep");
-		switches(&run, time + 10, 0, 10, STATE_SLEEPING, tid);
-		switches(&run, time + 20, 0, tid, STATE_SLEEPING, 0);
-		wakes(&run, time + NAP, 0, 0, tid, CONTEXT_HARDIRQ);
-		switches(&run, time + NAP + 10, 0, 0, 0, tid);
-		waited(&run, time + NAP + 10, tid, NAP - 10, "main nap c:nanosleep k:do_nanosleep");
-		wakes(&run, time + NAP + 50, 0, tid, 10, 0);
-		switches(&run, time + NAP + 60, 0, tid, STATE_DEAD, 10);
+		creates_process(run, time, tid, "sleep");
+		switches(run, time + 10, 0, 10, STATE_SLEEPING, tid);
+		switches(run, time + 20, 0, tid, STATE_SLEEPING, 0);
+		wakes(run, time + nap, 0, 0, tid, CONTEXT_HARDIRQ);
+		switches(run, time + nap + 10, 0, 0, 0, tid);
+		waited(run, time + nap + 10, tid, nap - 10, "main nap c:nanosleep k:do_nanosleep");
+		wakes(run, time + nap + 50, 0, tid, 10, 0);
+		switches(run, time + nap + 60, 0, tid, STATE_DEAD, 10);
+		time += nap + 1000;
 	}
-	switches(&run, time + 150000, 0, 10, STATE_DEAD, 0);
-	ask(&run);
+	switches(run, time + 150000, 0, 10, STATE_DEAD, 0);
+	ask(run);
+}
+
+static void test_processes_that_do_the_same_are_counted(void **state) {
+	struct run run;
+	ask_about_naps(&run, SHORT_NAP);
 	assert_has(&run, ", 5 processes named sleep slept in nap(), 5 times for up to 100 us.");
+	end(&run);
+}
+
+static void test_one_that_has_most_of_the_time_is_named_alone(void **state) {
+	struct run run;
+	ask_about_naps(&run, 20 * SHORT_NAP);
+	assert_has(&run, "For 2.00 ms (78 %), sleep slept in nap(). For this,");
 	end(&run);
 }
 
@@ -497,6 +512,7 @@ int main(void) {
 		cmocka_unit_test(test_the_limit_of_memory_is_said),
 		cmocka_unit_test(test_a_group_far_below_its_limit_is_not_blamed),
 		cmocka_unit_test(test_processes_that_do_the_same_are_counted),
+		cmocka_unit_test(test_one_that_has_most_of_the_time_is_named_alone),
 		cmocka_unit_test(test_what_a_thread_looks_for_is_what_ended_meanwhile),
 		cmocka_unit_test(test_the_neighbours_are_named),
 		cmocka_unit_test(test_a_timer_ends_the_wait_for_a_socket),
