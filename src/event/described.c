@@ -218,7 +218,7 @@ static void describe_sample(struct describer *describer, const struct event *eve
 	add_uint(describer, "weight", event->sample.weight);
 	if (frame && frame->symbol)
 		add_string(describer, "function", frame->symbol);
-	else if (frame)
+	else if (frame && frame->address) // dropped unless addresses were asked for
 		array_push(
 			&describer->fields,
 			(struct event_field){.name = "address", .type = FIELD_HEX, .uint = frame->address});
