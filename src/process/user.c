@@ -254,9 +254,9 @@ int user_become_test(void) {
 	if (!chosen.other)
 		return 0;
 	if (typing_forbid())
-		log_warning("--user: the test can type on this terminal; give it another one, or redirect "
-			    "all of its "
-			    "input and output and start it with setsid");
+		log_warning(
+			"--user: cannot keep the test from typing on this terminal (needs CAP_SYS_ADMIN); "
+			"redirect its input and output and start it with setsid");
 	user_limits_apply(&chosen.limits, chosen.kept_limit);
 	return user_become();
 }
